@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::bench;
 use crate::bench_network::{BULK_PORT, ECHO_PORT, IPERF_PORT, Network, SERVER, TINYPROXY_PORT};
-use crate::measure::Surroundings;
+use crate::measure::BenchContext;
 use crate::packages::User;
 use crate::setup;
 
@@ -116,7 +116,7 @@ pub(crate) fn egress(sandbox: &Path, place: &Path, json: bool, rounds: usize) ->
 struct Ways<'a> {
     sandbox: &'a Path,
     network: &'a Network,
-    surroundings: &'a Surroundings<'a>,
+    surroundings: &'a BenchContext<'a>,
 }
 
 impl Ways<'_> {

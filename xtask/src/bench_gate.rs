@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::bench::{self, one_loop};
 use crate::bench_question::{self, Question};
 use crate::bench_trees::{self, Work};
-use crate::measure::{Surroundings, Times, ratio};
+use crate::measure::{BenchContext, Times, ratio};
 use crate::packages::User;
 use crate::{programs, setup, stage, tree};
 
@@ -167,7 +167,7 @@ impl Ways {
 fn calls(
     ways: &Ways,
     probe: &Path,
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     rounds: usize,
 ) -> Result<Vec<Row>> {
     let file = surroundings.directory.join("file");
@@ -204,7 +204,7 @@ fn calls(
 fn works(
     ways: &Ways,
     toolchain: &Path,
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     rounds: usize,
 ) -> Result<Vec<Row>> {
     bench_trees::run(surroundings, &[], PREPARE)?;

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::measure::{Surroundings, Times};
+use crate::measure::{BenchContext, Times};
 
 /// Of which the first makes the keeper and the socket, and is not counted.
 const QUESTIONS: usize = 101;
@@ -34,7 +34,7 @@ pub(crate) struct Question {
 pub(crate) fn ask(
     sandbox: &Path,
     probe: &Path,
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     outside: &Path,
 ) -> Result<Vec<Question>> {
     for name in 0..QUESTIONS {

@@ -5,7 +5,7 @@
 
 use crate::json;
 use crate::lines::Lines;
-use crate::message::{Command, Event, MAX_EVENT_BYTES, PROTOCOL};
+use crate::message::{ClientCommand, MAX_EVENT_BYTES, PROTOCOL, ServerEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -53,7 +53,7 @@ pub enum ClientError {
 pub struct Client {
     stream: UnixStream,
     lines: Lines,
-    events: VecDeque<Event>,
+    events: VecDeque<ServerEvent>,
     is_at_end: bool,
 }
 
@@ -94,7 +94,7 @@ impl Client {
     }
 
     /// Sends a command. Commands are short, and a session that takes none for seconds hangs.
-    pub fn send(&mut self, command: &Command) -> Result<(), ClientError> {
+    pub fn send(&mut self, command: &ClientCommand) -> Result<(), ClientError> {
         let line =
             json::to_line(command).map_err(|error| ClientError::Garbled(error.to_string()))?;
         let mut rest = line.as_bytes();
@@ -118,7 +118,7 @@ impl Client {
 
     /// The next event that is there already; `Gone` once the session has hung up and everything it
     /// said was taken.
-    pub fn next_event(&mut self) -> Result<Option<Event>, ClientError> {
+    pub fn next_event(&mut self) -> Result<Option<ServerEvent>, ClientError> {
         if self.events.is_empty() && !self.is_at_end {
             self.read()?;
         }
@@ -130,7 +130,7 @@ impl Client {
     }
 
     /// The next event, or `None` if there is none by then.
-    pub fn wait(&mut self, deadline: Instant) -> Result<Option<Event>, ClientError> {
+    pub fn wait(&mut self, deadline: Instant) -> Result<Option<ServerEvent>, ClientError> {
         loop {
             if let Some(event) = self.next_event()? {
                 return Ok(Some(event));

@@ -5,8 +5,8 @@
 
 use crate::asm::{Assembler, Compare, Label};
 use crate::{
-    Action, Answer, Arch, Condition, Error, FilterSpec, Listening, Program, Refusal, Test, Width,
-    table,
+    Action, Arch, Condition, Error, FilterSpec, Listening, Program, Refusal, SyscallAnswer, Test,
+    Width, table,
 };
 
 /// On x86_64, numbers from here on are calls of the x32 ABI, which has its own, unlisted entry points.
@@ -57,12 +57,12 @@ struct Ruling<'a> {
 }
 
 fn action(
-    answer: Answer,
+    answer: SyscallAnswer,
     listening: Listening,
     name: impl FnOnce() -> String,
 ) -> Result<Action, Error> {
     match answer {
-        Answer::Refuse(Refusal { errno, .. }) if errno > MAX_ERRNO => {
+        SyscallAnswer::Refuse(Refusal { errno, .. }) if errno > MAX_ERRNO => {
             Err(Error::ErrnoTooLarge { errno })
         }
         _ => answer.action(listening).ok_or_else(|| Error::NobodyListens { name: name() }),

@@ -3,7 +3,9 @@
 
 use serde::Serialize;
 
-use crate::{Answer, Arch, Arg, BaselineOptions, Condition, Notice, Refusal, Rule, Test, Width};
+use crate::{
+    Arch, Arg, BaselineOptions, Condition, Notice, Refusal, Rule, SyscallAnswer, Test, Width,
+};
 
 include!(concat!(env!("OUT_DIR"), "/groups.rs"));
 
@@ -70,7 +72,7 @@ pub struct EntryRule {
     pub conditions: &'static [Condition],
     /// The conditions, for people; empty where there are none.
     pub words: &'static str,
-    pub answer: Answer,
+    pub answer: SyscallAnswer,
 }
 
 /// Every rule of these groups that counts under these options.
@@ -94,12 +96,12 @@ impl EntryRule {
 }
 
 impl GroupDecision {
-    pub(crate) fn answer(self, options: &BaselineOptions) -> Answer {
+    pub(crate) fn answer(self, options: &BaselineOptions) -> SyscallAnswer {
         match self {
-            Self::Allow => Answer::Allow,
-            Self::Refuse(refusal) | Self::AlwaysRefuse(refusal) => Answer::Refuse(refusal),
-            Self::AllowWhen { switch, .. } if options.is_on(switch) => Answer::Allow,
-            Self::AllowWhen { otherwise, .. } => Answer::Refuse(otherwise),
+            Self::Allow => SyscallAnswer::Allow,
+            Self::Refuse(refusal) | Self::AlwaysRefuse(refusal) => SyscallAnswer::Refuse(refusal),
+            Self::AllowWhen { switch, .. } if options.is_on(switch) => SyscallAnswer::Allow,
+            Self::AllowWhen { otherwise, .. } => SyscallAnswer::Refuse(otherwise),
         }
     }
 

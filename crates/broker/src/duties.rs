@@ -15,7 +15,7 @@ pub struct Duties<'p> {
     pub gate: Option<&'p Gate>,
     /// The command's filter, as a description.
     pub filter: &'p FilterSpec,
-    pub identity: Identity,
+    pub identity: CommandIdentity,
     /// Whether Landlock handles truncation in this run.
     pub landlock_truncates: bool,
     /// Trees of the host whose files are not root's there, as the sandbox has them.
@@ -24,7 +24,7 @@ pub struct Duties<'p> {
 
 /// Who the command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Identity {
+pub enum CommandIdentity {
     /// The caller, in the caller's namespaces.
     Caller,
     /// The caller, in a user namespace that maps only it.

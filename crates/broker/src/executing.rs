@@ -5,7 +5,7 @@
 
 use crate::NO_MODE;
 use crate::caller::Caller;
-use crate::missing::{Grounds, Missing};
+use crate::missing::{Missing, ScaffoldMounts};
 use crate::path_call::PathCall;
 use palisade_plan::program::{Needs, needs};
 use palisade_sys::{Errno, OFlags};
@@ -25,7 +25,7 @@ pub(crate) fn unseen(
     caller: &Caller,
     call: &PathCall,
     path: &[u8],
-    grounds: &Grounds,
+    grounds: &ScaffoldMounts,
 ) -> Option<Missing> {
     let is_whole = path.starts_with(b"/");
     let base = if is_whole { None } else { Some(caller.directory(call.path.dir).ok()?) };

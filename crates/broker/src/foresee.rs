@@ -2,7 +2,7 @@
 //!
 //! It asks the judge that answers in a run, about what is on the host now. It must never have an opinion of its own.
 
-use crate::ground::{Ground, Standing};
+use crate::brokered_trees::{BrokeredTrees, Placement};
 use crate::judge::{Foreseen, Judge};
 use crate::place::{GRANTS, ResolvedParent};
 use crate::verdict::{Allowed, Coming, Denied};
@@ -26,10 +26,10 @@ pub enum WriteVerdict {
 
 /// Whether a file could be written, or something made in a directory. `inside` is where the view has it, free of links.
 pub fn foresee_write(guard: &Guard, inside: &Path, on_host: &Path) -> WriteVerdict {
-    let ground = Ground::of(Some(guard), None);
+    let ground = BrokeredTrees::of(Some(guard), None);
     match ground.standing(inside) {
-        Standing::In(tree) => judged(guard, guard.matcher(), tree, (inside, on_host)),
-        Standing::Unjudged | Standing::Elsewhere => WriteVerdict::Allowed,
+        Placement::In(tree) => judged(guard, guard.matcher(), tree, (inside, on_host)),
+        Placement::Unjudged | Placement::Elsewhere => WriteVerdict::Allowed,
     }
 }
 

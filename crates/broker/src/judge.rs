@@ -12,7 +12,7 @@ use crate::python;
 use crate::verdict::{Allowed, Coming, Denied};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::{Below, Matcher, NamePattern, gitconfig};
-use palisade_plan::model::Limited;
+use palisade_plan::model::PartlyWritable;
 use palisade_sys::OFlags;
 use rustix::fs::{AtFlags, Dir, FileType, openat, readlinkat, statat};
 use std::borrow::Cow;
@@ -29,7 +29,7 @@ const MAX_NEWBORN: usize = 1_000_000;
 pub(crate) struct Judge {
     matcher: Matcher,
     /// Directories of which only parts are written.
-    limited: Vec<Limited>,
+    limited: Vec<PartlyWritable>,
     /// Relative values of `core.hooksPath` that were there when the run started.
     hooks: Vec<PathBuf>,
     /// The directories that were made in this run, by device and inode.
@@ -46,7 +46,7 @@ pub(crate) struct Foreseen {
 }
 
 impl Judge {
-    pub(crate) fn new(matcher: Matcher, limited: Vec<Limited>) -> Self {
+    pub(crate) fn new(matcher: Matcher, limited: Vec<PartlyWritable>) -> Self {
         Self { matcher, limited, hooks: Vec::new(), newborn: HashSet::new(), foreseen: None }
     }
 

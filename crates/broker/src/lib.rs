@@ -17,6 +17,7 @@
 mod absent;
 mod attributes;
 mod below;
+mod brokered_trees;
 mod call;
 mod caller;
 mod deep;
@@ -26,7 +27,6 @@ mod exists;
 mod foresee;
 mod git;
 mod glance;
-mod ground;
 mod hand_out;
 mod judge;
 mod lock;
@@ -52,11 +52,11 @@ mod startup;
 mod test_sandbox;
 mod verdict;
 
-pub use duties::{Duties, Identity};
+pub use duties::{CommandIdentity, Duties};
 pub use foresee::{WriteVerdict, foresee_granted_write, foresee_write};
 pub use lock::{PRESENCE, TreeLock, TreeLocks};
-pub use message::{Blocked, Message, NotExecuted, Protected};
-pub use path_access::{PathAccess, Reply, Trigger, Wants};
+pub use message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
+pub use path_access::{AccessReply, PathAccess, Trigger, Wants};
 pub use startup::{BrokerStartup, run_broker};
 
 use palisade_sys::{Mode, OFlags};

@@ -8,9 +8,9 @@ use palisade_wire::{Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Message {
+pub enum BrokerMessage {
     /// A call that the filter refuses.
-    Blocked(Blocked),
+    Blocked(BlockedCall),
     /// A write that the host would run later.
     Protected(Protected),
     /// A program that may not be executed.
@@ -34,7 +34,7 @@ pub enum Message {
         #[serde(with = "Truncated::<MAX_FIELD>")]
         tree: Vec<u8>,
     },
-    /// A call that waits for a [`Reply`](crate::Reply).
+    /// A call that waits for a [`AccessReply`](crate::AccessReply).
     PathAccess(PathAccess),
     /// A call that was let go on for once is over.
     Returned { request: u64 },
@@ -47,7 +47,7 @@ pub enum Message {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Blocked {
+pub struct BlockedCall {
     pub number: u32,
     pub arguments: [u64; 6],
     /// On the host.
@@ -92,7 +92,7 @@ pub struct NotExecuted {
     pub executable: Vec<u8>,
 }
 
-impl WireMessage for Message {
+impl WireMessage for BrokerMessage {
     /// Three paths and a few words, each at its limit.
     const MAX_BYTES: usize = 14 * 1024;
 }

@@ -28,7 +28,7 @@ const PROCFS: i64 = 0x9fa0;
 
 /// The mounts of our own scaffolding.
 #[derive(Debug)]
-pub(crate) struct Grounds {
+pub(crate) struct ScaffoldMounts {
     mounts: Vec<u64>,
     /// Every mount of the view, and whether it is one of these.
     tops: Vec<(PathBuf, bool)>,
@@ -62,7 +62,7 @@ enum Step {
     Over,
 }
 
-impl Grounds {
+impl ScaffoldMounts {
     /// Of a process that sees what the command sees.
     pub(crate) fn look_up(gate: &Gate, proc: &'static OwnedFd) -> Self {
         let opened = gate.grounds.iter().filter_map(|top| directory(top));

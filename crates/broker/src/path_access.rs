@@ -96,7 +96,7 @@ impl Wants {
 
 /// What becomes of a touch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Reply {
+pub enum AccessReply {
     /// It was granted for longer than this call: the kernel goes on.
     Continue {
         request: u64,
@@ -138,8 +138,8 @@ pub enum Reply {
 pub trait Trigger {
     type Error;
 
-    /// `file` belongs to [`Reply::File`] and [`Reply::WriteOnce`]. An answer to a call that is over by now is no error.
-    fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), Self::Error>;
+    /// `file` belongs to [`AccessReply::File`] and [`AccessReply::WriteOnce`]. An answer to a call that is over by now is no error.
+    fn reply(&self, reply: AccessReply, file: Option<BorrowedFd<'_>>) -> Result<(), Self::Error>;
 }
 
 impl PathAccess {
@@ -150,7 +150,7 @@ impl PathAccess {
     }
 }
 
-impl Reply {
+impl AccessReply {
     pub fn request(&self) -> u64 {
         match *self {
             Self::Continue { request }
@@ -171,7 +171,7 @@ impl Reply {
     }
 }
 
-impl WireMessage for Reply {
+impl WireMessage for AccessReply {
     /// A path and a few numbers.
     const MAX_BYTES: usize = MAX_PATH_BYTES + 128;
 }

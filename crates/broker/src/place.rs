@@ -9,9 +9,9 @@
 //! same tree may do.
 
 use crate::below::is_below;
+use crate::brokered_trees::{BrokeredTrees, Placement};
 use crate::caller::Caller;
 use crate::deep::path_beyond_limit;
-use crate::ground::{Ground, Standing};
 use crate::numbered::{numbered_descriptor, own_descriptor};
 use crate::{DIRECTORY, NO_MODE, own_path};
 use palisade_sys::{Errno, OFlags, mounts};
@@ -74,7 +74,7 @@ pub(crate) enum Start<'a> {
 
 #[derive(Debug)]
 pub(crate) struct Map {
-    pub(crate) ground: Ground,
+    pub(crate) ground: BrokeredTrees,
     /// The host's `/proc`.
     pub(crate) proc: &'static OwnedFd,
     /// In it, where our own descriptors tell their paths: asked for every call, and half as dear as by way of `self`.
@@ -85,7 +85,7 @@ pub(crate) struct Map {
 
 impl Map {
     /// Only for the process that makes it.
-    pub(crate) fn new(ground: Ground, proc: &'static OwnedFd) -> Result<Self, Errno> {
+    pub(crate) fn new(ground: BrokeredTrees, proc: &'static OwnedFd) -> Result<Self, Errno> {
         let own_descriptors = openat(proc, "self/fd", DIRECTORY, NO_MODE)?;
         Ok(Self { ground, proc, own_descriptors, shown_once: HashMap::new() })
     }
@@ -159,13 +159,13 @@ impl Map {
         directory: BorrowedFd<'_>,
     ) -> Result<Option<PathBuf>, Elsewhere> {
         match self.ground.standing(path) {
-            Standing::In(tree) => Ok(Some(tree.to_owned())),
+            Placement::In(tree) => Ok(Some(tree.to_owned())),
             // Of the host, and writable if that was granted: judged wherever the grant begins.
-            Standing::Unjudged if self.ground.is_grant(path, directory) => {
+            Placement::Unjudged if self.ground.is_grant(path, directory) => {
                 Ok(Some(PathBuf::from(GRANTS)))
             }
-            Standing::Unjudged => Ok(None),
-            Standing::Elsewhere => Err(Elsewhere),
+            Placement::Unjudged => Ok(None),
+            Placement::Elsewhere => Err(Elsewhere),
         }
     }
 
@@ -322,7 +322,7 @@ fn inode_of(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
 
 impl ResolvedParent {
     /// Whether what stands here, or the directory it would be made in, was granted while the run went on.
-    pub(crate) fn was_granted(&self, ground: &Ground) -> bool {
+    pub(crate) fn was_granted(&self, ground: &BrokeredTrees) -> bool {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let there = openat(&self.parent, &self.name, flags, NO_MODE);
         let held = there.as_ref().map_or(self.parent.as_fd(), AsFd::as_fd);

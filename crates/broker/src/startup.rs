@@ -5,13 +5,13 @@
 //! It shares no pid namespace with the command, which so can neither see nor signal it. If it fails or
 //! dies, the listener goes with it, and every call that would have come here fails with `ENOSYS`.
 
+use crate::brokered_trees::BrokeredTrees;
 use crate::caller::Umasks;
 use crate::caller::no_callers_remain;
-use crate::duties::{Duties, Identity};
-use crate::ground::Ground;
+use crate::duties::{CommandIdentity, Duties};
 use crate::judge::Judge;
 use crate::lock::{Locks, TreeLocks};
-use crate::message::Message;
+use crate::message::BrokerMessage;
 use crate::perform::CallExecutor;
 use crate::perform::owners::RootOwner;
 use crate::place::Map;
@@ -19,7 +19,7 @@ use crate::serve::gate;
 use crate::serve::{BrokerServer, EventSender, serve};
 use crate::staging::StagedConfigs;
 use crate::{DIRECTORY, NO_MODE};
-use palisade_guard::{Grounds, Matcher};
+use palisade_guard::{MatchContext, Matcher};
 use palisade_sys::fdpass::{recv_from_process, recv_with_fds};
 use palisade_sys::notify::Listener;
 use palisade_sys::proc;
@@ -32,7 +32,7 @@ pub struct BrokerStartup<'p> {
     pub supervisor_pid: Pid,
     /// The command says here when the sandbox can be entered, then where its listener is.
     pub handshake: OwnedFd,
-    /// Takes [`Message`]s.
+    /// Takes [`BrokerMessage`]s.
     pub supervisor: OwnedFd,
     /// Held while a call is judged and performed.
     pub locks: TreeLocks,
@@ -58,7 +58,8 @@ pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
             let locks = Locks::new(startup.locks);
             // For as long as the process lives.
             let host_proc: &'static OwnedFd = Box::leak(Box::new(host_proc));
-            match Map::new(Ground::of(startup.duties.guard, startup.duties.gate), host_proc) {
+            match Map::new(BrokeredTrees::of(startup.duties.guard, startup.duties.gate), host_proc)
+            {
                 Ok(map) => serve(server(
                     &startup.duties,
                     (locks, map),
@@ -74,7 +75,7 @@ pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
 }
 
 fn fail(events: &mut EventSender, why: String) -> ! {
-    events.tell(&Message::Failed(why));
+    events.tell(&BrokerMessage::Failed(why));
     proc::exit_now(1)
 }
 
@@ -89,9 +90,9 @@ fn settle(
     let (_, sender) = recv_from_process(handshake, &mut [0])?;
     let Some(command) = sender else { no_callers_remain() };
     let command = unless_over(other::pidfd_of(command))?;
-    if duties.identity != Identity::Caller {
+    if duties.identity != CommandIdentity::Caller {
         unless_over(other::enter_user_and_mounts(&command))?;
-        if let Identity::Given { uid, gid } = duties.identity {
+        if let CommandIdentity::Given { uid, gid } = duties.identity {
             creds::take_ids_with_capabilities(uid, gid)?;
         }
         creds::keep_only_sys_ptrace()?;
@@ -142,7 +143,7 @@ fn server<'p>(
     let matcher = match (duties.guard, duties.gate) {
         (Some(guard), Some(gate)) => guard.matcher_for_grants(gate),
         (Some(guard), None) => guard.matcher(),
-        (None, _) => Matcher::new(Grounds::default()),
+        (None, _) => Matcher::new(MatchContext::default()),
     };
     BrokerServer {
         listener,

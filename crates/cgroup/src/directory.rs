@@ -130,12 +130,12 @@ pub(crate) fn lock_named(path: &Path) -> Option<OwnedFd> {
 }
 
 fn not_made(source: SysError) -> CgroupError {
-    let mend = match source.errno {
+    let fix = match source.errno {
         Errno::EXIST => "a run of that name has one already; end it first",
         Errno::AGAIN => "cgroup.max.descendants or cgroup.max.depth of a group above is reached",
         _ => "sandbox doctor says which control groups can be used here",
     };
-    CgroupError::Refused { doing: "making a control group", source, mend }
+    CgroupError::Refused { doing: "making a control group", source, fix }
 }
 
 /// Writes a file of a group that is not ours to hold.

@@ -43,7 +43,7 @@ pub(crate) fn no_swap_to_count(file: &str) -> Result<(), CgroupError> {
     Err(CgroupError::NoSuchLimit {
         limit: "swap",
         why: format!("this kernel has no {file}"),
-        mend: "boot with swapaccount=1, or waive the limit (--waive-limit swap)",
+        fix: "boot with swapaccount=1, or waive the limit (--waive-limit swap)",
     })
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn refuse_no_io(bandwidth: Option<u64>, iops: Option<u64>) -> Result<
         return Err(CgroupError::NoSuchLimit {
             limit: "reading and writing",
             why: "0 a second is less than the kernel takes".to_owned(),
-            mend: "ask for 1 or more",
+            fix: "ask for 1 or more",
         });
     }
     Ok(())

@@ -43,7 +43,7 @@ pub(crate) enum TooMany {
 
 /// An answer that holds from now on, and for what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct LastingAnswer {
     pub(crate) host: Host,
     pub(crate) port: u16,
     pub(crate) allowed: bool,
@@ -157,7 +157,7 @@ impl Asks {
     }
 
     /// Hands an answer to those who wait. Returns what holds from now on, if it does.
-    pub(crate) fn answer(&self, ask: u64, answer: Answer, holds: Holds) -> Option<Standing> {
+    pub(crate) fn answer(&self, ask: u64, answer: Answer, holds: Holds) -> Option<LastingAnswer> {
         let mut state = self.state.borrow_mut();
         let (host, port) = match state.open.remove(&ask) {
             Some(open) => {
@@ -171,7 +171,7 @@ impl Asks {
             }
         };
         let Answer { allowed, source } = answer;
-        (holds == Holds::Session).then_some(Standing { host, port, allowed, source })
+        (holds == Holds::Session).then_some(LastingAnswer { host, port, allowed, source })
     }
 
     fn leave(&self, ask: u64) {

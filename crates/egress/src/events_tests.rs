@@ -2,12 +2,12 @@ use super::account::{MAX_PLACES, MAX_SUMS, SINGLY_AT_ONCE, SUM_AFTER_AT_MOST};
 use super::*;
 use crate::test_support::run;
 use palisade_record::network::{
-    Action, ConnectionClosed, NameQueried, NetworkAttempt, OTHERS, Via,
+    ConnectionClosed, NameQueried, NetworkAction, NetworkAttempt, OTHERS, Via,
 };
 
 fn attempt(host: &str) -> EgressEvent {
     EgressEvent::Attempt(NetworkAttempt {
-        action: Action::ProxyDenied,
+        action: NetworkAction::ProxyDenied,
         via: Via::Transparent,
         host: host.to_owned(),
         address: None,
@@ -28,7 +28,7 @@ fn port(host: &str, port: u16) -> EgressEvent {
 
 fn allowed(host: &str) -> EgressEvent {
     let EgressEvent::Attempt(one) = attempt(host) else { panic!("not an attempt") };
-    EgressEvent::Attempt(NetworkAttempt { action: Action::ProxyAllowed, ..one })
+    EgressEvent::Attempt(NetworkAttempt { action: NetworkAction::ProxyAllowed, ..one })
 }
 
 fn queried(name: &str) -> EgressEvent {

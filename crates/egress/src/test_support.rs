@@ -5,7 +5,7 @@ use crate::config::{Checks, Config, Limits, Lookup, OnUnknown};
 use crate::engine::Engine;
 use crate::events::{Events, Outbox};
 use crate::wire::EgressEvent;
-use palisade_hosts::{Entry, Host, Rules};
+use palisade_hosts::{Host, HostEntry, Rules};
 use palisade_record::network::NetworkAttempt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
@@ -27,8 +27,8 @@ pub(crate) fn host(text: &str) -> Host {
     Host::parse(text).unwrap()
 }
 
-fn entries(texts: &[&str]) -> Vec<Entry> {
-    texts.iter().map(|text| Entry::parse(text).unwrap()).collect()
+fn entries(texts: &[&str]) -> Vec<HostEntry> {
+    texts.iter().map(|text| HostEntry::parse(text).unwrap()).collect()
 }
 
 /// These hosts are allowed, on every port that is asked for by name.

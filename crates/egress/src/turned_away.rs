@@ -10,7 +10,7 @@ use crate::http_server::connection::Plain;
 use crate::limits::{Client, Destination};
 use crate::wire::EgressEvent;
 use crate::{explicit, socks};
-use palisade_record::network::{Action, Via};
+use palisade_record::network::{NetworkAction, Via};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -75,7 +75,7 @@ pub(crate) fn tell(
     (host, port): Destination,
     reason: String,
 ) -> Refused {
-    let (cause, action) = (Cause::Limit, Action::ProxyDenied);
+    let (cause, action) = (Cause::Limit, NetworkAction::ProxyDenied);
     let refused = Refused { cause, action, host, port, reason, rule: None, flag: None };
     engine.events.tell(EgressEvent::Attempt(refused.attempt(via)));
     refused

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Who started the run.
 #[derive(Debug)]
-pub enum Identity {
+pub enum CallerIdentity {
     OrdinaryUser,
     Root(Root),
 }
@@ -44,7 +44,7 @@ impl fmt::Debug for Root {
 
 const ROOT: Owner = Owner { uid: 0, gid: 0 };
 
-impl Identity {
+impl CallerIdentity {
     /// Does something with the rights of the command.
     pub(crate) fn as_command<T>(&self, does: impl FnOnce() -> Result<T>) -> Result<T> {
         let Self::Root(root) = self else { return does() };

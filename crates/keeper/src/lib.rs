@@ -9,11 +9,11 @@
 #![forbid(unsafe_code)]
 
 mod identity;
-mod inside;
 mod look;
 mod message;
 mod needs;
 mod own_files;
+mod sandbox_mounts;
 mod scaffold;
 mod serve;
 mod startup;
@@ -26,7 +26,7 @@ mod look_tests;
 #[cfg(test)]
 mod test_sandbox;
 
-pub use identity::{Identity, Root};
-pub use inside::Layout;
+pub use identity::{CallerIdentity, Root};
 pub use message::{Change, FileKind, Found, KeeperEvent, KeeperRequest, What};
+pub use sandbox_mounts::Layout;
 pub use startup::{KeeperStartup, run_keeper};

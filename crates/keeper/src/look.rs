@@ -32,7 +32,7 @@ pub(crate) struct Host {
 
 /// What was found, held by its descriptor.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct HostFile {
     pub(crate) file: OwnedFd,
     pub(crate) path: PathBuf,
     pub(crate) kind: FileKind,
@@ -42,7 +42,7 @@ pub(crate) struct Seen {
 
 impl Host {
     /// None where there is nothing, or nothing that we may see.
-    pub(crate) fn look(&self, path: &Path, follow: bool) -> Result<Option<Seen>> {
+    pub(crate) fn look(&self, path: &Path, follow: bool) -> Result<Option<HostFile>> {
         match self.walk(path, follow) {
             // A name too long, or with a NUL in it, names nothing.
             Err(error)
@@ -62,7 +62,7 @@ impl Host {
         }
     }
 
-    fn walk(&self, path: &Path, follow: bool) -> Result<Option<Seen>> {
+    fn walk(&self, path: &Path, follow: bool) -> Result<Option<HostFile>> {
         if !path.is_absolute() {
             return Ok(None);
         }
@@ -83,13 +83,13 @@ impl Host {
     }
 
     /// The whole path in one call, if there is neither a link nor a `..` in it, nor anything new.
-    fn straight(&self, path: &Path) -> Result<Option<Seen>> {
+    fn straight(&self, path: &Path) -> Result<Option<HostFile>> {
         if path.components().any(|part| part == Component::ParentDir) || is_closed(path) {
             return Ok(None);
         }
         match open_if_known(&self.root, path) {
             // Without `.`, doubled and trailing slashes.
-            Ok(file) => Seen::of(file, path.components().collect(), Vec::new()).map(Some),
+            Ok(file) => HostFile::of(file, path.components().collect(), Vec::new()).map(Some),
             Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {
                 Err(error)
             }
@@ -100,11 +100,11 @@ impl Host {
 
     /// Whether a file lies where git would read it as a hook or a setting: its content is judged only in trees that the
     /// broker knows as a whole.
-    pub(crate) fn is_in_git_directory(&self, seen: &Seen) -> bool {
-        let has = |directory: &Seen, name: &str| {
+    pub(crate) fn is_in_git_directory(&self, seen: &HostFile) -> bool {
+        let has = |directory: &HostFile, name: &str| {
             rustix::fs::statat(&directory.file, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
         };
-        let is_git = |directory: &Seen| {
+        let is_git = |directory: &HostFile| {
             (has(directory, "objects") && has(directory, "refs"))
                 || (has(directory, "HEAD") && has(directory, "commondir"))
         };
@@ -115,7 +115,7 @@ impl Host {
 
     /// An error if what was found is no longer what its path leads to: a person may take minutes to answer, and what is
     /// written to a file that was removed or replaced meanwhile would be lost.
-    pub(crate) fn still_has(&self, seen: &Seen) -> Result<()> {
+    pub(crate) fn still_has(&self, seen: &HostFile) -> Result<()> {
         match seen.path.file_name() {
             Some(_) => self.directory_of(seen).map(|_| ()),
             None => Ok(()),
@@ -123,7 +123,7 @@ impl Host {
     }
 
     /// The directory that something was found in, if it still is there.
-    pub(crate) fn directory_of(&self, seen: &Seen) -> Result<Seen> {
+    pub(crate) fn directory_of(&self, seen: &HostFile) -> Result<HostFile> {
         let gone = || SysError::new("openat2", seen.path.display().to_string(), Errno::NOENT);
         let (parent, name) = seen.path.parent().zip(seen.path.file_name()).ok_or_else(gone)?;
         let directory = self.directory(parent)?;
@@ -135,16 +135,16 @@ impl Host {
     }
 
     /// A directory by its real path; a link anywhere in it is an error.
-    pub(crate) fn directory(&self, path: &Path) -> Result<Seen> {
+    pub(crate) fn directory(&self, path: &Path) -> Result<HostFile> {
         if is_closed(path) || path.components().any(|part| part == Component::ParentDir) {
             return Err(SysError::new("openat2", path.display().to_string(), Errno::ACCESS));
         }
         let file = open_beneath(&self.root, path, OFlags::PATH | OFlags::DIRECTORY)?;
-        Seen::of(file, path.components().collect(), Vec::new())
+        HostFile::of(file, path.components().collect(), Vec::new())
     }
 }
 
-impl Seen {
+impl HostFile {
     fn of(file: OwnedFd, path: PathBuf, links: Vec<(PathBuf, PathBuf)>) -> Result<Self> {
         let stat = rustix::fs::fstat(&file).at("fstat", &path)?;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
@@ -203,7 +203,7 @@ impl<'h> Walk<'h> {
         self.rest.extend(names);
     }
 
-    fn run(mut self, follow: bool) -> Result<Option<Seen>> {
+    fn run(mut self, follow: bool) -> Result<Option<HostFile>> {
         while let Some(name) = self.rest.pop() {
             if name == ".." {
                 self.at.pop();
@@ -222,12 +222,12 @@ impl<'h> Walk<'h> {
                     let place = self.path().join(&name);
                     self.links.push((place.clone(), text.clone()));
                     if is_last && !follow {
-                        return Seen::of(link, place, self.links).map(Some);
+                        return HostFile::of(link, place, self.links).map(Some);
                     }
                     self.go_on_with(&text);
                 }
                 Entered::Last(file) => {
-                    return Seen::of(file, self.path().join(&name), self.links).map(Some);
+                    return HostFile::of(file, self.path().join(&name), self.links).map(Some);
                 }
             }
         }
@@ -236,7 +236,7 @@ impl<'h> Walk<'h> {
             Some(place) => place.directory,
             None => self.root.try_clone_to_owned().at("dup", &path)?,
         };
-        Seen::of(file, path, self.links).map(Some)
+        HostFile::of(file, path, self.links).map(Some)
     }
 
     fn enter(&self, name: &OsStr, is_last: bool) -> Result<Entered> {

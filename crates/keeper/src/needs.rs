@@ -1,7 +1,7 @@
 //! What else has to be there to execute a program: the interpreter of a script, the loader of a binary.
 //! The kernel opens them itself, by path, where no call can be stopped and asked about.
 
-use crate::look::{Host, Seen};
+use crate::look::{Host, HostFile};
 use crate::message::FileKind;
 use crate::own_files::OwnFiles;
 use palisade_plan::program::{Needs, needs};
@@ -20,7 +20,7 @@ pub(crate) struct Needed {
 }
 
 /// What cannot be read needs nothing that we could tell.
-pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &Seen) -> Result<Needed> {
+pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &HostFile) -> Result<Needed> {
     let mut needed = Needed::default();
     let mut next = needs_of(own_files, &program.file, program.kind);
     for _ in 0..MAX_DEPTH {

@@ -5,7 +5,7 @@
 //! so every step goes from the ground's own descriptor, follows no link and crosses no mount. Whatever
 //! the command does, nothing is made anywhere else.
 
-use crate::look::Seen;
+use crate::look::HostFile;
 use crate::message::FileKind;
 use palisade_sys::beneath::{open_beneath, open_on_mount};
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
@@ -27,7 +27,7 @@ const PLACE_MODE: Mode = Mode::from_raw_mode(0o444);
 
 /// A file system of the sandbox's own.
 #[derive(Debug)]
-struct Ground {
+struct OwnFilesystem {
     path: PathBuf,
     /// As it is mounted inside.
     root: OwnedFd,
@@ -57,7 +57,7 @@ struct Made {
 
 #[derive(Debug, Default)]
 pub(crate) struct Scaffold {
-    grounds: Vec<Ground>,
+    grounds: Vec<OwnFilesystem>,
     made: BTreeMap<Name, Made>,
 }
 
@@ -69,7 +69,7 @@ impl Scaffold {
         for path in paths {
             let Ok(found) = open_beneath(root, path, DIRECTORY) else { continue };
             if is_own_mount(&found)? {
-                grounds.push(Ground::new(path.clone(), found)?);
+                grounds.push(OwnFilesystem::new(path.clone(), found)?);
             }
         }
         // The first that a path starts with is the one it lies on.
@@ -91,7 +91,7 @@ impl Scaffold {
     pub(crate) fn make_own(
         &mut self,
         path: &Path,
-        seen: &Seen,
+        seen: &HostFile,
         content: Option<&OwnedFd>,
     ) -> Result<OwnedFd> {
         let name = self.name(path)?;
@@ -117,7 +117,7 @@ impl Scaffold {
     }
 
     fn name(&self, path: &Path) -> Result<Name> {
-        let on = |(ground, found): (usize, &Ground)| {
+        let on = |(ground, found): (usize, &OwnFilesystem)| {
             let rest = path.strip_prefix(&found.path).ok()?;
             rest.file_name().map(|_| Name { ground, path: rest.to_owned() })
         };
@@ -274,7 +274,7 @@ impl Scaffold {
     }
 }
 
-impl Ground {
+impl OwnFilesystem {
     fn new(path: PathBuf, root: OwnedFd) -> Result<Self> {
         let workbench = mounts::open_tree(&root, Path::new(""), Recursion::Single)?;
         let writable =

@@ -1,11 +1,11 @@
 //! The keeper's desk: one question after the other, each answered from what is held under its token.
 
-use crate::identity::Identity;
-use crate::inside::{Inside, Piece, Shown};
-use crate::look::{Host, Seen};
+use crate::identity::CallerIdentity;
+use crate::look::{Host, HostFile};
 use crate::message::{Change, FileKind, Found, KeeperEvent, KeeperRequest, What};
 use crate::needs::{self, Needed};
 use crate::own_files::OwnFiles;
+use crate::sandbox_mounts::{DetachedTree, GraftSource, SandboxMounts};
 use crate::survey;
 use palisade_plan::model::Owner;
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
@@ -32,10 +32,10 @@ const WRITING: OFlags =
 pub(crate) struct KeeperServer {
     pub(crate) host: Host,
     pub(crate) own_files: OwnFiles,
-    pub(crate) identity: Identity,
-    pub(crate) inside: Inside,
+    pub(crate) identity: CallerIdentity,
+    pub(crate) inside: SandboxMounts,
     /// The newest last.
-    pub(crate) held: VecDeque<(u64, Seen)>,
+    pub(crate) held: VecDeque<(u64, HostFile)>,
 }
 
 /// What to answer, and the descriptor that goes with it.
@@ -134,13 +134,19 @@ impl KeeperServer {
         let directory;
         let seen = match what {
             What::Links => {
-                return self.inside.graft(&self.identity, Shown::Links, &found.links).map(Some);
+                return self
+                    .inside
+                    .graft(&self.identity, GraftSource::Links, &found.links)
+                    .map(Some);
             }
             What::Found if found.kind == FileKind::Link => {
-                return self.inside.graft(&self.identity, Shown::Links, &found.links).map(Some);
+                return self
+                    .inside
+                    .graft(&self.identity, GraftSource::Links, &found.links)
+                    .map(Some);
             }
             What::Name if found.kind == FileKind::Directory => {
-                let shown = Shown::Name(&found.path);
+                let shown = GraftSource::Name(&found.path);
                 return self.inside.graft(&self.identity, shown, &found.links).map(Some);
             }
             What::Name => return Err(refused(&found.path, Errno::NOTDIR)),
@@ -162,8 +168,8 @@ impl KeeperServer {
         if seen.kind == FileKind::Directory && !survey::is_harmless(&seen.file) {
             return Ok(None);
         }
-        let piece = Piece { mount: take(&mut self.identity, seen, rights)?, seen };
-        self.inside.graft(&self.identity, Shown::Piece(piece), &found.links).map(Some)
+        let piece = DetachedTree { mount: take(&mut self.identity, seen, rights)?, seen };
+        self.inside.graft(&self.identity, GraftSource::Piece(piece), &found.links).map(Some)
     }
 
     /// Through a mount of its own that is read-only and attached nowhere: opened again inside, by its
@@ -259,7 +265,7 @@ impl KeeperServer {
             return Err(refused(&seen.path, Errno::FBIG));
         }
         self.inside.check_place(&seen.path)?;
-        self.inside.graft(&self.identity, Shown::Copy(seen, content), &seen.links)
+        self.inside.graft(&self.identity, GraftSource::Copy(seen, content), &seen.links)
     }
 }
 
@@ -271,7 +277,7 @@ struct Rights {
 }
 
 /// Whether the command could write a file, or make and remove names in a directory, if it were granted.
-fn may_write(identity: &mut Identity, own_files: &OwnFiles, seen: &Seen) -> Result<()> {
+fn may_write(identity: &mut CallerIdentity, own_files: &OwnFiles, seen: &HostFile) -> Result<()> {
     let wanted = match seen.kind {
         FileKind::Directory => Access::WRITE_OK | Access::EXEC_OK,
         _ => Access::WRITE_OK,
@@ -280,7 +286,7 @@ fn may_write(identity: &mut Identity, own_files: &OwnFiles, seen: &Seen) -> Resu
     identity.as_command(|| own_files.may_access(&mount, wanted))
 }
 
-fn held(held: &VecDeque<(u64, Seen)>, token: u64) -> Result<&Seen> {
+fn held(held: &VecDeque<(u64, HostFile)>, token: u64) -> Result<&HostFile> {
     let found = held.iter().rev().find(|(known, _)| *known == token);
     found
         .map(|(_, seen)| seen)
@@ -288,7 +294,7 @@ fn held(held: &VecDeque<(u64, Seen)>, token: u64) -> Result<&Seen> {
 }
 
 /// A copy of the mount, with what is mounted below, that nothing can be changed through unless that is granted.
-fn take(identity: &mut Identity, seen: &Seen, rights: Rights) -> Result<OwnedFd> {
+fn take(identity: &mut CallerIdentity, seen: &HostFile, rights: Rights) -> Result<OwnedFd> {
     let mount = mounts::open_tree(&seen.file, Path::new(""), Recursion::Recursive)?;
     let owner = Owner { uid: seen.stat.st_uid, gid: seen.stat.st_gid };
     identity.take_owner(&mount, &seen.path, owner)?;

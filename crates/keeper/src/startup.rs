@@ -4,14 +4,14 @@
 //! It shares no pid namespace with the command, which so can neither see nor signal it. If it fails or
 //! dies, nothing more is shown; what was shown stays.
 
-use crate::identity::Identity;
-use crate::inside::{Inside, Layout};
+use crate::identity::CallerIdentity;
 use crate::look::Host;
 use crate::message::{KeeperEvent, KeeperRequest};
 use crate::own_files::OwnFiles;
+use crate::sandbox_mounts::{Layout, SandboxMounts};
 use crate::serve::KeeperServer;
 use palisade_sys::clone::{CloneFlags, unshare};
-use palisade_sys::proc::{self, Limit, Resource};
+use palisade_sys::proc::{self, Resource, ResourceLimit};
 use palisade_sys::{At as _, Mode, OFlags, Pid, SysError, creds, other};
 use palisade_wire::{WireError, WireMessage as _};
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ pub struct KeeperStartup {
     pub user_namespace: OwnedFd,
     pub mount_namespace: OwnedFd,
     pub layout: Layout,
-    pub identity: Identity,
+    pub identity: CallerIdentity,
     /// Installs the keeper's own filter; the launcher knows how.
     pub confine: fn() -> Result<(), String>,
 }
@@ -56,14 +56,14 @@ pub fn run_keeper(startup: KeeperStartup) -> ! {
 
 fn settle(startup: KeeperStartup) -> Result<KeeperServer, SysError> {
     match &startup.identity {
-        Identity::OrdinaryUser => {
+        CallerIdentity::OrdinaryUser => {
             other::enter_user(&startup.user_namespace)?;
             // Owned by the sandbox's user namespace, where we may clone; mounts that the host makes
             // later still appear in it.
             unshare(CloneFlags::NEWNS)?;
             creds::keep_only_mounting()?;
         }
-        Identity::Root(_) => {
+        CallerIdentity::Root(_) => {
             // A group of root's would open files to the command.
             creds::setgroups_empty()?;
             creds::keep_only_mounting_as_root()?;
@@ -77,14 +77,14 @@ fn settle(startup: KeeperStartup) -> Result<KeeperServer, SysError> {
     let own_namespace = open("/proc/self/ns/mnt", OFlags::RDONLY)?;
     let own_files = OwnFiles::open()?;
     let KeeperStartup { mount_namespace, layout, identity, .. } = startup;
-    let inside = Inside::open(mount_namespace, own_namespace, layout, &identity)?;
+    let inside = SandboxMounts::open(mount_namespace, own_namespace, layout, &identity)?;
     Ok(KeeperServer { host: Host { root }, own_files, identity, inside, held: VecDeque::new() })
 }
 
 /// Each graft holds a descriptor. Where the limit cannot be raised, fewer can be shown.
 fn hold_many() {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
-    let _ = proc::set_rlimit(Resource::Nofile, Limit { soft: hard, hard });
+    let _ = proc::set_rlimit(Resource::Nofile, ResourceLimit { soft: hard, hard });
 }
 
 fn open(path: &str, flags: OFlags) -> Result<OwnedFd, SysError> {

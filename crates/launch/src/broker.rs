@@ -5,9 +5,10 @@ use crate::error::{During, LaunchError};
 use crate::helper::{Helper, HelperKind, Helpers, confine};
 use palisade_bpf::broker_spec;
 use palisade_broker::{
-    BrokerStartup, Duties, Identity, Message, Reply, TreeLocks, Trigger, run_broker,
+    AccessReply, BrokerMessage, BrokerStartup, CommandIdentity, Duties, TreeLocks, Trigger,
+    run_broker,
 };
-use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
+use palisade_plan::model::{Confinement, IdMapping, Plan, Seccomp};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
 use palisade_sys::{At as _, Errno};
 use palisade_wire::{WireError, WireMessage as _};
@@ -124,11 +125,11 @@ impl Broker {
     /// The next message, without waiting for one.
     pub(crate) fn receive(&self) -> Result<BrokerEvent, LaunchError> {
         const STEP: &str = "listening to the broker";
-        let mut buffer = [0; Message::MAX_BYTES];
+        let mut buffer = [0; BrokerMessage::MAX_BYTES];
         loop {
             let received = palisade_wire::try_receive(&self.news, &mut buffer);
             match received.map(|received| received.map(|received| received.message)) {
-                Ok(Some(Message::Staging { is_open })) => self.is_staging.set(is_open),
+                Ok(Some(BrokerMessage::Staging { is_open })) => self.is_staging.set(is_open),
                 Ok(Some(message)) => return Ok(BrokerEvent::Message(message)),
                 Ok(None) => return Ok(BrokerEvent::None),
                 Err(WireError::Closed) => {
@@ -145,11 +146,11 @@ impl Broker {
 impl Trigger for Broker {
     type Error = LaunchError;
 
-    fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
+    fn reply(&self, reply: AccessReply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
         let sent = match palisade_wire::send(&self.news, &reply, file.as_slice()) {
             // A path that no system call takes either.
             Err(WireError::TooLong { .. }) => {
-                let refusal = Reply::fail(reply.request(), Errno::NAMETOOLONG);
+                let refusal = AccessReply::fail(reply.request(), Errno::NAMETOOLONG);
                 palisade_wire::send(&self.news, &refusal, &[])
             }
             sent => sent,
@@ -165,19 +166,19 @@ impl Trigger for Broker {
 /// What the broker had to say.
 #[derive(Debug)]
 pub enum BrokerEvent {
-    Message(Message),
+    Message(BrokerMessage),
     None,
 }
 
-fn identity(plan: &Plan) -> Identity {
+fn identity(plan: &Plan) -> CommandIdentity {
     match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => match inside.identity.mapping {
-            Mapping::OwnId => Identity::CallerMapped,
-            Mapping::ByRoot => {
+            IdMapping::OwnId => CommandIdentity::CallerMapped,
+            IdMapping::ByRoot => {
                 let (uid, gid) = (inside.identity.inside_uid, inside.identity.inside_gid);
-                Identity::Given { uid, gid }
+                CommandIdentity::Given { uid, gid }
             }
         },
-        Confinement::NoNamespaces | Confinement::None => Identity::Caller,
+        Confinement::NoNamespaces | Confinement::None => CommandIdentity::Caller,
     }
 }

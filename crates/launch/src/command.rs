@@ -13,13 +13,13 @@ use crate::inherited::Inherited;
 use crate::landlock;
 use crate::mounts::detach_old_root;
 use crate::network;
-use crate::selfcheck::{self, Moment, Targets};
+use crate::selfcheck::{self, ProbeStage, Targets};
 use crate::streams::Chosen;
-use palisade_bpf::{Answer, Arch, FilterSpec, Listening, SeccompData, table};
+use palisade_bpf::{Arch, FilterSpec, Listening, SeccompData, SyscallAnswer, table};
 use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::send_with_fds;
-use palisade_sys::proc::{self, Limit, sig};
+use palisade_sys::proc::{self, ResourceLimit, sig};
 use palisade_sys::{At as _, Mode, creds, tty};
 use palisade_wire::{Received, WireMessage as _};
 use rustix::net::SendFlags;
@@ -103,7 +103,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     }
     let begun = Instant::now();
     let mut observations =
-        selfcheck::run(&plan.sandbox.self_check, Moment::BeforeFilter, start.targets)?;
+        selfcheck::run(&plan.sandbox.self_check, ProbeStage::BeforeFilter, start.targets)?;
     let mut took = begun.elapsed();
     proc::unblock_all().during("unblocking signals")?;
     let seen = exec::visible(&plan.command);
@@ -114,7 +114,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let begun = Instant::now();
     observations.extend(selfcheck::run(
         &plan.sandbox.self_check,
-        Moment::AfterFilter,
+        ProbeStage::AfterFilter,
         start.targets,
     )?);
     took += begun.elapsed();
@@ -190,7 +190,7 @@ fn may_send(filter: &FilterSpec, socket: BorrowedFd<'_>) -> bool {
     };
     let args = [number, 0, u64::from(SendFlags::NOSIGNAL.bits()), 0, 0, 0];
     let call = SeccompData { nr, arch: arch.audit_value(), instruction_pointer: 0, args };
-    filter.answer(&call) == Answer::Allow
+    filter.answer(&call) == SyscallAnswer::Allow
 }
 
 /// The network namespace, with its loopback up, for us and for pid 1 to follow into.
@@ -237,7 +237,7 @@ fn limit(plan: &Plan) -> Result<(), LaunchError> {
             Resource::Processes => proc::Resource::Nproc,
             Resource::CpuSeconds => proc::Resource::Cpu,
         };
-        let value = Limit { soft: Some(rlimit.value), hard: Some(rlimit.value) };
+        let value = ResourceLimit { soft: Some(rlimit.value), hard: Some(rlimit.value) };
         proc::set_rlimit(resource, value).during("setting a limit")?;
     }
     if let Some(cpus) = &plan.sandbox.affinity {
@@ -277,7 +277,7 @@ fn check_that_no_capability_is_left() -> Result<(), LaunchError> {
     let held = creds::capability_sets().during(STEP)?;
     if held.effective | held.permitted | held.inheritable != 0 {
         return Err(LaunchError::new(STEP, "capabilities are left")
-            .with_mend("start as an ordinary user, or with user namespaces"));
+            .with_fix("start as an ordinary user, or with user namespaces"));
     }
     Ok(())
 }
@@ -286,7 +286,7 @@ fn enter_directory(cwd: &Path) -> Result<(), LaunchError> {
     rustix::process::chdir(cwd)
         .at("chdir", cwd)
         .during("entering the working directory")
-        .map_err(|error| error.with_mend("choose another one with --cwd, or grant it"))
+        .map_err(|error| error.with_fix("choose another one with --cwd, or grant it"))
 }
 
 #[cfg(test)]

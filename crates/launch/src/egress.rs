@@ -12,7 +12,7 @@ use crate::network::InsideNetwork;
 use palisade_bpf::{Arch, egress_spec, proxy_spec};
 use palisade_egress::wire::{EgressEvent, EgressRequest, MAX_PACKET_BYTES};
 use palisade_egress::{Config, EgressStartup, Published, serve};
-use palisade_plan::model::{Confinement, Identity, Mapping, Plan, Publish};
+use palisade_plan::model::{Confinement, IdMapping, Identity, Plan, Publish};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc;
 use palisade_sys::{At as _, Errno, Pid, SysError, creds, other};
@@ -119,7 +119,7 @@ impl EgressProcess {
 /// Who the command is, where root gave it another id than the caller's.
 pub(crate) fn given_identity(plan: &Plan) -> Option<&Identity> {
     match &plan.sandbox.confinement {
-        Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+        Confinement::Namespaces(inside) if inside.identity.mapping == IdMapping::ByRoot => {
             Some(&inside.identity)
         }
         _ => None,
@@ -133,7 +133,7 @@ pub(crate) fn listen_for(ports: &[Publish]) -> Result<Vec<Published>, LaunchErro
         let listener = TcpListener::bind((address, port)).map_err(|error| {
             let wanted = std::net::SocketAddr::from((address, port));
             LaunchError::new("publishing a port", format!("listen at {wanted}: {error}"))
-                .with_mend("choose another one: --publish [ADDR:]PORT:INNER")
+                .with_fix("choose another one: --publish [ADDR:]PORT:INNER")
         })?;
         Ok(Published { listener: listener.into(), inner })
     };

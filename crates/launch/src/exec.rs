@@ -1,7 +1,7 @@
 //! The exec of the command: which file its name means inside, and why it could not be started.
 //! Must never look outside of the sandbox's own view.
 
-use crate::error::{LaunchError, Mistake};
+use crate::error::{FailureKind, LaunchError};
 use palisade_plan::model::Command;
 use palisade_sys::{Errno, SysError, proc};
 use std::ffi::{CString, OsStr};
@@ -100,30 +100,30 @@ fn refusal(name: &OsStr, path: &Path, errno: Errno) -> LaunchError {
     let error = SysError::new("exec", PathBuf::from(name).display().to_string(), errno);
     if errno == Errno::NOENT && path.exists() {
         return LaunchError::new(STEP, error.to_string())
-            .with_mend(format!(
+            .with_fix(format!(
                 "{} is there, but the interpreter or loader it names is not in the sandbox's view",
                 path.display()
             ))
-            .with_mistake(Mistake::NotFound);
+            .with_kind(FailureKind::NotFound);
     }
     let is_line = name.as_encoded_bytes().contains(&b' ');
     match errno {
         Errno::NOENT | Errno::NOTDIR if is_line => LaunchError::new(STEP, error.to_string())
-            .with_mend(
+            .with_fix(
                 "the quotes make it one word, the name of a program: leave them out, or give the line to a shell \
                  (sh -c)",
             )
-            .with_mistake(Mistake::NotFound),
+            .with_kind(FailureKind::NotFound),
         Errno::NOENT | Errno::NOTDIR => LaunchError::new(STEP, error.to_string())
-            .with_mend(
+            .with_fix(
                 "is it installed, and in the sandbox's view? `sandbox plan -- CMD` lists the view, \
                  --ro adds to it",
             )
-            .with_mistake(Mistake::NotFound),
+            .with_kind(FailureKind::NotFound),
         Errno::ACCESS | Errno::PERM | Errno::NOEXEC | Errno::ISDIR => {
             LaunchError::new(STEP, error.to_string())
-                .with_mend("is it executable, and on a mount that allows it?")
-                .with_mistake(Mistake::NotExecutable)
+                .with_fix("is it executable, and on a mount that allows it?")
+                .with_kind(FailureKind::NotExecutable)
         }
         _ => LaunchError::new(STEP, error.to_string()),
     }

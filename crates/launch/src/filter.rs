@@ -44,7 +44,7 @@ pub(crate) fn install_with_listener(program: &[Insn]) -> std::result::Result<Own
         Ok(Some(listener)) => Ok(listener),
         Ok(None) => Err(LaunchError::new(STEP, "the kernel gave no listener")),
         Err(error) if error.errno == Errno::BUSY => Err(LaunchError::new(STEP, error.to_string())
-            .with_mend("another sandbox around this one listens already; run outside of it")),
+            .with_fix("another sandbox around this one listens already; run outside of it")),
         Err(error) => Err(LaunchError::new(STEP, error.to_string())),
     }
 }

@@ -1,7 +1,7 @@
 //! What the caller set for itself and we change for ourselves. The command gets it back before its exec.
 
 use palisade_sys::SysError;
-use palisade_sys::proc::{self, Limit, Resource, sig};
+use palisade_sys::proc::{self, Resource, ResourceLimit, sig};
 use std::sync::OnceLock;
 
 /// Open files that we and our helpers may need: what most kernels allow at all (`fs.nr_open`).
@@ -12,7 +12,7 @@ static TAKEN: OnceLock<Inherited> = OnceLock::new();
 /// To be taken before the first file of ours is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Inherited {
-    open_files: Limit,
+    open_files: ResourceLimit,
     ignores_file_size: bool,
 }
 
@@ -31,14 +31,14 @@ impl Inherited {
         let wanted = open_files.hard.unwrap_or(ENOUGH_FILES).min(ENOUGH_FILES);
         if open_files.soft.is_some_and(|soft| soft < wanted) {
             // Where it fails, there are as many as there were.
-            let limit = Limit { soft: Some(wanted), hard: open_files.hard };
+            let limit = ResourceLimit { soft: Some(wanted), hard: open_files.hard };
             let _ = proc::set_rlimit(Resource::Nofile, limit);
         }
         Self { open_files, ignores_file_size }
     }
 
     /// The caller's own limit.
-    pub(crate) fn open_files(&self) -> Limit {
+    pub(crate) fn open_files(&self) -> ResourceLimit {
         self.open_files
     }
 

@@ -8,9 +8,9 @@ use crate::parent::{Running, host_owner};
 use crate::spawner::Spawner;
 use palisade_bpf::keeper_spec;
 use palisade_keeper::{
-    Identity, KeeperEvent, KeeperRequest, KeeperStartup, Layout, Root, run_keeper,
+    CallerIdentity, KeeperEvent, KeeperRequest, KeeperStartup, Layout, Root, run_keeper,
 };
-use palisade_plan::model::{Confinement, Gate, Mapping, MountOp, Namespaced, Plan};
+use palisade_plan::model::{Confinement, Gate, IdMapping, MountOp, Namespaced, Plan};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::{At as _, Mode, OFlags};
 use palisade_wire::{Received, WireError, WireMessage as _};
@@ -119,12 +119,12 @@ fn layout(gate: &Gate) -> Layout {
     Layout { grounds: gate.grounds.clone(), mounted: gate.mounted.clone() }
 }
 
-fn identity(inside: &Namespaced) -> Identity {
-    if inside.identity.mapping == Mapping::OwnId {
-        return Identity::OrdinaryUser;
+fn identity(inside: &Namespaced) -> CallerIdentity {
+    if inside.identity.mapping == IdMapping::OwnId {
+        return CallerIdentity::OrdinaryUser;
     }
     let command = host_owner(&inside.identity);
-    Identity::Root(Root {
+    CallerIdentity::Root(Root {
         command,
         unmapped: unmapped(&inside.mounts),
         map: Box::new(move |owner| idmap::user_namespace(owner, command)),

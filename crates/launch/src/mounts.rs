@@ -12,7 +12,7 @@ use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
 use crate::sources::{self, Pieces};
 use overlay::OverlayParts;
-use palisade_plan::model::{Access, Hardening, MountOp, NodeKind, Scratch};
+use palisade_plan::model::{Hardening, MountAccess, MountOp, NodeKind, Scratch};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
@@ -109,7 +109,10 @@ impl Builder {
     ) -> Result<(), LaunchError> {
         ops.iter().zip(pieces).try_for_each(|(op, piece)| self.place(op, piece.as_ref()))?;
         let is_sealed = |op: &MountOp| {
-            matches!(op, MountOp::Frame { .. } | MountOp::Overlay { access: Access::ReadOnly, .. })
+            matches!(
+                op,
+                MountOp::Frame { .. } | MountOp::Overlay { access: MountAccess::ReadOnly, .. }
+            )
         };
         let frames = ops.iter().zip(pieces).filter(|(op, _)| is_sealed(op));
         let sealed = MountAttr { set: MountAttrs::RDONLY, ..MountAttr::default() };

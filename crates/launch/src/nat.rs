@@ -309,7 +309,7 @@ fn failed(path: &Path, what: &str, heard: &[u8]) -> LaunchError {
     let error = LaunchError::new(STEP, format!("{}: {what}: {last}", path.display()));
     if heard.contains("/dev/net/tun") || heard.contains("tuntap") {
         return error
-            .with_mend("it needs /dev/net/tun: sudo modprobe tun; sudo chmod 0666 /dev/net/tun");
+            .with_fix("it needs /dev/net/tun: sudo modprobe tun; sudo chmod 0666 /dev/net/tun");
     }
     error
 }

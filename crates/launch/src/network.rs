@@ -139,7 +139,7 @@ pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, 
             STEP,
             "too many ports are allowed for a kernel without nf_tables",
         )
-        .with_mend("sudo modprobe nf_tables, or allow fewer ports"));
+        .with_fix("sudo modprobe nf_tables, or allow fewer ports"));
     }
     Ok(Some(inside))
 }
@@ -175,7 +175,7 @@ fn keep_private_ranges_out(nat: &NatPlan) -> std::result::Result<Socket, LaunchE
         .and_then(|socket| block(&socket, &ranges, &nat.resolvers).map(|()| socket))
         .during("blocking private addresses")
         .map_err(|error| {
-            error.with_mend(
+            error.with_fix(
                 "network mode nat needs nf_tables: sudo modprobe nf_tables, or use --network proxy",
             )
         })

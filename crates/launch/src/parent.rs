@@ -19,12 +19,12 @@ use crate::setup::{self, Launch};
 use crate::sources;
 use crate::spawner::Spawner;
 use crate::streams::{Chosen, OutputPipe, Streams};
-use palisade_broker::{Reply, TreeLocks, Trigger};
-use palisade_cgroup::{Birth, Held};
+use palisade_broker::{AccessReply, TreeLocks, Trigger};
+use palisade_cgroup::{Birth, RunGroup};
 use palisade_egress::Published;
 use palisade_plan::model::{
-    Confinement, Egress, Identity, Lifetime, Mapping, Namespaced, Namespaces, NatHelper, Owner,
-    Plan, Probe,
+    Confinement, Egress, IdMapping, Identity, Namespaced, Namespaces, NatHelper, Owner, Plan,
+    Probe, SandboxLifetime,
 };
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
@@ -58,7 +58,7 @@ pub struct Running {
     broker: Option<Broker>,
     /// Where commands come from, in a sandbox that outlives them.
     spawner: Option<Spawner>,
-    group: Option<Held>,
+    group: Option<RunGroup>,
     network: Option<InsideNetwork>,
     /// Ports of the host that lead in, until somebody takes the network.
     published: Vec<Published>,
@@ -76,7 +76,7 @@ pub struct Running {
 
 /// What the run used, all its processes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct RunUsage {
     pub user: Duration,
     pub system: Duration,
     /// Of the largest single process.
@@ -102,9 +102,9 @@ pub fn launch(
         port: listener.as_ref().map(|(_, port)| *port),
     };
     let mut chosen = match plan.sandbox.lifetime {
-        Lifetime::OneCommand => Chosen::choose(streams)?,
+        SandboxLifetime::OneCommand => Chosen::choose(streams)?,
         // Each command brings its own.
-        Lifetime::UntilEnded => Chosen::none(),
+        SandboxLifetime::UntilEnded => Chosen::none(),
     };
     let outputs = match plan.supervision.max_output {
         Some(_) => chosen.put_pipes_between()?,
@@ -112,7 +112,7 @@ pub fn launch(
     };
     let ends = broker::Ends::for_plan(plan)?;
     let prepared = match &plan.sandbox.confinement {
-        Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+        Confinement::Namespaces(inside) if inside.identity.mapping == IdMapping::ByRoot => {
             chosen.give_pipes_to(host_owner(&inside.identity))?;
             let maps = OwnerMaps::for_plan(&inside.mounts, host_owner(&inside.identity))?;
             Some(sources::prepare(&inside.mounts, plan.sandbox.hardening, &maps)?)
@@ -125,7 +125,7 @@ pub fn launch(
     }
     let pid_namespace = clone_flags(plan).contains(CloneFlags::NEWPID);
     let strangers = children_of_ours();
-    if !pid_namespace || plan.sandbox.lifetime == Lifetime::UntilEnded {
+    if !pid_namespace || plan.sandbox.lifetime == SandboxLifetime::UntilEnded {
         // If pid 1's stand-in or the spawner dies, its orphans come to us.
         creds::set_child_subreaper().during("adopting what pid 1's stand-in may leave")?;
     }
@@ -134,7 +134,7 @@ pub fn launch(
         .sandbox
         .group
         .as_ref()
-        .map(|group| Held::create(group, &plan.session))
+        .map(|group| RunGroup::create(group, &plan.session))
         .transpose()
         .map_err(|error| LaunchError::new("making the control group", error.to_string()))?;
     // Before the sandbox and not beside it, where it would keep a processor from one of the two processes that
@@ -148,7 +148,7 @@ pub fn launch(
         _ => (None, None),
     };
     let root_owner = match &plan.sandbox.confinement {
-        Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+        Confinement::Namespaces(inside) if inside.identity.mapping == IdMapping::ByRoot => {
             Some(host_owner(&inside.identity))
         }
         _ => None,
@@ -269,7 +269,11 @@ impl Running {
     }
 
     /// Tells the broker what becomes of a touch.
-    pub fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
+    pub fn reply(
+        &self,
+        reply: AccessReply,
+        file: Option<BorrowedFd<'_>>,
+    ) -> Result<(), LaunchError> {
         self.broker.as_ref().map_or(Ok(()), |broker| broker.reply(reply, file))
     }
 
@@ -282,12 +286,12 @@ impl Running {
     }
 
     /// The control group, if the plan has one.
-    pub fn group(&self) -> Option<&Held> {
+    pub fn group(&self) -> Option<&RunGroup> {
         self.group.as_ref()
     }
 
     /// To be removed after [`Self::wait`]; what it has counted can be read until then.
-    pub fn take_group(&mut self) -> Option<Held> {
+    pub fn take_group(&mut self) -> Option<RunGroup> {
         self.group.take()
     }
 
@@ -388,7 +392,7 @@ impl Running {
     /// stand-in, whose descendants they are, ends them one by one. Called again, it is ended itself.
     pub fn kill(&self) -> Result<(), LaunchError> {
         // Behind it stands what follows: it may fail.
-        let _ = self.group.as_ref().map(Held::kill);
+        let _ = self.group.as_ref().map(RunGroup::kill);
         if !self.pid_namespace && !self.told_to_end.replace(true) {
             return self.tell(ToInit::End);
         }
@@ -424,7 +428,7 @@ impl Running {
     }
 
     /// Waits for the end and tells what the run used.
-    pub fn wait(&mut self) -> Result<Usage, LaunchError> {
+    pub fn wait(&mut self) -> Result<RunUsage, LaunchError> {
         // While a child of the spawner is not collected, the kernel keeps pid 1 from ending (pid_namespaces(7)).
         while self.spawner.is_some() && !self.ends_within(ORPHAN_CHECK)? {
             self.end_orphans();
@@ -435,7 +439,7 @@ impl Running {
             self.end_orphans();
         }
         let usage = reaped.usage;
-        Ok(Usage {
+        Ok(RunUsage {
             user: usage.user_time,
             system: usage.system_time,
             max_rss_bytes: usage.max_rss_bytes,
@@ -453,7 +457,7 @@ impl Running {
     /// Only root may give the child an id that is not its own; everybody else's child maps itself.
     fn map_ids(&self, identity: &Identity) -> Result<(), LaunchError> {
         const STEP: &str = "mapping ids into the sandbox";
-        if identity.mapping == Mapping::OwnId {
+        if identity.mapping == IdMapping::OwnId {
             return Ok(());
         }
         let one = |inside, outside| [MapLine { inside, outside, count: 1 }];

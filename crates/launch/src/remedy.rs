@@ -84,7 +84,7 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
     }
 }
 
-/// Why user namespaces cannot be made, and the command that mends it.
+/// Why user namespaces cannot be made, and the command that fixes it.
 pub(crate) fn user_namespaces(errno: Errno) -> String {
     let cause = if set_to(MAX_USERNS, "0") || errno == Errno::NOSPC {
         "user namespaces are switched off: sudo sysctl -w user.max_user_namespaces=15000"

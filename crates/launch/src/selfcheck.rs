@@ -3,7 +3,7 @@
 //! Each attempt has exactly one harmless outcome, down to the errno: another errno means that
 //! another layer held, or chance did, and the run stops all the same.
 
-use crate::error::{LaunchError, Mistake};
+use crate::error::{FailureKind, LaunchError};
 use palisade_plan::layer::Layer;
 use palisade_plan::model::Probe;
 use palisade_sys::creds::try_regain_capability;
@@ -41,7 +41,7 @@ pub(crate) struct Targets {
 
 /// When in the child's last steps a probe makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum ProbeStage {
     /// Everything but the filter stands. A custom filter may forbid the very calls of the probes,
     /// and its refusal would prove nothing about the wall behind it.
     BeforeFilter,
@@ -51,7 +51,7 @@ pub(crate) enum Moment {
 /// Makes the attempts of this moment.
 pub(crate) fn run(
     probes: &[Probe],
-    moment: Moment,
+    moment: ProbeStage,
     targets: Targets,
 ) -> Result<Vec<Observation>, LaunchError> {
     probes
@@ -61,12 +61,12 @@ pub(crate) fn run(
         .collect()
 }
 
-fn moment_of(probe: &Probe) -> Moment {
+fn moment_of(probe: &Probe) -> ProbeStage {
     match probe {
         Probe::ForbiddenSyscall { .. } | Probe::ReachNetwork { layer: Layer::Seccomp } => {
-            Moment::AfterFilter
+            ProbeStage::AfterFilter
         }
-        _ => Moment::BeforeFilter,
+        _ => ProbeStage::BeforeFilter,
     }
 }
 
@@ -113,8 +113,8 @@ fn missing_wall(probe: &Probe, expected: Errno, outcome: Result<(), Errno>) -> L
         outcome.map_or_else(errno_name, |()| "succeeded"),
     );
     LaunchError::new(STEP, detail)
-        .with_mend(
+        .with_fix(
             "a wall is missing on this host, so nothing was started; `sandbox doctor` tells more",
         )
-        .with_mistake(Mistake::WallMissing)
+        .with_kind(FailureKind::LayerMissing)
 }

@@ -16,7 +16,7 @@ use crate::sources::Pieces;
 use crate::streams::Chosen;
 use palisade_cgroup::ToJoin;
 use palisade_plan::model::{
-    Confinement, Egress, Identity, Lifetime, Mapping, MountOp, Namespaced, Plan,
+    Confinement, Egress, IdMapping, Identity, MountOp, Namespaced, Plan, SandboxLifetime,
 };
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
@@ -151,10 +151,10 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
     say(&report, ToCommand::Go)?;
     init::settle(plan)?;
     Ok(match plan.sandbox.lifetime {
-        Lifetime::OneCommand => {
+        SandboxLifetime::OneCommand => {
             PidOne::WithCommand(Init::new(plan, pid, report, terminal, signals))
         }
-        Lifetime::UntilEnded => PidOne::UntilEnded(IdleInit::new(report, signals)),
+        SandboxLifetime::UntilEnded => PidOne::UntilEnded(IdleInit::new(report, signals)),
     })
 }
 
@@ -311,7 +311,7 @@ fn died_early() -> LaunchError {
 fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchError> {
     const STEP: &str = "taking the sandbox's identity";
     match identity.mapping {
-        Mapping::OwnId => {
+        IdMapping::OwnId => {
             // Without this an unprivileged process may not write its gid map (CVE-2014-8989).
             creds::deny_setgroups(None).during(STEP)?;
             let line = |inside, outside| [MapLine { inside, outside, count: 1 }];
@@ -320,7 +320,7 @@ fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchE
             let uids = line(identity.inside_uid, identity.host_uid);
             creds::write_map(None, IdKind::Uid, &uids).during(STEP)
         }
-        Mapping::ByRoot => {
+        IdMapping::ByRoot => {
             if next_order(&launch.control, STEP)? != ToInit::Mapped {
                 return Err(LaunchError::new(STEP, "the supervisor went away"));
             }

@@ -7,7 +7,7 @@
 
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
-use palisade_plan::model::{Access, Hardening, MountOp, Owner};
+use palisade_plan::model::{Hardening, MountAccess, MountOp, Owner};
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, OFlags, SysError};
 use rustix::fs::FileType;
@@ -53,7 +53,7 @@ fn take(
             if hardening.mount_flags {
                 attrs |= MountAttrs::NOSUID | MountAttrs::NODEV;
             }
-            if *access == Access::ReadOnly {
+            if *access == MountAccess::ReadOnly {
                 attrs |= MountAttrs::RDONLY;
             }
             if !exec {
@@ -66,7 +66,7 @@ fn take(
         }
         MountOp::Overlay { lower, idmap, .. } => {
             let mount = clone_tree(root, lower)?;
-            take_owner(&mount, lower, *idmap, Access::ReadOnly, maps)?;
+            take_owner(&mount, lower, *idmap, MountAccess::ReadOnly, maps)?;
             let attrs = MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::RDONLY;
             set(&mount, lower, attrs, hardening)?;
             Ok(Some(mount))
@@ -112,7 +112,7 @@ fn take_owner(
     mount: &OwnedFd,
     source: &Path,
     owner: Option<Owner>,
-    access: Access,
+    access: MountAccess,
     maps: &OwnerMaps,
 ) -> Result<(), LaunchError> {
     let Some(owner) = owner else { return Ok(()) };
@@ -122,12 +122,12 @@ fn take_owner(
         Ok(()) => Ok(()),
         // A file system that cannot map ids: the command then reads as a stranger, which is less
         // than it was granted, never more. Writing as a stranger would leave foreign files behind.
-        Err(error) if error.errno == Errno::INVAL && access == Access::ReadOnly => Ok(()),
+        Err(error) if error.errno == Errno::INVAL && access == MountAccess::ReadOnly => Ok(()),
         Err(error) => Err(LaunchError::new(
             STEP,
             SysError { subject: source.display().to_string(), ..error }.to_string(),
         )
-        .with_mend(
+        .with_fix(
             "this file system cannot map ids, which a run started by root needs to write to it: \
              start as the directory's owner instead",
         )),
@@ -146,5 +146,5 @@ fn check_device(mount: &OwnedFd, source: &Path, major: u32, minor: u32) -> Resul
         STEP,
         format!("{} is not character device {major}:{minor}", source.display()),
     )
-    .with_mend("the host's /dev is not what it should be; nothing was started"))
+    .with_fix("the host's /dev is not what it should be; nothing was started"))
 }

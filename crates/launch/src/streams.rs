@@ -34,7 +34,7 @@ enum Stream {
 
 /// What came through a pipe of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum StreamOutput {
     Stdout,
     Stderr,
     /// The caller has them go to one place, in one order.
@@ -44,7 +44,7 @@ pub enum Output {
 /// The end that stays outside of a pipe for the command's output. Reading it never waits.
 #[derive(Debug)]
 pub struct OutputPipe {
-    pub output: Output,
+    pub output: StreamOutput,
     pub read: OwnedFd,
 }
 
@@ -79,10 +79,12 @@ impl Chosen {
         if let (Stream::AsItIs, Stream::AsItIs) = (stdout, stderr)
             && is_one_place(std::io::stdout().as_fd(), std::io::stderr().as_fd())
         {
-            outer.push(self.pipe_for(Output::Both, &[1, 2])?);
+            outer.push(self.pipe_for(StreamOutput::Both, &[1, 2])?);
             return Ok(outer);
         }
-        for (stream, output, number) in [(stdout, Output::Stdout, 1), (stderr, Output::Stderr, 2)] {
+        for (stream, output, number) in
+            [(stdout, StreamOutput::Stdout, 1), (stderr, StreamOutput::Stderr, 2)]
+        {
             if let Stream::AsItIs = stream {
                 outer.push(self.pipe_for(output, &[number])?);
             }
@@ -90,7 +92,11 @@ impl Chosen {
         Ok(outer)
     }
 
-    fn pipe_for(&mut self, output: Output, numbers: &[usize]) -> Result<OutputPipe, LaunchError> {
+    fn pipe_for(
+        &mut self,
+        output: StreamOutput,
+        numbers: &[usize],
+    ) -> Result<OutputPipe, LaunchError> {
         let (read, write) =
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2").during(STEP)?;
         // The two ends have flags of their own: the command's stays a pipe like any other.
@@ -188,7 +194,7 @@ fn choose(fd: BorrowedFd<'_>, has_pty: bool) -> Result<Stream, LaunchError> {
     let is_path = rustix::fs::fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::PATH));
     if is_path || FileType::from_raw_mode(found.st_mode) == FileType::Directory {
         return Err(LaunchError::new(STEP, "standard input, output or error is a directory")
-            .with_mend(
+            .with_fix(
                 "it would open the host's tree to the command; redirect a file or /dev/null",
             ));
     }

@@ -11,7 +11,7 @@ use crate::error::PlanError;
 use crate::facts::{EntryKind, HostMount};
 use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::{Host, Link};
-use crate::model::{Access, MountOp, NodeKind};
+use crate::model::{MountAccess, MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
 use crate::view::Composition;
 use palisade_policy::model::Approval;
@@ -244,8 +244,11 @@ impl Composer<'_> {
             .filter(|(path, denial)| self.could_show(path, *denial))
             .filter_map(|(path, _)| path.strip_prefix(source).ok().map(Path::to_owned))
             .collect();
-        let access =
-            if grant.kind == GrantKind::Overlay { Access::ReadWrite } else { Access::ReadOnly };
+        let access = if grant.kind == GrantKind::Overlay {
+            MountAccess::ReadWrite
+        } else {
+            MountAccess::ReadOnly
+        };
         let op = MountOp::Overlay {
             lower: source.to_owned(),
             target: target.to_owned(),
@@ -427,8 +430,11 @@ impl Composer<'_> {
 
     fn bind(&mut self, source: &Path, target: &Path, kind: NodeKind, grant: &Grant) {
         self.binds += 1;
-        let access =
-            if grant.kind == GrantKind::ReadWrite { Access::ReadWrite } else { Access::ReadOnly };
+        let access = if grant.kind == GrantKind::ReadWrite {
+            MountAccess::ReadWrite
+        } else {
+            MountAccess::ReadOnly
+        };
         let op = MountOp::Bind {
             source: source.to_owned(),
             target: target.to_owned(),
@@ -468,7 +474,13 @@ impl Composer<'_> {
     fn bound_above(&self, target: &Path) -> Option<(PathBuf, PathBuf, Grant)> {
         match self.view.standing_above(target)? {
             MountOp::Bind {
-                source, target, access: Access::ReadOnly, exec, kind, idmap, ..
+                source,
+                target,
+                access: MountAccess::ReadOnly,
+                exec,
+                kind,
+                idmap,
+                ..
             } if source != target => {
                 let grant = Grant {
                     source: source.clone(),
@@ -505,7 +517,7 @@ impl Composer<'_> {
     }
 
     fn seal(&mut self, target: PathBuf) {
-        let Some(MountOp::Bind { access: Access::ReadWrite, target: writable, .. }) =
+        let Some(MountOp::Bind { access: MountAccess::ReadWrite, target: writable, .. }) =
             self.view.standing_above(&target)
         else {
             return;

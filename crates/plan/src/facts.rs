@@ -40,7 +40,7 @@ pub struct HostFacts {
     /// A file outside every grant that the caller can read, made for the self-check.
     pub canary: Option<PathBuf>,
     /// Hosts that the caller's tools are set up to use; looked at only where a policy names the tool.
-    pub registries: BTreeMap<Tool, Vec<palisade_hosts::Entry>>,
+    pub registries: BTreeMap<Tool, Vec<palisade_hosts::HostEntry>>,
     /// Settings of those tools that were seen and not followed, in words.
     pub registry_notes: Vec<String>,
     /// Looked at only for the network mode nat.
@@ -105,7 +105,7 @@ impl EntryKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirEntry {
     pub kind: EntryKind,
     pub uid: u32,
     pub gid: u32,
@@ -114,7 +114,7 @@ pub struct Entry {
 /// Read-only look at the host's tree. Errors of any kind read as "not there".
 pub trait HostTree {
     /// Does not follow a final link.
-    fn entry(&self, path: &Path) -> Option<Entry>;
+    fn entry(&self, path: &Path) -> Option<DirEntry>;
     fn read_link(&self, path: &Path) -> Option<PathBuf>;
     /// Names and kinds, unsorted.
     fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)>;

@@ -4,7 +4,7 @@ use crate::environment::SANDBOX_USER;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
-use crate::model::{Confinement, Identity, Mapping, MountOp, Owner, Plan, READ_ONLY};
+use crate::model::{Confinement, IdMapping, Identity, MountOp, Owner, Plan, READ_ONLY};
 use palisade_policy::model::Process;
 use std::path::{Path, PathBuf};
 
@@ -32,13 +32,13 @@ pub(crate) fn choose(
     let (host_uid, host_gid, mapping) = if facts.uid == 0 {
         let uid = spare_id(&facts.uid_ranges, session)?;
         let gid = spare_id(&facts.gid_ranges, session)?;
-        (uid, gid, Mapping::ByRoot)
+        (uid, gid, IdMapping::ByRoot)
     } else {
-        (facts.uid, facts.gid, Mapping::OwnId)
+        (facts.uid, facts.gid, IdMapping::OwnId)
     };
     let (uid, gid) = match mapping {
-        Mapping::ByRoot => (INSIDE_ID, INSIDE_ID),
-        Mapping::OwnId => (host_uid, host_gid),
+        IdMapping::ByRoot => (INSIDE_ID, INSIDE_ID),
+        IdMapping::OwnId => (host_uid, host_gid),
     };
     Ok(Identity {
         inside_uid: process.uid.unwrap_or(uid),
@@ -105,7 +105,7 @@ pub(crate) fn name_files(
     home: Option<&Path>,
     host: &Host<'_>,
 ) -> Vec<MountOp> {
-    if identity.mapping != Mapping::ByRoot {
+    if identity.mapping != IdMapping::ByRoot {
         return Vec::new();
     }
     let (uid, gid) = (identity.inside_uid, identity.inside_gid);

@@ -7,7 +7,7 @@
 use crate::facts::EntryKind;
 use crate::git;
 use crate::host::{Host, join};
-use palisade_guard::{Below, Grounds, GuardedPath, HomeName, Matcher, NamePattern, gitconfig};
+use palisade_guard::{Below, GuardedPath, HomeName, MatchContext, Matcher, NamePattern, gitconfig};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -177,7 +177,8 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     /// Links under the names of the list, right in the project and in the home directory.
     fn listed_names(&mut self, top: &Top) {
         let homes = self.host.home().map(Path::to_owned).into_iter().collect::<Vec<_>>();
-        let matcher = Matcher::new(Grounds { homes: homes.clone(), ..Grounds::default() });
+        let matcher =
+            Matcher::new(MatchContext { homes: homes.clone(), ..MatchContext::default() });
         let root = self.root;
         if (self.inside)(root).is_some() {
             for (name, kind) in top {

@@ -71,6 +71,6 @@ pub use environment::is_secret as is_secret_variable;
 pub use error::PlanError;
 pub use leftovers::leftovers;
 pub use model::{FoundBy, Located};
-pub use request::{Missing, Request};
+pub use request::{IfMissing, PlanRequest};
 pub use seccomp::key_of;
 pub use writable::{could_be_written, resolved_path, writable_places};

@@ -2,8 +2,8 @@
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::model::{
-    Access, Confinement, Egress, Grace, MountOp, Namespaced, NatHelper, OnUnknown, Plan, ProxyPlan,
-    Publish, Resource,
+    Confinement, Egress, Grace, MountAccess, MountOp, Namespaced, NatHelper, OnUnknown, Plan,
+    ProxyPlan, Publish, Resource,
 };
 use palisade_policy::model::OnAsk;
 use palisade_policy::network::shown_upstream;
@@ -145,7 +145,7 @@ fn row(op: &MountOp) -> [String; 4] {
     let no = String::new;
     match op {
         MountOp::Bind { source, target: at, access, exec, why, .. } => {
-            let access = if *access == Access::ReadWrite { "rw" } else { "ro" };
+            let access = if *access == MountAccess::ReadWrite { "rw" } else { "ro" };
             let exec = if *exec { "exec" } else { "noexec" };
             let source = if source == at { no() } else { source.display().to_string() };
             [format!("{access} {exec}"), target, source, (*why).to_owned()]
@@ -155,7 +155,7 @@ fn row(op: &MountOp) -> [String; 4] {
                 0 => (*why).to_owned(),
                 count => format!("{why}, {count} paths hidden"),
             };
-            let kind = if *access == Access::ReadWrite { "overlay" } else { "overlay ro" };
+            let kind = if *access == MountAccess::ReadWrite { "overlay" } else { "overlay ro" };
             [kind.to_owned(), target, no(), why]
         }
         MountOp::Symlink { points_to, .. } => {

@@ -144,8 +144,8 @@ fn limits_beyond_each_other(settings: &Settings, found: &mut Vec<Diagnostic>) {
             units::show_size(high),
             units::show_size(most)
         );
-        let mend = "set it below, or remove it";
-        found.push(contradiction(settings, "resources.memoryHigh", &message, mend));
+        let fix = "set it below, or remove it";
+        found.push(contradiction(settings, "resources.memoryHigh", &message, fix));
     }
     if let Some(milli) = number(settings, "resources.cpus")
         && let Some(Value::Cpus(cpus)) = settings.get("resources.cpuSet").map(|set| &set.value)
@@ -156,8 +156,8 @@ fn limits_beyond_each_other(settings: &Settings, found: &mut Vec<Diagnostic>) {
             units::show_cpus(milli),
             units::show_cpu_set(cpus)
         );
-        let mend = "use fewer, or add CPUs to the set";
-        found.push(contradiction(settings, "resources.cpus", &message, mend));
+        let fix = "use fewer, or add CPUs to the set";
+        found.push(contradiction(settings, "resources.cpus", &message, fix));
     }
 }
 
@@ -184,14 +184,14 @@ fn plain(path: &str) -> &str {
     if trimmed.is_empty() { "/" } else { trimmed }
 }
 
-fn contradiction(settings: &Settings, key: &str, message: &str, mend: &str) -> Diagnostic {
+fn contradiction(settings: &Settings, key: &str, message: &str, fix: &str) -> Diagnostic {
     let origin = settings.get(key).map(|setting| setting.origin.clone());
     let origin = origin.unwrap_or_else(|| crate::diagnostic::Origin {
         file: "policy".into(),
         line: 0,
         column: 0,
     });
-    Diagnostic::new(Problem::Contradiction, &origin, key, message).suggest(mend)
+    Diagnostic::new(Problem::Contradiction, &origin, key, message).suggest(fix)
 }
 
 /// `container` and its like together with another view.

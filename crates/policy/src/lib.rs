@@ -26,10 +26,10 @@ pub mod units;
 pub use decode::document::{Flag, PolicyDocument};
 pub use decode::parse::parse;
 pub use diagnostic::{Diagnostic, Problem};
-pub use diff::{Change, diff};
+pub use diff::{PolicyChange, diff};
 pub use enforced::not_enforced;
-pub use loaders::{ENVIRONMENT_NAMES, Loaded, SourceKind, load, load_environment};
-pub use merge::{Direction, Layer, LayerKind, Merged, Provenance, Subject, Trust, merge};
+pub use loaders::{ENVIRONMENT_NAMES, LoadedDocument, SourceKind, load, load_environment};
+pub use merge::{Direction, LayerKind, Merged, PolicyLayer, Provenance, Subject, Trust, merge};
 pub use model::StoredRule;
 pub use model::network;
 pub use model::{

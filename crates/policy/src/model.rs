@@ -8,7 +8,7 @@ pub mod network;
 pub(crate) mod rule;
 
 use network::{Credential, PublishedPort};
-use palisade_hosts::{Entry, IpNet};
+use palisade_hosts::{HostEntry, IpNet};
 pub use rule::StoredRule;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -254,8 +254,8 @@ pub struct Process {
 #[serde(rename_all = "camelCase")]
 pub struct Network {
     pub mode: NetworkMode,
-    pub allowed_hosts: Vec<Entry>,
-    pub denied_hosts: Vec<Entry>,
+    pub allowed_hosts: Vec<HostEntry>,
+    pub denied_hosts: Vec<HostEntry>,
     /// Of allowed hosts that name none. None stated are 80 and 443; an empty list is none at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_ports: Option<Vec<u16>>,

@@ -17,7 +17,7 @@ use crate::syntax::outline::{Outline, Shape, Style};
 use crate::syntax::tree::Format;
 use edit::{Edit, Item};
 use palisade_gate::{Rule, Store};
-use palisade_hosts::Entry;
+use palisade_hosts::HostEntry;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -165,7 +165,7 @@ fn values_of<'d>(document: &'d PolicyDocument, key: &str) -> &'d [String] {
 }
 
 fn is_same_host(one: &str, other: &str) -> bool {
-    let parts = |text: &str| Entry::parse(text).map(|entry| (entry.pattern, entry.ports));
+    let parts = |text: &str| HostEntry::parse(text).map(|entry| (entry.pattern, entry.ports));
     one == other || matches!((parts(one), parts(other)), (Ok(one), Ok(other)) if one == other)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::decode::document::DOCUMENT_KEYS;
 use crate::keys::{self, Key, Order, TOOL_NAMES, ValueKind};
-use crate::limit::Limited;
+use crate::limit::LimitKind;
 use crate::presets::presets;
 use serde_json::{Map, Value as Json, json};
 
@@ -147,7 +147,7 @@ fn leaf(key: &Key) -> Json {
             ],
         }),
         ValueKind::LimitNames => {
-            let names = Limited::ALL.map(Limited::name);
+            let names = LimitKind::ALL.map(LimitKind::name);
             json!({ "type": "array", "items": { "type": "string", "enum": names } })
         }
         ValueKind::Seconds => json!({ "type": "integer" }),

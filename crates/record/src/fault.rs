@@ -4,7 +4,7 @@ use crate::error::RecordError;
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum LogFault {
     #[error("the audit log is missing")]
     LogMissing,
     #[error("{} is missing, which its head says was put aside", .0.display())]

@@ -8,8 +8,8 @@ mod meter;
 pub use meter::{Meter, Reading};
 pub use palisade_usage::Io;
 
+use crate::app_dirs::{self, AppDirs};
 use crate::error::SessionError;
-use crate::places::{self, Places};
 use jiff::Timestamp;
 use palisade_supervisor::RunRegistration;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -85,7 +85,7 @@ fn pid_namespace() -> io::Result<u64> {
     fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
 }
 
-fn directory(places: &Places) -> PathBuf {
+fn directory(places: &AppDirs) -> PathBuf {
     places.runtime.join("runs")
 }
 
@@ -109,7 +109,7 @@ impl Drop for Announcement {
 }
 
 /// Lets others find a run of this process.
-fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionError> {
+fn announce(places: &AppDirs, run: &Announced) -> Result<Announcement, SessionError> {
     let directory = directory(places);
     let path = directory.join(format!("{}{SUFFIX}", run.session));
     let failed = |source| SessionError::io("write", &path, source);
@@ -125,7 +125,7 @@ fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionErr
     let create = || rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR);
     let file = match create() {
         Err(Errno::NOENT) => {
-            places::make_private_dir(&directory)?;
+            app_dirs::make_private_dir(&directory)?;
             create()
         }
         created => created,
@@ -142,14 +142,14 @@ fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionErr
 /// Announces a run when it has lasted a moment: most are over before anybody could look for them.
 #[derive(Debug)]
 pub(crate) struct FileRegistration<'a> {
-    places: &'a Places,
+    places: &'a AppDirs,
     run: Announced,
     due: Option<Instant>,
     announced: Option<Announcement>,
 }
 
 impl<'a> FileRegistration<'a> {
-    pub(crate) fn new(places: &'a Places, run: Announced) -> Self {
+    pub(crate) fn new(places: &'a AppDirs, run: Announced) -> Self {
         Self { places, run, due: Some(Instant::now() + ANNOUNCE_AFTER), announced: None }
     }
 }
@@ -169,7 +169,7 @@ impl RunRegistration for FileRegistration<'_> {
 }
 
 /// This user's runs, the oldest first.
-pub fn list(places: &Places) -> Result<Vec<Announced>, SessionError> {
+pub fn list(places: &AppDirs) -> Result<Vec<Announced>, SessionError> {
     let directory = directory(places);
     let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,

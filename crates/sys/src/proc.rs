@@ -23,13 +23,13 @@ use crate::error::{At, Result, check, last_errno};
 pub use at_exec::{keep_over_exec, take_inherited};
 pub use command_line::replace_command_line;
 pub use jobs::{JobId, foreground_group, kill_own_group, own_group, session_of};
-pub use rlimit::{Limit, Resource, get_rlimit, run_only_on, set_rlimit, usable_cpus};
+pub use rlimit::{Resource, ResourceLimit, get_rlimit, run_only_on, set_rlimit, usable_cpus};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{
     SigInfo, block_signals, ignore, is_ignored, read_signalfd, reset_action, sig, signalfd,
     unblock_all, unblock_signals,
 };
-pub use wait::{Reaped, Status, Usage, WaitFlags, wait_any, wait_pid_rusage};
+pub use wait::{Reaped, ResourceUsage, Status, WaitFlags, wait_any, wait_pid_rusage};
 
 /// Replaces this process by `path`; returns only to say why it could not. See execve(2).
 pub fn exec(path: &CStr, argv: &[CString], envp: &[CString]) -> Errno {

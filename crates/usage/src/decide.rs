@@ -39,7 +39,7 @@ pub struct Bounds {
 
 /// What a look saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observation {
     /// Memory in use.
     pub memory_bytes: u64,
     /// Memory that may turn out to be in use: a reason to look again soon, not to end anything.
@@ -54,7 +54,7 @@ pub struct Seen {
 
 /// What follows from a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum UsageVerdict {
     /// Look again after this time; `None` if no limit is held by looking.
     Within(Option<Duration>),
     /// A limit is exceeded, or can no longer be held.
@@ -83,22 +83,22 @@ pub enum Exceeded {
 }
 
 /// Judges one look that took `cost` of CPU time ([`crate::Effort`]). Exactly at a limit is within it.
-pub fn decide(bounds: &Bounds, seen: &Seen, cost: Duration) -> Verdict {
+pub fn decide(bounds: &Bounds, seen: &Observation, cost: Duration) -> UsageVerdict {
     if bounds.memory.is_none() && bounds.cpu_time.is_none() {
-        return Verdict::Within(None);
+        return UsageVerdict::Within(None);
     }
     if let Some(limit) = bounds.memory
         && seen.memory_bytes > limit
     {
-        return Verdict::Over(Exceeded::Memory { used: seen.memory_bytes, limit });
+        return UsageVerdict::Over(Exceeded::Memory { used: seen.memory_bytes, limit });
     }
     if let Some(limit) = bounds.cpu_time
         && seen.cpu_time > limit
     {
-        return Verdict::Over(Exceeded::CpuTime { used: seen.cpu_time, limit });
+        return UsageVerdict::Over(Exceeded::CpuTime { used: seen.cpu_time, limit });
     }
     if seen.was_cut {
-        return Verdict::Over(Exceeded::Uncountable);
+        return UsageVerdict::Over(Exceeded::Uncountable);
     }
     let for_memory = bounds.memory.map(|limit| {
         let rest = limit.saturating_sub(seen.memory_bytes).saturating_sub(seen.doubtful_bytes);
@@ -112,7 +112,7 @@ pub fn decide(bounds: &Bounds, seen: &Seen, cost: Duration) -> Verdict {
     });
     let wanted = for_memory.into_iter().chain(for_cpu).min();
     let affordable = cost.saturating_mul(COST_FACTOR).min(MAX_PAUSE);
-    Verdict::Within(wanted.map(|wanted| wanted.max(affordable)))
+    UsageVerdict::Within(wanted.map(|wanted| wanted.max(affordable)))
 }
 
 fn time_to_fill(bytes: u64) -> Duration {

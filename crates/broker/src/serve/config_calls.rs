@@ -1,13 +1,13 @@
 //! Calls that write the configuration of a git directory in place, by name: performed on staging files, and committed
 //! when those are closed.
 
+use crate::brokered_trees::Placement;
 use crate::caller::Caller;
 use crate::caller::no_callers_remain;
 use crate::git;
-use crate::ground::Standing;
 use crate::judge::setting;
 use crate::lock::Company;
-use crate::message::{Message, Protected};
+use crate::message::{BrokerMessage, Protected};
 use crate::perform::{CallExecutor, Done, Stop, done};
 use crate::place::ResolvedParent;
 use crate::serve::{BrokerServer, number_of};
@@ -112,8 +112,8 @@ impl CallExecutor {
                 let Ok(git_dir) = self.map.path_of(staged.dir.as_fd()) else { continue };
                 let path = git_dir.join(&staged.name);
                 let tree = match self.map.ground.standing(&path) {
-                    Standing::In(tree) => tree,
-                    Standing::Unjudged | Standing::Elsewhere => &git_dir,
+                    Placement::In(tree) => tree,
+                    Placement::Unjudged | Placement::Elsewhere => &git_dir,
                 };
                 let needed = self.locks.missing_for(Some(tree), Company::Alone);
                 if needed.is_some_and(|needed| self.locks.take(needed).is_err()) {
@@ -159,13 +159,13 @@ impl BrokerServer<'_> {
     pub(crate) fn tell_of_staging(&mut self, was_open: bool) {
         let is_open = !self.executor.staged.is_empty();
         if is_open != was_open {
-            self.events.tell(&Message::Staging { is_open });
+            self.events.tell(&BrokerMessage::Staging { is_open });
         }
     }
 
     fn tell_of_refused(&mut self, refused: Vec<NotCommitted>) {
         for NotCommitted { path, denied, writer } in refused {
-            self.events.tell(&Message::Protected(Protected {
+            self.events.tell(&BrokerMessage::Protected(Protected {
                 call: "close".to_owned(),
                 path: path.into_os_string().into_vec(),
                 rule: denied.rule,

@@ -6,15 +6,15 @@
 //! these calls write nothing, and where there is a gate Landlock handles no reading, so it is never the one to answer.
 
 use crate::absent::Absent;
+use crate::brokered_trees::BrokeredTrees;
 use crate::call::{CWD, Call, PathArg};
 use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
-use crate::ground::Ground;
 use crate::hand_out::hand_out;
-use crate::message::Message;
-use crate::missing::{Grounds, Missing};
-use crate::path_access::{PathAccess, Reply, Wants};
+use crate::message::BrokerMessage;
+use crate::missing::{Missing, ScaffoldMounts};
+use crate::path_access::{AccessReply, PathAccess, Wants};
 use crate::path_call::{PathCall, PathCalls};
 use crate::perform::Done;
 use crate::perform::lent::Lent;
@@ -45,7 +45,7 @@ pub(crate) struct Gate {
     openat2: Option<u32>,
     text: PathText,
     remote: Remote,
-    grounds: Grounds,
+    grounds: ScaffoldMounts,
     absent: Absent,
     /// The same for what would be changed: that a file is not there says nothing of the directory it is to be made in.
     unchangeable: Absent,
@@ -76,7 +76,7 @@ impl Gate {
             openat2: table::number(Arch::native(), "openat2"),
             text: PathText::new(),
             remote: Remote::look_up(proc),
-            grounds: Grounds::look_up(gate, proc),
+            grounds: ScaffoldMounts::look_up(gate, proc),
             absent: Absent::default(),
             unchangeable: Absent::default(),
             pending: PendingCalls::new(listener, proc),
@@ -148,7 +148,12 @@ impl Gate {
     }
 
     /// A call failed because what it would change was granted for reading: whether it may be asked about.
-    fn unwritable(&self, ground: &Ground, place: &ResolvedParent, wants: Wants) -> Option<Unseen> {
+    fn unwritable(
+        &self,
+        ground: &BrokeredTrees,
+        place: &ResolvedParent,
+        wants: Wants,
+    ) -> Option<Unseen> {
         if !place.was_granted(ground) {
             return None;
         }
@@ -451,7 +456,7 @@ impl BrokerServer<'_> {
     }
 
     fn hear(&mut self, helpers: &mut Helpers) {
-        let mut buffer = vec![0; Reply::MAX_BYTES];
+        let mut buffer = vec![0; AccessReply::MAX_BYTES];
         match palisade_wire::receive(&self.events.supervisor, &mut buffer) {
             Ok(Received { message, descriptors }) => self.obey(helpers, message, descriptors),
             Err(WireError::Closed) => self.leave(),
@@ -460,23 +465,23 @@ impl BrokerServer<'_> {
         }
     }
 
-    fn obey(&mut self, helpers: &mut Helpers, reply: Reply, files: Vec<OwnedFd>) {
+    fn obey(&mut self, helpers: &mut Helpers, reply: AccessReply, files: Vec<OwnedFd>) {
         let Some(gate) = &mut self.gate else { return };
         let request = reply.request();
         match reply {
-            Reply::Ended { .. } => return gate.pending.hide(request),
-            Reply::ContinueAndWatch { .. } => gate.pending.show(request),
+            AccessReply::Ended { .. } => return gate.pending.hide(request),
+            AccessReply::ContinueAndWatch { .. } => gate.pending.show(request),
             _ => {}
         }
         let Some(waiting) = gate.pending.take(request) else {
-            if matches!(reply, Reply::ContinueAndWatch { .. }) {
-                let over = Message::Returned { request };
+            if matches!(reply, AccessReply::ContinueAndWatch { .. }) {
+                let over = BrokerMessage::Returned { request };
                 gate.pending.post(&self.events.supervisor, &over);
             }
             return;
         };
         match reply {
-            Reply::Absent { .. } => {
+            AccessReply::Absent { .. } => {
                 let (path, typed) = waiting.paths;
                 let known = match waiting.wants {
                     wants if wants.may_make() => Some(&mut gate.unchangeable),
@@ -491,12 +496,12 @@ impl BrokerServer<'_> {
                 }
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
-            Reply::Continue { .. } => {
+            AccessReply::Continue { .. } => {
                 gate.absent.forget();
                 gate.unchangeable.forget();
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
-            Reply::ContinueAndWatch { .. } => {
+            AccessReply::ContinueAndWatch { .. } => {
                 gate.absent.forget();
                 gate.unchangeable.forget();
                 gate.pending.watch(&self.events.supervisor, request, waiting.thread);
@@ -507,14 +512,14 @@ impl BrokerServer<'_> {
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             // Nobody waits for it.
-            Reply::Ended { .. } => {}
-            Reply::Fail { errno, .. } => {
+            AccessReply::Ended { .. } => {}
+            AccessReply::Fail { errno, .. } => {
                 let errno = Errno::from_raw_os_error(i32::from(errno));
                 self.respond(request, Response::Fail(errno));
             }
-            Reply::Pretend { .. } => self.respond(request, Response::Value(0)),
-            Reply::File { .. } => self.give(&waiting, files),
-            Reply::WriteOnce { path, .. } => self.write_once(helpers, &waiting, path, files),
+            AccessReply::Pretend { .. } => self.respond(request, Response::Value(0)),
+            AccessReply::File { .. } => self.give(&waiting, files),
+            AccessReply::WriteOnce { path, .. } => self.write_once(helpers, &waiting, path, files),
         }
     }
 

@@ -9,13 +9,13 @@ mod reading;
 use crate::call::{Asked, Call, Calls, PathArg};
 use crate::caller::Caller;
 use crate::hand_out::hand_out;
-use crate::message::{Blocked, Message, NotExecuted, Protected};
+use crate::message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
 use crate::perform::{CallExecutor, Done};
 use crate::program::{self, Meant};
 use crate::serve::gate::Gate;
 use crate::slow::Helpers;
 use crate::verdict::Denied;
-use palisade_bpf::{Answer, Arch, FilterSpec, Notice, SeccompData, table};
+use palisade_bpf::{Arch, FilterSpec, Notice, SeccompData, SyscallAnswer, table};
 use palisade_plan::model::Executables;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
@@ -78,7 +78,9 @@ pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
             // The caller died before it was received, or we were woken for nothing.
             Err(Errno::NOENT | Errno::INTR) => {}
             Err(errno) => {
-                server.events.tell(&Message::Failed(format!("receiving a notification: {errno}")));
+                server
+                    .events
+                    .tell(&BrokerMessage::Failed(format!("receiving a notification: {errno}")));
                 proc::exit_now(1);
             }
         }
@@ -111,12 +113,12 @@ impl BrokerServer<'_> {
             args: notification.args,
         };
         match self.filter.answer(&data) {
-            Answer::Refuse(refusal) => {
+            SyscallAnswer::Refuse(refusal) => {
                 let errno = Errno::from_raw_os_error(refusal.errno.into());
                 self.tell_of_blocked(notification, &caller, errno, refusal.notice);
                 self.respond(id, Response::Fail(errno));
             }
-            Answer::Broker => match calls.parse(notification) {
+            SyscallAnswer::Broker => match calls.parse(notification) {
                 Some(Asked::Exec(path)) => self.exec(notification, &caller, path),
                 Some(Asked::Perform(call)) => {
                     if !self.waits_for_source(notification, &caller, call) {
@@ -126,7 +128,9 @@ impl BrokerServer<'_> {
                 None => self.respond(id, Response::Fail(Errno::NOSYS)),
             },
             // Neither is notified; if it were, nothing may be gained by it.
-            Answer::Allow | Answer::KillProcess => self.respond(id, Response::Fail(Errno::PERM)),
+            SyscallAnswer::Allow | SyscallAnswer::KillProcess => {
+                self.respond(id, Response::Fail(Errno::PERM));
+            }
         }
     }
 
@@ -205,7 +209,7 @@ impl BrokerServer<'_> {
                 }
             }
             Done::Denied { path, denied: Denied { rule, why } } => {
-                self.events.tell(&Message::Protected(Protected {
+                self.events.tell(&BrokerMessage::Protected(Protected {
                     call: name_of(notification),
                     path: path.into_os_string().into_vec(),
                     rule,
@@ -222,13 +226,13 @@ impl BrokerServer<'_> {
             Done::Busy { tree, is_first } => {
                 if is_first {
                     let tree = tree.into_os_string().into_vec();
-                    self.events.tell(&Message::Busy { tree });
+                    self.events.tell(&BrokerMessage::Busy { tree });
                 }
                 self.respond(id, Response::Fail(Errno::BUSY));
             }
             Done::Socket(path) => {
                 let path = path.into_os_string().into_vec();
-                self.events.tell(&Message::Socket { path, pid: number_of(caller.thread) });
+                self.events.tell(&BrokerMessage::Socket { path, pid: number_of(caller.thread) });
                 self.respond(id, Response::Value(0));
             }
         }
@@ -274,7 +278,7 @@ impl BrokerServer<'_> {
         errno: Errno,
         notice: Notice,
     ) {
-        self.events.tell(&Message::Blocked(Blocked {
+        self.events.tell(&BrokerMessage::Blocked(BlockedCall {
             number: notification.number,
             arguments: notification.args,
             pid: number_of(caller.thread),
@@ -291,7 +295,7 @@ impl BrokerServer<'_> {
         path: Vec<u8>,
         rule: &str,
     ) {
-        self.events.tell(&Message::NotExecuted(NotExecuted {
+        self.events.tell(&BrokerMessage::NotExecuted(NotExecuted {
             call: name_of(notification),
             path,
             rule: rule.to_owned(),
@@ -309,8 +313,9 @@ impl BrokerServer<'_> {
 impl EventSender {
     /// Waits a moment if there is no room, and no longer: who makes the flood waits with us, but so does
     /// everybody else.
-    pub(crate) fn tell(&mut self, message: &Message) {
-        let is_suspicious = matches!(message, Message::Blocked(Blocked { suspicious: true, .. }));
+    pub(crate) fn tell(&mut self, message: &BrokerMessage) {
+        let is_suspicious =
+            matches!(message, BrokerMessage::Blocked(BlockedCall { suspicious: true, .. }));
         if !self.tell_of_lost() || !self.send(message) {
             self.lost += 1;
             self.lost_suspicious += u64::from(is_suspicious);
@@ -321,7 +326,7 @@ impl EventSender {
     pub(crate) fn tell_of_lost(&mut self) -> bool {
         if self.lost > 0 {
             let (count, suspicious) = (self.lost, self.lost_suspicious);
-            if !self.send(&Message::Lost { count, suspicious }) {
+            if !self.send(&BrokerMessage::Lost { count, suspicious }) {
                 return false;
             }
             (self.lost, self.lost_suspicious) = (0, 0);
@@ -329,7 +334,7 @@ impl EventSender {
         true
     }
 
-    fn send(&self, message: &Message) -> bool {
+    fn send(&self, message: &BrokerMessage) -> bool {
         let Ok(packet) = palisade_wire::encode(message) else { return false };
         let try_once = || palisade_wire::try_send(&self.supervisor, &packet);
         match try_once() {

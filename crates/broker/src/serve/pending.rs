@@ -5,7 +5,7 @@
 
 use super::reading::Reading;
 use crate::call::Call;
-use crate::message::Message;
+use crate::message::BrokerMessage;
 use crate::path_access::{PathAccess, Wants};
 use crate::path_call::PathCall;
 use crate::signals::Signals;
@@ -151,7 +151,7 @@ impl PendingCalls {
         }
         self.waiting.insert(id, waiting);
         self.turn.push_back(id);
-        self.post(supervisor, &Message::PathAccess(request));
+        self.post(supervisor, &BrokerMessage::PathAccess(request));
         // Only now: the question stays if this is the same call, made again.
         self.come_back(supervisor, thread);
     }
@@ -196,7 +196,7 @@ impl PendingCalls {
     /// Watches a call that will go on, and tells when it has returned.
     pub(crate) fn watch(&mut self, supervisor: &OwnedFd, request: u64, thread: Pid) {
         let Some(call) = self.call_of(thread) else {
-            return self.post(supervisor, &Message::Returned { request });
+            return self.post(supervisor, &BrokerMessage::Returned { request });
         };
         let since = Instant::now();
         let next = since + FIRST_LOOK;
@@ -240,7 +240,7 @@ impl PendingCalls {
     }
 
     /// Nothing of this may be lost: somebody waits for it.
-    pub(crate) fn post(&mut self, supervisor: &OwnedFd, message: &Message) {
+    pub(crate) fn post(&mut self, supervisor: &OwnedFd, message: &BrokerMessage) {
         // Its fields are truncated, so it always fits. Were it lost, its call would wait for ever; with us all calls end.
         let Ok(packet) = palisade_wire::encode(message) else { proc::exit_now(1) };
         self.outbox.push_back(packet);
@@ -298,12 +298,12 @@ impl PendingCalls {
 
     fn tell_withdrawn(&mut self, supervisor: &OwnedFd, request: u64) {
         self.mail_comes_until = Some(Instant::now() + MAIL_COMES);
-        self.post(supervisor, &Message::Withdrawn { request });
+        self.post(supervisor, &BrokerMessage::Withdrawn { request });
     }
 
     fn tell_returned(&mut self, supervisor: &OwnedFd, over: Vec<Watched>) {
         for Watched { request, .. } in over {
-            self.post(supervisor, &Message::Returned { request });
+            self.post(supervisor, &BrokerMessage::Returned { request });
         }
     }
 }

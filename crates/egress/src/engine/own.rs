@@ -4,7 +4,7 @@
 //! is confined: no such socket can be opened later.
 
 use crate::engine::dial::is_of_this_host;
-use palisade_hosts::{Blocked, IpNet};
+use palisade_hosts::{BlockedAddress, IpNet};
 use palisade_netlink::{Socket, is_local};
 use std::net::{IpAddr, SocketAddr};
 
@@ -27,9 +27,12 @@ impl OwnAddresses {
         event.unwrap_or_else(|| is_of_this_host(SocketAddr::new(address, ANY_PORT)))
     }
 
-    pub(crate) fn check(&self, address: IpAddr) -> Result<(), Blocked> {
+    pub(crate) fn check(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         if self.holds(address) {
-            return Err(Blocked { range: IpNet::from(address), what: "an address of this host" });
+            return Err(BlockedAddress {
+                range: IpNet::from(address),
+                what: "an address of this host",
+            });
         }
         Ok(())
     }

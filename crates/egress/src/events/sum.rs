@@ -4,7 +4,7 @@
 
 use crate::wire::EgressEvent;
 use palisade_record::network::{
-    Action, ConnectionClosed, NameQueried, NetworkAttempt, OTHERS, Via,
+    ConnectionClosed, NameQueried, NetworkAction, NetworkAttempt, OTHERS, Via,
 };
 
 /// Stands for what was said of each of them.
@@ -20,7 +20,7 @@ pub(super) enum Key {
     },
     /// By host alone: somebody who tries every port of it is told in one line.
     Refused {
-        action: Action,
+        action: NetworkAction,
         via: Via,
         host: String,
     },

@@ -162,7 +162,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             self.admitted
                 .received(answer.size as u64)
                 .map_err(|error| Failure::with_server(&error))?;
-            // It is about our login, which pages of errors may show; nobody inside can mend it.
+            // It is about our login, which pages of errors may show; nobody inside can fix it.
             if answer.status == 407 && self.admitted.is_forwarded() {
                 return Err(Failure::Response(ResponseFault::Login));
             }
@@ -221,7 +221,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             Err(Broken::Writing(error)) if error.kind() == io::ErrorKind::QuotaExceeded => {
                 Err(Failure::Spent(Begun::Yes))
             }
-            // Half an answer cannot be mended; the missing rest shows that it is one.
+            // Half an answer cannot be repaired; the missing rest shows that it is one.
             Err(_) => Err(Failure::Cut),
         }
     }

@@ -1,7 +1,7 @@
 //! git: the public forges, and the hosts that `url.BASE.insteadOf` puts in their place (git-config(1)).
 
 use super::{Look, MAX_TEXT_BYTES, Setup, Tool, url};
-use crate::Entry;
+use crate::HostEntry;
 use palisade_gitconfig::{Parts, beginning_of};
 use std::path::{Component, Path, PathBuf};
 
@@ -21,11 +21,11 @@ pub(super) fn setup(look: &Look<'_>) -> Setup {
     setup
 }
 
-fn forges() -> impl Iterator<Item = Entry> {
+fn forges() -> impl Iterator<Item = HostEntry> {
     let lines = FORGES.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
     lines.filter_map(|place| {
-        let entry = Entry::parse(place).ok()?;
-        Some(Entry { written: format!("{place} ({})", Tool::Git), ..entry })
+        let entry = HostEntry::parse(place).ok()?;
+        Some(HostEntry { written: format!("{place} ({})", Tool::Git), ..entry })
     })
 }
 
@@ -126,7 +126,7 @@ fn included(look: &Look<'_>, value: &str, place: &SettingsSource<'_>) -> Option<
 }
 
 /// Whether a condition of `includeIf` holds depends on the repository, which is not the user's own.
-fn not_followed(file: &Path, hosts: &[Entry]) -> Option<String> {
+fn not_followed(file: &Path, hosts: &[HostEntry]) -> Option<String> {
     hosts.first()?;
     let flags = hosts.iter().map(|host| {
         let ports = host.ports.iter().flatten().map(u16::to_string).collect::<Vec<_>>().join(",");
@@ -140,7 +140,7 @@ fn not_followed(file: &Path, hosts: &[Entry]) -> Option<String> {
 }
 
 /// A URL, or what ssh takes: `[USER@]HOST:PATH`.
-fn base_entry(base: &str) -> Option<Entry> {
+fn base_entry(base: &str) -> Option<HostEntry> {
     if base.contains("://") {
         return url::entry(base, Tool::Git);
     }

@@ -7,7 +7,7 @@
 use super::scratch::Shared;
 use super::{Builder, STAGE};
 use crate::error::{During, LaunchError};
-use palisade_plan::model::{Access, NodeKind};
+use palisade_plan::model::{MountAccess, NodeKind};
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use palisade_sys::{At as _, Errno, Mode, OFlags, SysError};
@@ -27,7 +27,7 @@ pub(crate) struct OverlayParts<'a> {
     /// To be absent, relative paths.
     pub(crate) hidden: &'a [PathBuf],
     /// Read-only ones become so when everything stands in its place: what is mounted in them may need a name there.
-    pub(crate) access: Access,
+    pub(crate) access: MountAccess,
     pub(crate) exec: bool,
 }
 
@@ -39,7 +39,7 @@ impl Builder {
         parts: &OverlayParts<'_>,
         shared: Option<&Shared>,
     ) -> Result<OwnedFd, LaunchError> {
-        let is_writable = parts.access == Access::ReadWrite;
+        let is_writable = parts.access == MountAccess::ReadWrite;
         // The kernel takes only attached mounts as layers before 6.15.
         self.attach(lower, &stage("lower"), NodeKind::Dir)?;
         let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
@@ -178,7 +178,7 @@ fn mirror(
                 STEP,
                 format!("{} has more than {MAX_MIRRORED} directories", target.display()),
             )
-            .with_mend("choose a smaller tree with --overlay")
+            .with_fix("choose a smaller tree with --overlay")
         })?;
         rustix::fs::mkdirat(upper, name, Mode::from_raw_mode(mode & 0o777 | 0o700))
             .at("mkdir below", target)

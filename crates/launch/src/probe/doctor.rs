@@ -12,7 +12,7 @@ mod trial;
 
 use palisade_sys::clone::CloneFlags;
 use serde::Serialize;
-use trial::{Fault, Outcome, trial};
+use trial::{Outcome, TrialError, trial};
 
 /// `mount_setattr` is the newest call no run can do without. Landlock (5.13) and a count of processes
 /// per sandbox (5.14) are used where they are.
@@ -47,8 +47,9 @@ pub struct Finding {
     pub health: Health,
     /// What was seen, or why it does not work, with the errno's name.
     pub detail: String,
-    /// The command that mends it, where it does not work and a command is known.
-    pub mend: Option<String>,
+    /// The command that fixes it, where one is known. Scripts know it as `mend`.
+    #[serde(rename = "mend")]
+    pub fix: Option<String>,
     /// What does not work without it.
     pub needed_for: &'static str,
 }
@@ -76,11 +77,11 @@ struct Subject {
 impl Subject {
     fn finding(self, outcome: Outcome) -> Finding {
         let Self { id, what, needed_for, without } = self;
-        let (health, detail, mend) = match outcome {
+        let (health, detail, fix) = match outcome {
             Ok(detail) => (Health::Works, detail, None),
-            Err(Fault { detail, mend }) => (without, detail, mend),
+            Err(TrialError { detail, fix }) => (without, detail, fix),
         };
-        Finding { id, what, health, detail, mend, needed_for }
+        Finding { id, what, health, detail, fix, needed_for }
     }
 }
 
@@ -92,12 +93,12 @@ struct Inside {
 
 impl Inside {
     /// Tries `body` in a user namespace of its own and the `others` besides. Where there is no user
-    /// namespace to be had, one finding says so with its mend, and the rest points there.
+    /// namespace to be had, one finding says so with its fix, and the rest points there.
     fn trial(self, others: CloneFlags, body: impl FnOnce() -> Outcome) -> Outcome {
         if self.usable {
             trial(CloneFlags::NEWUSER | others, body)
         } else {
-            Err(Fault::new("not tried: it needs a user namespace, see user-namespaces"))
+            Err(TrialError::new("not tried: it needs a user namespace, see user-namespaces"))
         }
     }
 }

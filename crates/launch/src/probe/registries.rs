@@ -4,8 +4,8 @@
 //! the caller and the administrator wrote.
 
 use super::RealTree;
-use palisade_hosts::Entry;
-use palisade_hosts::registry::{Files, Surroundings, Tool, find};
+use palisade_hosts::HostEntry;
+use palisade_hosts::registry::{Files, Tool, ToolContext, find};
 use palisade_plan::facts::{HostFacts, HostTree as _};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default)]
 pub struct Registries {
     /// A tool that names no host has none.
-    pub hosts: BTreeMap<Tool, Vec<Entry>>,
+    pub hosts: BTreeMap<Tool, Vec<HostEntry>>,
     /// Tell the tools so, where their settings files are hidden. Nothing secret is in them.
     pub variables: BTreeMap<OsString, OsString>,
     /// Settings that were seen and not followed, in words.
@@ -31,7 +31,7 @@ pub fn registries(
     writable: &[PathBuf],
 ) -> Registries {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
-    let around = Surroundings { home: facts.home.as_deref(), project: &project, env: &facts.env };
+    let around = ToolContext { home: facts.home.as_deref(), project: &project, env: &facts.env };
     let files = Trusted { project: &project, writable, uid: facts.uid, gid: facts.gid };
     let mut registries = Registries::default();
     for tool in tools {

@@ -1,6 +1,6 @@
 //! The host's real tree, for the plan to look at.
 
-use palisade_plan::facts::{Entry, EntryKind, HostTree};
+use palisade_plan::facts::{DirEntry, EntryKind, HostTree};
 use std::ffi::OsString;
 use std::fs::{File, FileType};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -15,9 +15,9 @@ const SMALL: usize = 16 * 1024;
 pub struct RealTree;
 
 impl HostTree for RealTree {
-    fn entry(&self, path: &Path) -> Option<Entry> {
+    fn entry(&self, path: &Path) -> Option<DirEntry> {
         let found = path.symlink_metadata().ok()?;
-        Some(Entry { kind: kind(found.file_type()), uid: found.uid(), gid: found.gid() })
+        Some(DirEntry { kind: kind(found.file_type()), uid: found.uid(), gid: found.gid() })
     }
 
     fn read_link(&self, path: &Path) -> Option<PathBuf> {

@@ -10,7 +10,7 @@ use crate::error::{During, LaunchError};
 use crate::exec;
 use crate::init::close_all_but;
 use palisade_plan::model::Command;
-use palisade_sys::proc::{self, Limit, Resource, sig};
+use palisade_sys::proc::{self, Resource, ResourceLimit, sig};
 use palisade_sys::{At as _, Mode, creds, tty};
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -93,9 +93,9 @@ fn connect(streams: &Streams) -> Result<(), LaunchError> {
 fn limit(config: &SpawnerConfig, start: &CommandStart) -> Result<(), LaunchError> {
     const STEP: &str = "setting a limit";
     let (soft, hard) = config.open_files;
-    proc::set_rlimit(Resource::Nofile, Limit { soft, hard }).during(STEP)?;
+    proc::set_rlimit(Resource::Nofile, ResourceLimit { soft, hard }).during(STEP)?;
     let set = |(resource, value): &(LimitedResource, u64)| {
-        let limit = Limit { soft: Some(*value), hard: Some(*value) };
+        let limit = ResourceLimit { soft: Some(*value), hard: Some(*value) };
         proc::set_rlimit((*resource).into(), limit).during(STEP)
     };
     config.rlimits.iter().try_for_each(set)?;

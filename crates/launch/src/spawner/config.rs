@@ -10,10 +10,10 @@ use crate::selfcheck::Targets;
 use palisade_bpf::{Insn, Listening};
 use palisade_plan::layer::Layer;
 use palisade_plan::model::{
-    Confinement, Executables, Hardening, Landlock, Mapping, Namespaces, Plan, Probe, Resource,
+    Confinement, Executables, Hardening, IdMapping, Landlock, Namespaces, Plan, Probe, Resource,
 };
 use palisade_sys::Pid;
-use palisade_sys::proc::Limit;
+use palisade_sys::proc::ResourceLimit;
 use palisade_wire::{Raw, WireMessage};
 use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
@@ -262,7 +262,7 @@ impl SpawnerConfig {
             ));
         };
         let identity = &inside.identity;
-        let given = identity.mapping == Mapping::ByRoot;
+        let given = identity.mapping == IdMapping::ByRoot;
         let program = plan
             .sandbox
             .seccomp
@@ -300,14 +300,14 @@ impl SpawnerConfig {
 }
 
 /// The caller's limit, and below what the supervisor has by now: see [`DESCRIPTORS_LEFT_FOR_US`].
-fn open_files(callers: Limit) -> Limit {
+fn open_files(callers: ResourceLimit) -> ResourceLimit {
     let ours = palisade_sys::proc::get_rlimit(palisade_sys::proc::Resource::Nofile).soft;
     let most = ours.map(|ours| ours.saturating_sub(DESCRIPTORS_LEFT_FOR_US).max(ours / 2));
     let within = |limit: Option<u64>| match (limit, most) {
         (Some(limit), Some(most)) => Some(limit.min(most)),
         (limit, most) => limit.or(most),
     };
-    Limit { soft: within(callers.soft), hard: within(callers.hard) }
+    ResourceLimit { soft: within(callers.soft), hard: within(callers.hard) }
 }
 
 #[cfg(test)]

@@ -23,8 +23,8 @@ use crate::helper::{Helper, HelperKind, Helpers};
 use crate::inherited::Inherited;
 use crate::selfcheck::Targets;
 use config::{STEP, SpawnerConfig};
-use palisade_cgroup::Held;
-use palisade_plan::model::{Lifetime, Owner, Plan};
+use palisade_cgroup::RunGroup;
+use palisade_plan::model::{Owner, Plan, SandboxLifetime};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
 use palisade_sys::{At as _, tty};
 use palisade_wire::{Received, WireError, WireMessage as _};
@@ -63,10 +63,10 @@ impl Spawner {
         helpers: &Helpers,
         plan: &Plan,
         (inherited, targets, owner): (&Inherited, Targets, Option<Owner>),
-        group: Option<&Held>,
+        group: Option<&RunGroup>,
         broker: Option<BorrowedFd<'_>>,
     ) -> Result<Option<(Self, OwnedFd)>, LaunchError> {
-        if plan.sandbox.lifetime == Lifetime::OneCommand {
+        if plan.sandbox.lifetime == SandboxLifetime::OneCommand {
             return Ok(None);
         }
         let supervisor = rustix::process::getpid();

@@ -12,7 +12,7 @@ use crate::control::Checked;
 use crate::error::{During, LaunchError};
 use crate::filter;
 use crate::landlock;
-use crate::selfcheck::{self, Moment, Observation, Targets};
+use crate::selfcheck::{self, Observation, ProbeStage, Targets};
 use palisade_bpf::Insn;
 use palisade_plan::model::Probe;
 use palisade_sys::clone::{Forked, SingleThreaded, fork_by_clone};
@@ -97,7 +97,7 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     let probes: Vec<Probe> = config.probes.drain(..).map(Into::into).collect();
     let targets = Targets { supervisor, port: config.port };
     let mut checked = Checked::default();
-    check(&alone, &probes, (Moment::BeforeFilter, targets), &mut checked)?;
+    check(&alone, &probes, (ProbeStage::BeforeFilter, targets), &mut checked)?;
     if let Some(cpus) = &config.affinity {
         // Before the filter, which keeps it.
         proc::run_only_on(cpus).during("setting the CPUs to run on")?;
@@ -113,7 +113,7 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     if config.hardening.undumpable {
         creds::set_dumpable(false).during("closing the spawner to inspection")?;
     }
-    check(&alone, &probes, (Moment::AfterFilter, targets), &mut checked)?;
+    check(&alone, &probes, (ProbeStage::AfterFilter, targets), &mut checked)?;
     let mut inside = vec![opened.user_namespace.as_fd(), opened.mount_namespace.as_fd()];
     inside.extend(opened.terminals.as_ref().map(|terminals| terminals.as_fd()));
     palisade_wire::send(&control, &SpawnerEvent::Ready(checked), &inside).during(STEP)?;
@@ -197,7 +197,7 @@ impl WireMessage for CheckResult {
 fn check(
     alone: &SingleThreaded,
     probes: &[Probe],
-    (moment, targets): (Moment, Targets),
+    (moment, targets): (ProbeStage, Targets),
     checked: &mut Checked,
 ) -> Result<(), LaunchError> {
     const STEP: &str = "checking the walls from inside";

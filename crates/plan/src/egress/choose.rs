@@ -12,7 +12,7 @@ use crate::paths::Scope;
 use ipnet::Ipv6Net;
 use palisade_hosts::registry::Tool;
 use palisade_hosts::{
-    Entry, Host as Place, INSIDE_V4, IpNet, Rules, always_blocked, blocked_ranges,
+    Host as Place, HostEntry, INSIDE_V4, IpNet, Rules, always_blocked, blocked_ranges,
 };
 use palisade_policy::model::{Mode, Network, NetworkMode, OnAsk, Policy};
 use palisade_policy::network::{Credential, SecretSource};
@@ -137,7 +137,7 @@ fn proxy(
 }
 
 /// What was allowed in vain: addresses that stay blocked whatever list holds them.
-fn unreachable(entry: &Entry, rules: &Rules) -> Option<String> {
+fn unreachable(entry: &HostEntry, rules: &Rules) -> Option<String> {
     let range = entry.pattern.range()?;
     let blocked = rules.check_address(range.addr()).err()?;
     blocked
@@ -147,7 +147,7 @@ fn unreachable(entry: &Entry, rules: &Rules) -> Option<String> {
 }
 
 /// The hosts that a tool is set up to use.
-fn registry<'facts>(tool: &str, facts: &'facts HostFacts) -> &'facts [Entry] {
+fn registry<'facts>(tool: &str, facts: &'facts HostFacts) -> &'facts [HostEntry] {
     let tool = Tool::from_word(tool);
     tool.and_then(|tool| facts.registries.get(&tool)).map_or(&[], Vec::as_slice)
 }

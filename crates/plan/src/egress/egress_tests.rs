@@ -5,7 +5,7 @@ use crate::layer::{Layer, Strength};
 use crate::model::{Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan, Publish};
 use crate::model::{MountOp, Plan};
 use palisade_hosts::registry::Tool;
-use palisade_hosts::{Entry, Host, Verdict};
+use palisade_hosts::{Host, HostEntry, Verdict};
 use palisade_policy::model::{Level, Mode, NetworkMode, OnAsk, Policy, View};
 use palisade_policy::network::Credential;
 use std::net::IpAddr;
@@ -17,8 +17,8 @@ fn proxied() -> Policy {
     policy
 }
 
-fn entry(text: &str) -> Entry {
-    Entry::parse(text).unwrap()
+fn entry(text: &str) -> HostEntry {
+    HostEntry::parse(text).unwrap()
 }
 
 fn tree() -> FakeTree {

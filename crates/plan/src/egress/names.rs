@@ -7,7 +7,7 @@ use super::files::{place_of, put};
 use crate::denied::{Class, Denied};
 use crate::facts::EntryKind;
 use crate::host::Host;
-use crate::model::{Access, Egress, MountOp};
+use crate::model::{Egress, MountAccess, MountOp};
 use crate::view::Composition;
 use palisade_hosts::INSIDE_V4;
 use palisade_policy::model::NetworkMode;
@@ -145,7 +145,7 @@ enum Shown {
 fn shown(name: &str, host: &Host<'_>, view: &Composition) -> Shown {
     let Some(target) = place_of(name, host) else { return Shown::Nothing };
     let source = match view.ops.get(&target).or_else(|| view.standing_above(&target)) {
-        Some(MountOp::Bind { access: Access::ReadWrite, .. } | MountOp::Overlay { .. }) => {
+        Some(MountOp::Bind { access: MountAccess::ReadWrite, .. } | MountOp::Overlay { .. }) => {
             return Shown::ForWriting;
         }
         Some(MountOp::Bind { source, target: at, .. }) => source_of(source, at, &target),

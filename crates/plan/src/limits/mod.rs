@@ -7,10 +7,10 @@ mod assign;
 mod overshoot;
 mod space;
 
-pub(crate) use assign::{Assigned, Walls, assign};
+pub(crate) use assign::{Assigned, Enforcers, assign};
 pub(crate) use space::{Room, room, scratch};
 
-use crate::limit::Limited;
+use crate::limit::LimitKind;
 use crate::model::Grace;
 use palisade_policy::model::Policy;
 
@@ -28,7 +28,7 @@ pub(crate) fn grace(policy: &Policy) -> Grace {
 }
 
 /// Whether somebody said that this one may go unheld.
-fn is_waived(policy: &Policy, what: Limited) -> bool {
+fn is_waived(policy: &Policy, what: LimitKind) -> bool {
     policy.resources.waived.iter().any(|name| name == what.name())
 }
 

@@ -4,7 +4,7 @@
 //! egress process reads it.
 
 use ipnet::IpNet;
-use palisade_hosts::{Entry, Rules};
+use palisade_hosts::{HostEntry, Rules};
 use palisade_policy::network::shown_upstream;
 use serde::Serialize;
 use std::net::IpAddr;
@@ -83,7 +83,7 @@ pub struct CredentialPlan {
     /// The variable that holds the placeholder inside.
     pub name: String,
     pub source: CredentialSource,
-    pub hosts: Vec<Entry>,
+    pub hosts: Vec<HostEntry>,
     /// Lower case.
     pub header: String,
     /// The header's value; `{}` is where the secret goes.

@@ -7,7 +7,7 @@ use super::carried::content;
 use crate::facts::EntryKind;
 use crate::grant::TOOLCHAIN;
 use crate::host::Host;
-use crate::model::{Access, MountOp, NodeKind};
+use crate::model::{MountAccess, MountOp, NodeKind};
 use crate::view::Composition;
 use std::ops::Bound;
 use std::path::Path;
@@ -39,7 +39,9 @@ fn has_mounts_below(path: &Path, view: &Composition) -> bool {
 }
 
 fn copies_of(op: &MountOp, host: &Host<'_>) -> Option<Vec<MountOp>> {
-    let MountOp::Bind { source, target, access: Access::ReadOnly, exec: false, kind, why, .. } = op
+    let MountOp::Bind {
+        source, target, access: MountAccess::ReadOnly, exec: false, kind, why, ..
+    } = op
     else {
         return None;
     };

@@ -193,8 +193,8 @@ impl Decoder {
             }
             Some(stated) if (stated == "none") == allowed => {
                 let message = format!("`{shown}: {allowed}` contradicts `network.mode: {stated}`");
-                let mend = "keep one of the two".to_owned();
-                self.complain(Problem::Contradiction, entry.at, shown, message, Some(mend));
+                let fix = "keep one of the two".to_owned();
+                self.complain(Problem::Contradiction, entry.at, shown, message, Some(fix));
             }
             Some(_) => {}
         }

@@ -2,12 +2,12 @@ use super::*;
 use crate::decode::parse::parse;
 use crate::keys::{TOOL_NAMES, USUAL_PORTS};
 use crate::syntax::tree::Format;
-use crate::{Diagnostic, Layer, LayerKind, Merged, NetworkMode, Problem, Subject, Trust};
+use crate::{Diagnostic, LayerKind, Merged, NetworkMode, PolicyLayer, Problem, Subject, Trust};
 use crate::{export, merge, show_json, show_lines};
 use palisade_hosts::registry::Tool;
 
 fn merged(layers: &[(LayerKind, &str)]) -> Result<Merged, Vec<Diagnostic>> {
-    let layers = layers.iter().map(|(kind, text)| Layer {
+    let layers = layers.iter().map(|(kind, text)| PolicyLayer {
         kind: *kind,
         document: parse(text, &format!("{}.yaml", kind.name()), Format::Yaml).unwrap(),
     });
@@ -136,7 +136,7 @@ fn contradiction(text: &str) -> String {
     let problems = parse(text, "p.yaml", Format::Yaml).map_or_else(
         |problems| problems,
         |document| {
-            let layer = Layer { kind: LayerKind::User, document };
+            let layer = PolicyLayer { kind: LayerKind::User, document };
             merge(&Subject::Run, vec![layer]).map(|_| Vec::new()).unwrap_or_else(|found| found)
         },
     );

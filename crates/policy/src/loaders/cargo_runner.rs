@@ -1,7 +1,7 @@
 //! A cargo runner's `sandbox_config:` and the sections that go with it.
 
 use super::foreign::{Field, Foreign};
-use super::{Loaded, SourceKind};
+use super::{LoadedDocument, SourceKind};
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
 use crate::settings::{Settings, Value};
@@ -27,7 +27,7 @@ const SECOND: u64 = 1000;
 /// Hiding these would leave nothing to run; being read-only already keeps them from harm.
 const SYSTEM: [&str; 5] = ["/etc", "/usr/bin", "/usr/sbin", "/bin", "/sbin"];
 
-pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
+pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagnostic>> {
     let mut foreign = Foreign::new(file);
     let mut document = PolicyDocument::default();
     let settings = &mut document.settings;

@@ -40,7 +40,7 @@ pub enum SourceKind {
 
 /// A document, whose it was, and what in it does not do what it seems to.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedDocument {
     pub kind: SourceKind,
     pub document: PolicyDocument,
     pub warnings: Vec<Diagnostic>,
@@ -49,7 +49,7 @@ pub struct Loaded {
 }
 
 /// Loads any known kind of file, told apart by its shape.
-pub fn load(text: &str, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load(text: &str, file: &str) -> Result<LoadedDocument, Vec<Diagnostic>> {
     let node = parse::read_tree(text, file, Format::of(file))?;
     match kind_of(&node) {
         SourceKind::AgentTools => agent_tools::load(&node, file),
@@ -58,7 +58,7 @@ pub fn load(text: &str, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
         SourceKind::SandboxRuntime => sandbox_runtime::load(&node, file),
         kind @ (SourceKind::Palisade | SourceKind::Environment) => {
             let document = parse::decode(&node, file)?;
-            Ok(Loaded { kind, document, warnings: Vec::new(), listen: None })
+            Ok(LoadedDocument { kind, document, warnings: Vec::new(), listen: None })
         }
     }
 }

@@ -69,7 +69,7 @@ impl LayerKind {
 }
 
 #[derive(Clone, Debug)]
-pub struct Layer {
+pub struct PolicyLayer {
     pub kind: LayerKind,
     pub document: PolicyDocument,
 }

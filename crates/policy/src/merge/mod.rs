@@ -14,12 +14,12 @@ mod untrusted;
 use crate::contradictions;
 use crate::diagnostic::Diagnostic;
 use crate::settings::Settings;
-pub use layer::{Layer, LayerKind, Merged, Provenance, Subject, Trust};
+pub use layer::{LayerKind, Merged, PolicyLayer, Provenance, Subject, Trust};
 use stack::Stack;
 pub use tighten::Direction;
 
 /// Merges the layers, in whatever order they are given, over the built-in one.
-pub fn merge(subject: &Subject, layers: Vec<Layer>) -> Result<Merged, Vec<Diagnostic>> {
+pub fn merge(subject: &Subject, layers: Vec<PolicyLayer>) -> Result<Merged, Vec<Diagnostic>> {
     let mut layers = layers;
     layers.sort_by_key(|layer| layer.kind.rank());
     let mut stack = Stack::new(subject);

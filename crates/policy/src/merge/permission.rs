@@ -158,10 +158,10 @@ fn organisation_approval(what: String, origin: Origin) -> Recorded {
     Recorded { approval: Approval { what, reason }, origin, by: By::Organisation }
 }
 
-fn refused(settings: &Settings, path: &str, message: &str, mend: &str) -> Outcome {
+fn refused(settings: &Settings, path: &str, message: &str, fix: &str) -> Outcome {
     let origin = settings.get(path).map(|setting| setting.origin.clone());
     let origin = origin.unwrap_or(Origin { file: "policy".into(), line: 0, column: 0 });
-    Err(Box::new(Diagnostic::new(Problem::NeedsApproval, &origin, path, message).suggest(mend)))
+    Err(Box::new(Diagnostic::new(Problem::NeedsApproval, &origin, path, message).suggest(fix)))
 }
 
 #[cfg(test)]

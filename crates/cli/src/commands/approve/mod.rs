@@ -23,7 +23,7 @@ use address::Address;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use palisade_ask::message::Request;
-use palisade_ask::sessions::{Change, Sessions};
+use palisade_ask::sessions::{SessionChange, Sessions};
 use palisade_ask::{Answer, Lifetime, Question, Scope, Store};
 use palisade_record::escape;
 use palisade_session::Caller;
@@ -304,9 +304,9 @@ impl Asked {
 }
 
 /// A session that cannot be talked to must not go unnoticed: its questions would.
-fn complain_of(changes: &[Change]) {
+fn complain_of(changes: &[SessionChange]) {
     for change in changes {
-        if let Change::Trouble { session, error } = change {
+        if let SessionChange::Trouble { session, error } = change {
             output::note(&format!("session {}: {error}", escape::text(session)));
         }
     }

@@ -5,7 +5,7 @@ use super::{CONNECT_TIMEOUT, Secrets, complain_of};
 use crate::output;
 use anyhow::{Context, bail};
 use palisade_ask::message::{Audit, Decision, LifetimeWord};
-use palisade_ask::sessions::{Change, Sessions};
+use palisade_ask::sessions::{SessionChange, Sessions};
 use palisade_ask::{Answer, HostSubject, QuestionId, Scope};
 use palisade_record::escape;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -35,21 +35,21 @@ pub(crate) fn answer(
     while Instant::now() < deadline {
         for change in sessions.refresh()? {
             match change {
-                Change::Answered { session, audit } if session == name => {
+                SessionChange::Answered { session, audit } if session == name => {
                     output::print(&told(&audit))?;
                     is_told |= audit.id == id;
                 }
-                Change::Done { session, .. } if session == name => is_taken = true,
-                Change::Refused { session, refused } if session == name => {
+                SessionChange::Done { session, .. } if session == name => is_taken = true,
+                SessionChange::Refused { session, refused } if session == name => {
                     output::note(&refused.message);
                     return Ok(ExitCode::FAILURE);
                 }
                 // A short command may have ended with the answer.
-                Change::Vanished { session } if session == name && !is_taken => {
+                SessionChange::Vanished { session } if session == name && !is_taken => {
                     output::note("the session has ended");
                     return Ok(ExitCode::FAILURE);
                 }
-                Change::Vanished { session } if session == name => is_told = true,
+                SessionChange::Vanished { session } if session == name => is_told = true,
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 
 use super::{Asked, CONNECT_TIMEOUT, Known, complain_of, once};
 use palisade_ask::message::Audit;
-use palisade_ask::sessions::{Change, Sessions};
+use palisade_ask::sessions::{SessionChange, Sessions};
 use palisade_ask::{QuestionId, Subject, to_line};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
@@ -58,11 +58,11 @@ pub(crate) fn stream(sessions: &mut Sessions) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn line(sessions: &Sessions, change: Change) -> Option<Line> {
+fn line(sessions: &Sessions, change: SessionChange) -> Option<Line> {
     Some(match change {
-        Change::Appeared { session } => Line::Appeared(Known::of(sessions, &session)?),
-        Change::Vanished { session } => Line::Vanished { session },
-        Change::Asked { session, id, .. } => {
+        SessionChange::Appeared { session } => Line::Appeared(Known::of(sessions, &session)?),
+        SessionChange::Vanished { session } => Line::Vanished { session },
+        SessionChange::Asked { session, id, .. } => {
             // Gone again already; that it is gone comes next.
             let question = sessions.question(&session, id)?;
             let asked = Box::new(Asked::of(sessions, question));
@@ -71,9 +71,11 @@ fn line(sessions: &Sessions, change: Change) -> Option<Line> {
                 Subject::Host(_) => Line::HostAsked(asked),
             }
         }
-        Change::Answered { session, audit } => Line::Answered { session, audit },
-        Change::Withdrawn { session, id } => Line::Withdrawn { session, id },
-        Change::Done { .. } | Change::Refused { .. } | Change::Trouble { .. } => return None,
+        SessionChange::Answered { session, audit } => Line::Answered { session, audit },
+        SessionChange::Withdrawn { session, id } => Line::Withdrawn { session, id },
+        SessionChange::Done { .. }
+        | SessionChange::Refused { .. }
+        | SessionChange::Trouble { .. } => return None,
     })
 }
 

@@ -8,7 +8,7 @@ use crate::wire::EgressEvent;
 use hickory_proto::op::{Message, Metadata, OpCode, Query as Question, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, CNAME};
 use hickory_proto::rr::{DNSClass, Name as WireName, RData, Record, RecordType};
-use palisade_hosts::{Entry, Rules};
+use palisade_hosts::{HostEntry, Rules};
 use palisade_record::network::NameQueried;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -120,7 +120,8 @@ impl Zone {
 
 /// Rules that allow and deny what is written.
 pub(crate) fn rules(allowed: &[&str], denied: &[&str]) -> Rules {
-    let entries = |texts: &[&str]| texts.iter().map(|text| Entry::parse(text).unwrap()).collect();
+    let entries =
+        |texts: &[&str]| texts.iter().map(|text| HostEntry::parse(text).unwrap()).collect();
     Rules::new(entries(allowed), entries(denied), Vec::new(), Vec::new())
 }
 

@@ -1,10 +1,10 @@
 //! Whether a run could have a control group of its own, made as a run makes it.
 //! Must remove at once the one group it makes.
 
-use super::trial::{Fault, Outcome, trial};
+use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Subject};
-use palisade_cgroup::{CgroupError, Held};
-use palisade_plan::limit::{CgroupHome, Controller, Group, GroupSettings, Way};
+use palisade_cgroup::{CgroupError, RunGroup};
+use palisade_plan::limit::{CgroupHome, Controller, Group, GroupCreation, GroupSettings};
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::{At as _, Errno};
 
@@ -29,7 +29,7 @@ fn try_group(home: CgroupHome) -> Outcome {
     let group = Group { home, settings };
     // In a throw-away process, which a scope of the user's would move away from here.
     trial(CloneFlags::NONE, || {
-        let held = Held::create(&group, &format!("doctor-{}", std::process::id()));
+        let held = RunGroup::create(&group, &format!("doctor-{}", std::process::id()));
         let held = held.map_err(|error| refused(&error))?;
         entered(&held)?;
         held.remove().map_err(|error| refused(&error))?;
@@ -42,14 +42,14 @@ fn seen(home: &CgroupHome) -> Outcome {
     match home {
         CgroupHome::V2 { parent, controllers, way } => {
             let way = match way {
-                Way::OwnGroup => "below our own",
-                Way::BesideOwn => "beside our own",
-                Way::SystemdScope => "as a scope of the user's service manager",
+                GroupCreation::OwnGroup => "below our own",
+                GroupCreation::BesideOwn => "beside our own",
+                GroupCreation::SystemdScope => "as a scope of the user's service manager",
             };
             Ok(format!("v2, {way}, {} with {}", parent.display(), names(controllers)))
         }
         CgroupHome::V1 { parents } => Ok(format!("v1: {}", names(parents.keys()))),
-        CgroupHome::Nowhere { why } => Err(Fault::new(why.clone()).mended_by(mend())),
+        CgroupHome::Nowhere { why } => Err(TrialError::new(why.clone()).fixed_by(fix())),
     }
 }
 
@@ -66,7 +66,7 @@ fn names<'a>(controllers: impl IntoIterator<Item = &'a Controller>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn entered(held: &Held) -> Result<(), Fault> {
+fn entered(held: &RunGroup) -> Result<(), TrialError> {
     let birth = held.entry().clone3(CloneFlags::NONE)?;
     match birth.forked {
         palisade_sys::clone::Forked::Child => {
@@ -82,12 +82,12 @@ fn entered(held: &Held) -> Result<(), Fault> {
     }
 }
 
-fn refused(error: &CgroupError) -> Fault {
-    Fault::new(error.to_string()).mended_by(mend())
+fn refused(error: &CgroupError) -> TrialError {
+    TrialError::new(error.to_string()).fixed_by(fix())
 }
 
 /// Whatever keeps us from it, these are the ways to it.
-fn mend() -> &'static str {
+fn fix() -> &'static str {
     if std::path::Path::new("/run/systemd/system").is_dir() {
         "systemd-run --user --scope -p Delegate=yes -- sandbox run …"
     } else {

@@ -2,7 +2,7 @@
 //! Must write only to file systems made for the trial.
 
 use super::namespaces::tmpfs_over_root;
-use super::trial::{Fault, Outcome, trial};
+use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Inside, Subject};
 use crate::idmap::mapped_namespace;
 use palisade_sys::beneath::{mkdir_p_beneath, open_beneath};
@@ -39,9 +39,9 @@ pub(super) fn close_range() -> Finding {
         proc::close_range_cloexec(3, i32::MAX)?;
         Ok("nothing open is inherited".to_owned())
     });
-    let mend = "use a kernel from 5.11 on; in a container, one whose seccomp profile allows \
+    let fix = "use a kernel from 5.11 on; in a container, one whose seccomp profile allows \
                 close_range(2)";
-    subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(fix)))
 }
 
 pub(super) fn overlay(inside: Inside) -> Finding {
@@ -52,9 +52,9 @@ pub(super) fn overlay(inside: Inside) -> Finding {
         without: Health::Degraded,
     };
     let outcome = inside.trial(CloneFlags::NEWNS, throwaway_overlay);
-    let mend = "use a kernel from 5.11 on with overlayfs (sudo modprobe overlay); from 6.6 on a \
+    let fix = "use a kernel from 5.11 on with overlayfs (sudo modprobe overlay); from 6.6 on a \
                 directory can also be replaced in it";
-    subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(fix)))
 }
 
 /// Deleting makes a whiteout, replacing a directory needs an extended attribute on the tmpfs (6.6):
@@ -91,12 +91,12 @@ pub(super) fn fuse(inside: Inside) -> Finding {
     subject.finding(open_fuse().and_then(|_| inside.trial(CloneFlags::NEWNS, mount_fuse)))
 }
 
-fn open_fuse() -> Result<OwnedFd, Fault> {
+fn open_fuse() -> Result<OwnedFd, TrialError> {
     rustix::fs::open(FUSE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .at("open", Path::new(FUSE))
         .map_err(|error| {
-            let mend = fuse_mend(error.errno).map(str::to_owned);
-            Fault { mend, ..Fault::from(error) }
+            let fix = fuse_fix(error.errno).map(str::to_owned);
+            TrialError { fix, ..TrialError::from(error) }
         })
 }
 
@@ -117,7 +117,7 @@ fn mount_fuse() -> Outcome {
     Ok("it opens and mounts".to_owned())
 }
 
-fn fuse_mend(errno: Errno) -> Option<&'static str> {
+fn fuse_fix(errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::ACCESS => Some("sudo chmod 0666 /dev/fuse"),
         Errno::NOENT | Errno::NODEV | Errno::NXIO => {
@@ -140,19 +140,19 @@ pub(super) fn id_mapped_mounts() -> Finding {
         without: Health::Missing,
     };
     let outcome = trial(CloneFlags::NONE, map_current_directory);
-    let mend = "keep the project on ext4, xfs, btrfs or tmpfs, or run as its owner: \
+    let fix = "keep the project on ext4, xfs, btrfs or tmpfs, or run as its owner: \
                 sudo -u OWNER sandbox run";
-    subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(fix)))
 }
 
 fn map_current_directory() -> Outcome {
     let line = [MapLine { inside: 0, outside: SOME_ID, count: 1 }];
     let namespace = mapped_namespace(&line, &line).map_err(|error| match error.call {
-        "write" => Fault::from(error).mended_by(
+        "write" => TrialError::from(error).fixed_by(
             "there is no id to run as but root's here; start as an ordinary user, or in a \
                  container that has 65536 ids",
         ),
-        _ => Fault::from(error),
+        _ => TrialError::from(error),
     })?;
     let mount = mounts::open_tree(CWD, Path::new("."), Recursion::Single)?;
     let attr = MountAttr { userns_fd: Some(namespace.as_fd()), ..MountAttr::default() };

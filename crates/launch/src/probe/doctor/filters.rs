@@ -1,13 +1,13 @@
 //! What narrows a process for good: seccomp filters, their notification, Landlock.
 //! Must run in a throw-away process only: none of it can be undone.
 
-use super::trial::{Fault, Outcome, trial};
+use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Subject};
 use crate::filter;
 use ::landlock::{
     AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetStatus,
 };
-use palisade_bpf::{Answer, Arch, FilterSpec, Listening, Notice, Refusal, Rule, table};
+use palisade_bpf::{Arch, FilterSpec, Listening, Notice, Refusal, Rule, SyscallAnswer, table};
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::landlock::landlock_abi;
 use palisade_sys::seccomp::{self, SeccompFlags};
@@ -31,10 +31,10 @@ pub(super) fn seccomp() -> Finding {
     let outcome = trial(CloneFlags::NONE, || {
         // Not an errno the call could have of itself.
         let refusal = Refusal { errno: errno_number(Errno::XDEV), notice: Notice::Quiet };
-        install(Answer::Refuse(refusal), Listening::No)?;
+        install(SyscallAnswer::Refuse(refusal), Listening::No)?;
         answered(Errno::XDEV).map(|()| "the filter answered".to_owned())
     });
-    subject.finding(outcome.map_err(|fault| fault.or_mended_by(SECCOMP_MEND)))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(SECCOMP_MEND)))
 }
 
 pub(super) fn notify() -> Finding {
@@ -46,7 +46,7 @@ pub(super) fn notify() -> Finding {
     };
     let outcome = trial(CloneFlags::NONE, || {
         let sizes = seccomp::notify_sizes()?;
-        let listener = install(Answer::Broker, Listening::Yes)?;
+        let listener = install(SyscallAnswer::Broker, Listening::Yes)?;
         drop(listener);
         // With its listener gone a filter that asks must refuse, never allow.
         answered(Errno::NOSYS)?;
@@ -54,27 +54,27 @@ pub(super) fn notify() -> Finding {
     });
     subject.finding(outcome.map_err(|fault| {
         if fault.detail.contains("EBUSY") {
-            Fault::new("a sandbox around this one listens already (EBUSY)")
-                .mended_by("run outside of the other sandbox")
+            TrialError::new("a sandbox around this one listens already (EBUSY)")
+                .fixed_by("run outside of the other sandbox")
         } else {
-            fault.or_mended_by(SECCOMP_MEND)
+            fault.or_fixed_by(SECCOMP_MEND)
         }
     }))
 }
 
-fn install(answer: Answer, listening: Listening) -> Result<Option<OwnedFd>, Fault> {
+fn install(answer: SyscallAnswer, listening: Listening) -> Result<Option<OwnedFd>, TrialError> {
     let syscall = table::number(Arch::native(), HARMLESS)
-        .ok_or_else(|| Fault::new(format!("{HARMLESS} is not in the system call table")))?;
+        .ok_or_else(|| TrialError::new(format!("{HARMLESS} is not in the system call table")))?;
     install_rules(vec![Rule { syscall, conditions: Vec::new(), answer }], listening)
 }
 
 pub(super) fn install_rules(
     rules: Vec<Rule>,
     listening: Listening,
-) -> Result<Option<OwnedFd>, Fault> {
-    let program = FilterSpec::new(Arch::native(), Answer::Allow, rules)
+) -> Result<Option<OwnedFd>, TrialError> {
+    let program = FilterSpec::new(Arch::native(), SyscallAnswer::Allow, rules)
         .compile(listening)
-        .map_err(|error| Fault::new(error.to_string()))?;
+        .map_err(|error| TrialError::new(error.to_string()))?;
     let flags = match listening {
         Listening::Yes => SeccompFlags::NEW_LISTENER,
         Listening::No => SeccompFlags::NONE,
@@ -83,10 +83,12 @@ pub(super) fn install_rules(
     Ok(filter::install(program.instructions(), flags)?)
 }
 
-fn answered(expected: Errno) -> Result<(), Fault> {
+fn answered(expected: Errno) -> Result<(), TrialError> {
     match rustix::process::getpgid(None) {
         Err(errno) if errno == expected => Ok(()),
-        other => Err(Fault::new(format!("the filter is installed and did not answer: {other:?}"))),
+        other => {
+            Err(TrialError::new(format!("the filter is installed and did not answer: {other:?}")))
+        }
     }
 }
 
@@ -106,7 +108,7 @@ pub(super) fn landlock() -> Finding {
 
 fn enforce_landlock() -> Outcome {
     let abi = landlock_abi().map_err(|error| {
-        let mend = match error.errno {
+        let fix = match error.errno {
             // Built in, and left out of the list of security modules.
             Errno::OPNOTSUPP => format!(
                 "add lsm=landlock,{} to the kernel's command line (GRUB_CMDLINE_LINUX in \
@@ -117,21 +119,21 @@ fn enforce_landlock() -> Outcome {
                   one whose seccomp profile allows landlock_create_ruleset(2)"
                 .to_owned(),
         };
-        Fault::new(error.to_string()).mended_by(mend)
+        TrialError::new(error.to_string()).fixed_by(fix)
     })?;
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::ReadDir)
         .and_then(Ruleset::create)
         .and_then(::landlock::RulesetCreated::restrict_self)
-        .map_err(|error| Fault::new(error.to_string()))?;
+        .map_err(|error| TrialError::new(error.to_string()))?;
     let opened =
         rustix::fs::open("/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     match (status.ruleset, opened) {
         (RulesetStatus::FullyEnforced, Err(Errno::ACCESS)) => Ok(covered(abi)),
-        (status, opened) => {
-            Err(Fault::new(format!("a ruleset was {status:?}, and a refused open gave {opened:?}")))
-        }
+        (status, opened) => Err(TrialError::new(format!(
+            "a ruleset was {status:?}, and a refused open gave {opened:?}"
+        ))),
     }
 }
 

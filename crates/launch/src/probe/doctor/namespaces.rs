@@ -1,7 +1,7 @@
 //! Namespaces, and what a run does inside them: mounts, a new /proc, a new root, shifted clocks.
 //! Must touch only namespaces made for the trial.
 
-use super::trial::{Fault, Outcome, trial};
+use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Inside, Subject};
 use crate::remedy;
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
@@ -43,7 +43,7 @@ pub(super) fn mounts(inside: Inside) -> Finding {
 
 /// A new tmpfs attached over `/`; this process's own root stays under it. Cut off from the host
 /// first: a mount must not travel out.
-pub(super) fn tmpfs_over_root() -> Result<OwnedFd, Fault> {
+pub(super) fn tmpfs_over_root() -> Result<OwnedFd, TrialError> {
     mounts::make_private_recursive(Path::new("/"))?;
     let options = [FsOption::Text("mode", "0755"), FsOption::Text("size", "1m")];
     let mount = mounts::new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
@@ -67,7 +67,7 @@ pub(super) fn apparmor(users: &Finding, mounts: &Finding) -> Finding {
         (true, false) => {
             let detail = "kernel.apparmor_restrict_unprivileged_userns is 1, and this binary has \
                           no profile that allows it";
-            Err(Fault::new(detail).mended_by(remedy::apparmor()))
+            Err(TrialError::new(detail).fixed_by(remedy::apparmor()))
         }
     })
 }
@@ -87,7 +87,7 @@ pub(super) fn pids(inside: Inside) -> Finding {
             b"1" => Ok("pid 1, and a /proc that shows nobody else".to_owned()),
             other => {
                 let other = String::from_utf8_lossy(other);
-                Err(Fault::new(format!("pid {other} instead of 1 in a new pid namespace")))
+                Err(TrialError::new(format!("pid {other} instead of 1 in a new pid namespace")))
             }
         }
     }))
@@ -108,7 +108,9 @@ pub(super) fn change_of_root(inside: Inside) -> Finding {
         rustix::process::chdir("/").call("chdir")?;
         match std::fs::read_dir("/").at("opendir", Path::new("/"))?.count() {
             0 => Ok("the old root is gone".to_owned()),
-            names => Err(Fault::new(format!("the old root is still there: {names} names in /"))),
+            names => {
+                Err(TrialError::new(format!("the old root is still there: {names} names in /")))
+            }
         }
     }))
 }
@@ -125,7 +127,7 @@ pub(super) fn time(inside: Inside) -> Finding {
     };
     let outcome = inside.trial(CloneFlags::NEWPID, shifted_clock);
     subject.finding(
-        outcome.map_err(|fault| fault.or_mended_by("use a kernel built with CONFIG_TIME_NS")),
+        outcome.map_err(|fault| fault.or_fixed_by("use a kernel built with CONFIG_TIME_NS")),
     )
 }
 
@@ -138,7 +140,7 @@ fn shifted_clock() -> Outcome {
         Forked::Child => proc::exit_now(i32::from(before.elapsed() < SHIFT)),
         Forked::Parent { pid, .. } => match proc::wait_pid_rusage(pid)?.status {
             Status::Exited(0) => Ok("the clock is shifted for new processes".to_owned()),
-            _ => Err(Fault::new("the clock of a new process is not shifted")),
+            _ => Err(TrialError::new("the clock of a new process is not shifted")),
         },
     }
 }

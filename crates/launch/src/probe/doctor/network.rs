@@ -35,5 +35,5 @@ pub(super) fn nf_tables(inside: Inside) -> Finding {
             Families::V4 => "for IPv4; the kernel has no IPv6".to_owned(),
         })
     });
-    subject.finding(outcome.map_err(|fault| fault.or_mended_by("sudo modprobe nf_tables")))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by("sudo modprobe nf_tables")))
 }

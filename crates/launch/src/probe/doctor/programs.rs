@@ -1,7 +1,7 @@
 //! What others must have installed or set: helper programs, subordinate ids, Yama.
 //! Must never run what it finds.
 
-use super::trial::{Fault, Outcome};
+use super::trial::{Outcome, TrialError};
 use super::{Finding, Health, Subject};
 use crate::probe::account_of;
 use palisade_sys::{At as _, Mode, OFlags};
@@ -27,13 +27,14 @@ fn judge_yama(scope: Option<&str>) -> Outcome {
         Some("1") => Ok("ptrace_scope 1: what the debugger itself started; to attach to others, \
                          sudo sysctl -w kernel.yama.ptrace_scope=0"
             .to_owned()),
-        Some("2") => Err(Fault::new("ptrace_scope 2: administrators only")
-            .mended_by("sudo sysctl -w kernel.yama.ptrace_scope=1")),
-        Some(other) => Err(Fault::new(format!("ptrace_scope {other}: nobody, until a reboot"))
-            .mended_by(
+        Some("2") => Err(TrialError::new("ptrace_scope 2: administrators only")
+            .fixed_by("sudo sysctl -w kernel.yama.ptrace_scope=1")),
+        Some(other) => {
+            Err(TrialError::new(format!("ptrace_scope {other}: nobody, until a reboot")).fixed_by(
                 "echo kernel.yama.ptrace_scope=1 | sudo tee /etc/sysctl.d/99-ptrace.conf && \
                  sudo reboot",
-            )),
+            ))
+        }
     }
 }
 
@@ -61,17 +62,17 @@ fn helpers_and_ranges(uid: u32) -> Outcome {
                 alpine: "shadow-uidmap",
                 other: "shadow",
             };
-            return Err(not_found(program).mended_by(package.install()));
+            return Err(not_found(program).fixed_by(package.install()));
         }
     }
     let name = account_of(uid).map_or_else(|| uid.to_string(), |account| account.name);
     for file in ["/etc/subuid", "/etc/subgid"] {
         let text = std::fs::read_to_string(Path::new(file)).unwrap_or_default();
         if !has_range(&text, &name, uid) {
-            let mend = format!(
+            let fix = format!(
                 "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
             );
-            return Err(Fault::new(format!("{file} gives {name} no ids")).mended_by(mend));
+            return Err(TrialError::new(format!("{file} gives {name} no ids")).fixed_by(fix));
         }
     }
     Ok(format!("installed, and {name} has ids in /etc/subuid and /etc/subgid"))
@@ -101,10 +102,10 @@ pub(super) fn nat_helper() -> Finding {
         .collect();
     subject.finding(if found.is_empty() {
         let package = Package { debian: "passt", fedora: "passt", alpine: "passt", other: "passt" };
-        Err(Fault::new("neither pasta nor slirp4netns is in PATH").mended_by(package.install()))
+        Err(TrialError::new("neither pasta nor slirp4netns is in PATH").fixed_by(package.install()))
     } else if let Err(error) = link_device() {
-        Err(Fault::new(format!("{}, but {error}", found.join(", ")))
-            .mended_by("sudo modprobe tun; sudo chmod 0666 /dev/net/tun"))
+        Err(TrialError::new(format!("{}, but {error}", found.join(", ")))
+            .fixed_by("sudo modprobe tun; sudo chmod 0666 /dev/net/tun"))
     } else {
         Ok(found.join(", "))
     })
@@ -116,8 +117,8 @@ fn link_device() -> palisade_sys::Result<()> {
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).at("open", path).map(drop)
 }
 
-fn not_found(program: &str) -> Fault {
-    Fault::new(format!("{program} is not in PATH"))
+fn not_found(program: &str) -> TrialError {
+    TrialError::new(format!("{program} is not in PATH"))
 }
 
 /// Looks where a shell would, and where an ordinary user's PATH forgets to.

@@ -16,25 +16,25 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(2);
 /// Limits on what an answer says; together they fit into one message.
 const MAX_DETAIL: usize = 4096;
-const MAX_MEND: usize = 2048;
+const MAX_FIX_BYTES: usize = 2048;
 
 /// What was seen when it worked, or why it does not.
-pub(super) type Outcome = Result<String, Fault>;
+pub(super) type Outcome = Result<String, TrialError>;
 
 /// Why something does not work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Fault {
+pub(super) struct TrialError {
     #[serde(with = "Truncated::<MAX_DETAIL>")]
     pub(super) detail: String,
-    #[serde(with = "Truncated::<MAX_MEND>")]
-    pub(super) mend: Option<String>,
+    #[serde(with = "Truncated::<MAX_FIX_BYTES>")]
+    pub(super) fix: Option<String>,
 }
 
 /// An [`Outcome`] as it is sent.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     Works(#[serde(with = "Truncated::<MAX_DETAIL>")] String),
-    Fails(Fault),
+    Fails(TrialError),
 }
 
 impl WireMessage for Answer {
@@ -56,24 +56,24 @@ impl From<Answer> for Outcome {
     }
 }
 
-impl Fault {
+impl TrialError {
     pub(super) fn new(detail: impl Into<String>) -> Self {
-        Self { detail: detail.into(), mend: None }
+        Self { detail: detail.into(), fix: None }
     }
 
-    pub(super) fn mended_by(self, mend: impl Into<String>) -> Self {
-        Self { mend: Some(mend.into()), ..self }
+    pub(super) fn fixed_by(self, fix: impl Into<String>) -> Self {
+        Self { fix: Some(fix.into()), ..self }
     }
 
-    /// The mend, unless a better one is known already.
-    pub(super) fn or_mended_by(self, mend: &str) -> Self {
-        if self.mend.is_some() { self } else { self.mended_by(mend) }
+    /// The fix, unless a better one is known already.
+    pub(super) fn or_fixed_by(self, fix: &str) -> Self {
+        if self.fix.is_some() { self } else { self.fixed_by(fix) }
     }
 }
 
-impl From<SysError> for Fault {
+impl From<SysError> for TrialError {
     fn from(error: SysError) -> Self {
-        Self { detail: error.to_string(), mend: remedy::for_call(&error) }
+        Self { detail: error.to_string(), fix: remedy::for_call(&error) }
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn trial(namespaces: CloneFlags, body: impl FnOnce() -> Outcome) -> O
             let killed = proc::pidfd_send_signal(&pidfd, sig::SIGKILL);
             let status = proc::wait_pid_rusage(pid)?.status;
             killed?;
-            answer.unwrap_or_else(|| Err(Fault::new(silence(status))))
+            answer.unwrap_or_else(|| Err(TrialError::new(silence(status))))
         }
     }
 }
@@ -108,7 +108,7 @@ struct Own {
     gid: u32,
 }
 
-fn settle(namespaces: CloneFlags, own: Own) -> Result<(), Fault> {
+fn settle(namespaces: CloneFlags, own: Own) -> Result<(), TrialError> {
     creds::set_pdeathsig(sig::SIGKILL)?;
     if namespaces.contains(CloneFlags::NEWUSER) {
         let line = |id| [MapLine { inside: id, outside: id, count: 1 }];

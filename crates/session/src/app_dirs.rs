@@ -22,9 +22,9 @@ const UNFINISHED: Duration = Duration::from_secs(3600);
 const MAX_SWEPT_THROUGH: usize = 10_000;
 
 /// The directories of one caller. A library user may point them anywhere; the command line always
-/// takes [`Places::of_caller`].
+/// takes [`AppDirs::of_caller`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct AppDirs {
     /// The platform team's policy; only root writes there.
     pub organisation: PathBuf,
     /// The caller's own policy.
@@ -35,7 +35,7 @@ pub struct Places {
     pub runtime: PathBuf,
 }
 
-impl Places {
+impl AppDirs {
     /// By the XDG base directory rules: a relative path in a variable is ignored.
     pub fn of_caller(
         variable: impl Fn(&str) -> Option<OsString>,
@@ -181,5 +181,5 @@ fn sweep_temporaries(directory: &Path) {
 }
 
 #[cfg(test)]
-#[path = "places_tests.rs"]
+#[path = "app_dirs_tests.rs"]
 mod tests;

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct BrokeredTrees {
     pieces: Vec<Piece>,
     /// Where nothing of those is: every mount of the view, and whether it is scaffolding of ours. What the host has
     /// behind that may be asked about, so calls are performed there too.
@@ -21,11 +21,11 @@ pub(crate) struct Ground {
 #[derive(Debug)]
 struct Piece {
     top: PathBuf,
-    kind: GroundKind,
+    kind: TreeKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum GroundKind {
+enum TreeKind {
     /// Of the host: every name is judged.
     Tree,
     /// Of the run's own, around a tree: Landlock has to withhold as much there, so calls are performed,
@@ -37,41 +37,41 @@ enum GroundKind {
 
 /// What a path belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing<'g> {
+pub(crate) enum Placement<'g> {
     In(&'g Path),
     Unjudged,
     Elsewhere,
 }
 
-impl Ground {
+impl BrokeredTrees {
     pub(crate) fn of(guard: Option<&Guard>, gate: Option<&Gate>) -> Self {
         let piece = |kind| move |top: &PathBuf| Piece { top: top.clone(), kind };
         let mut pieces: Vec<Piece> = Vec::new();
         if let Some(guard) = guard {
-            pieces.extend(guard.trees.iter().map(piece(GroundKind::Tree)));
-            pieces.extend(guard.surroundings.iter().map(piece(GroundKind::Surrounding)));
-            pieces.extend(guard.islands.iter().map(piece(GroundKind::Island)));
+            pieces.extend(guard.trees.iter().map(piece(TreeKind::Tree)));
+            pieces.extend(guard.surroundings.iter().map(piece(TreeKind::Surrounding)));
+            pieces.extend(guard.islands.iter().map(piece(TreeKind::Island)));
         }
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.top.as_os_str().len()));
         let scaffolding = gate.map(scaffolding).unwrap_or_default();
         Self { pieces, scaffolding, own_mounts: OnceCell::new() }
     }
 
-    pub(crate) fn standing(&self, path: &Path) -> Standing<'_> {
+    pub(crate) fn standing(&self, path: &Path) -> Placement<'_> {
         let Some(piece) = self.pieces.iter().find(|piece| path.starts_with(&piece.top)) else {
             let above = self.scaffolding.iter().find(|(top, _)| path.starts_with(top));
             let is_ours = above.is_some_and(|(_, is_ours)| *is_ours);
-            return if is_ours { Standing::Unjudged } else { Standing::Elsewhere };
+            return if is_ours { Placement::Unjudged } else { Placement::Elsewhere };
         };
         match piece.kind {
-            GroundKind::Tree => Standing::In(&piece.top),
-            GroundKind::Surrounding => Standing::Unjudged,
-            GroundKind::Island => Standing::Elsewhere,
+            TreeKind::Tree => Placement::In(&piece.top),
+            TreeKind::Surrounding => Placement::Unjudged,
+            TreeKind::Island => Placement::Elsewhere,
         }
     }
 }
 
-impl Ground {
+impl BrokeredTrees {
     /// Whether a directory where nothing of the plan is mounted belongs to something that was granted since: another mount
     /// stands on our scaffolding there.
     pub(crate) fn is_grant(&self, path: &Path, directory: BorrowedFd<'_>) -> bool {

@@ -1,7 +1,7 @@
 //! One run's control group, whichever version holds it.
 
 use crate::controllers;
-use crate::entry::Entry;
+use crate::entry::GroupEntry;
 use crate::error::CgroupError;
 use crate::group::{GroupUsage, Hits, Watched, lacks};
 use crate::v1::Groups;
@@ -13,10 +13,10 @@ use std::time::Duration;
 /// After the last process has ended a group is busy for milliseconds at most.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The group of a run, with its limits set. Dropped, it goes if it is empty; [`Held::remove`] waits for
+/// The group of a run, with its limits set. Dropped, it goes if it is empty; [`RunGroup::remove`] waits for
 /// that and says what went wrong.
 #[derive(Debug)]
-pub struct Held(Version);
+pub struct RunGroup(Version);
 
 #[derive(Debug)]
 enum Version {
@@ -24,7 +24,7 @@ enum Version {
     V1(Groups),
 }
 
-impl Held {
+impl RunGroup {
     /// Makes the group and sets its limits. What killed supervisors left behind there is removed first.
     pub fn create(group: &Group, session: &str) -> Result<Self, CgroupError> {
         check_name(session)?;
@@ -55,14 +55,14 @@ impl Held {
     }
 
     /// For the first process of the run.
-    pub fn entry(&self) -> Entry<'_> {
+    pub fn entry(&self) -> GroupEntry<'_> {
         match &self.0 {
             Version::V2(unified) => unified.entry(),
             Version::V1(groups) => groups.entry(),
         }
     }
 
-    /// Ready when memory ran out, and now and then for less. [`Held::hits`] makes them wait again.
+    /// Ready when memory ran out, and now and then for less. [`RunGroup::hits`] makes them wait again.
     pub fn events(&self) -> Vec<Watched<'_>> {
         match &self.0 {
             Version::V2(unified) => unified.events(),
@@ -115,5 +115,5 @@ fn check_name(session: &str) -> Result<(), CgroupError> {
 }
 
 #[cfg(test)]
-#[path = "held_tests.rs"]
+#[path = "run_group_tests.rs"]
 mod tests;

@@ -1,8 +1,8 @@
 //! The sandbox's side: enters its mount namespace, attaches what was taken from the host, and takes it
 //! away again by the descriptor it was attached with, never by a path the command could have changed.
 
-use crate::identity::Identity;
-use crate::look::Seen;
+use crate::identity::CallerIdentity;
+use crate::look::HostFile;
 use crate::message::FileKind;
 use crate::own_files::OwnFiles;
 use crate::scaffold::{Name, Scaffold};
@@ -25,7 +25,7 @@ pub struct Layout {
 
 /// Both mount namespaces, and the door between them.
 #[derive(Debug)]
-pub(crate) struct Inside {
+pub(crate) struct SandboxMounts {
     namespace: OwnedFd,
     own_namespace: OwnedFd,
     mounted: Vec<PathBuf>,
@@ -57,24 +57,24 @@ struct Mounted {
 
 /// A piece of the host's tree, ready to be attached.
 #[derive(Debug)]
-pub(crate) struct Piece<'s> {
+pub(crate) struct DetachedTree<'s> {
     pub(crate) mount: OwnedFd,
     /// What it shows.
-    pub(crate) seen: &'s Seen,
+    pub(crate) seen: &'s HostFile,
 }
 
 /// What comes to stand inside, besides the links that lead to it.
 #[derive(Debug)]
-pub(crate) enum Shown<'s> {
-    Piece(Piece<'s>),
+pub(crate) enum GraftSource<'s> {
+    Piece(DetachedTree<'s>),
     /// A directory of our own.
     Name(&'s Path),
     Links,
     /// Something of our own in its stead, which can be changed: of a file, one with this content.
-    Copy(&'s Seen, Option<OwnedFd>),
+    Copy(&'s HostFile, Option<OwnedFd>),
 }
 
-impl Shown<'_> {
+impl GraftSource<'_> {
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Piece(piece) => Some(&piece.seen.path),
@@ -85,12 +85,12 @@ impl Shown<'_> {
     }
 }
 
-impl Inside {
+impl SandboxMounts {
     pub(crate) fn open(
         namespace: OwnedFd,
         own_namespace: OwnedFd,
         layout: Layout,
-        identity: &Identity,
+        identity: &CallerIdentity,
     ) -> Result<Self> {
         let surveyed = within(&namespace, &own_namespace, identity, || {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -115,8 +115,8 @@ impl Inside {
     /// Shows something at the path it has on the host, and the links that lead to it.
     pub(crate) fn graft(
         &mut self,
-        identity: &Identity,
-        shown: Shown<'_>,
+        identity: &CallerIdentity,
+        shown: GraftSource<'_>,
         links: &[(PathBuf, PathBuf)],
     ) -> Result<u64> {
         let path = shown.path().map(Path::to_owned);
@@ -130,10 +130,12 @@ impl Inside {
                 .iter()
                 .try_for_each(|(place, text)| scaffold.make_link(root, place, text))
                 .and_then(|()| match shown {
-                    Shown::Piece(piece) => attach(root, scaffold, grafts, piece).map(Some),
-                    Shown::Name(path) => scaffold.make_directory(root, path).map(|()| None),
-                    Shown::Copy(seen, content) => copy(root, scaffold, seen, content.as_ref()),
-                    Shown::Links => Ok(None),
+                    GraftSource::Piece(piece) => attach(root, scaffold, grafts, piece).map(Some),
+                    GraftSource::Name(path) => scaffold.make_directory(root, path).map(|()| None),
+                    GraftSource::Copy(seen, content) => {
+                        copy(root, scaffold, seen, content.as_ref())
+                    }
+                    GraftSource::Links => Ok(None),
                 });
             let paths = links.iter().map(|(place, _)| place.as_path()).chain(path);
             match made {
@@ -152,7 +154,7 @@ impl Inside {
     /// Takes a graft away. One that is not there any more is no error.
     pub(crate) fn ungraft(
         &mut self,
-        identity: &Identity,
+        identity: &CallerIdentity,
         own_files: &OwnFiles,
         number: u64,
     ) -> Result<()> {
@@ -189,7 +191,7 @@ fn is_done(grafts: &BTreeMap<u64, Graft>, number: u64) -> bool {
 fn within<T>(
     namespace: &OwnedFd,
     own_namespace: &OwnedFd,
-    identity: &Identity,
+    identity: &CallerIdentity,
     does: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     other::enter_mounts(namespace)?;
@@ -205,7 +207,7 @@ fn attach(
     root: &OwnedFd,
     scaffold: &mut Scaffold,
     grafts: &BTreeMap<u64, Graft>,
-    Piece { mount: file, seen }: Piece<'_>,
+    DetachedTree { mount: file, seen }: DetachedTree<'_>,
 ) -> Result<Mounted> {
     let path = &seen.path;
     let mut on = None;
@@ -227,7 +229,7 @@ fn attach(
 fn copy(
     root: &OwnedFd,
     scaffold: &mut Scaffold,
-    seen: &Seen,
+    seen: &HostFile,
     content: Option<&OwnedFd>,
 ) -> Result<Option<Mounted>> {
     let path = &seen.path;
@@ -252,7 +254,7 @@ fn may_cover(
     there: &OwnedFd,
     scaffold: &Scaffold,
     grafts: &BTreeMap<u64, Graft>,
-    seen: &Seen,
+    seen: &HostFile,
 ) -> Result<Option<u64>> {
     let refused = |errno| Err(SysError::new("move_mount", seen.path.display().to_string(), errno));
     let found = rustix::fs::fstat(there).at("fstat", &seen.path)?;

@@ -7,7 +7,7 @@ use crate::gate::inquiry::{Found, Inquiry};
 use crate::gate::verdict::{Reason, Verdict, asked_access, granted_access, rule_of};
 use crate::process::{Held, Known, program_of, ticks_since_boot};
 use palisade_ask::{Act, Decided, Lifetime, Now, Scope, Source, Subject};
-use palisade_broker::{PathAccess, Reply, Wants};
+use palisade_broker::{AccessReply, PathAccess, Wants};
 use palisade_gate::Access;
 use palisade_keeper::{FileKind, KeeperRequest, What};
 use palisade_plan::model::Nature;
@@ -204,10 +204,10 @@ impl GateState<'_> {
         match act {
             Act::Remove => {
                 self.gone.insert(found.path);
-                self.end(token, |request| Reply::Pretend { request });
+                self.end(token, |request| AccessReply::Pretend { request });
             }
             // It is made in the private home directory.
-            Act::Replace => self.end(token, |request| Reply::Continue { request }),
+            Act::Replace => self.end(token, |request| AccessReply::Continue { request }),
             _ => {
                 if !self.is_in_private_home(&found.path) {
                     let path = found.path.display();
@@ -279,14 +279,14 @@ impl GateState<'_> {
 
     /// Nothing is there: the kernel says so.
     pub(super) fn let_go(&mut self, token: u64) {
-        self.end(token, |request| Reply::Absent { request });
+        self.end(token, |request| AccessReply::Absent { request });
     }
 
     pub(super) fn refuse(&mut self, token: u64) {
         self.end(token, refusal);
     }
 
-    pub(super) fn end(&mut self, token: u64, reply: impl Fn(u64) -> Reply) {
+    pub(super) fn end(&mut self, token: u64, reply: impl Fn(u64) -> AccessReply) {
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let replies =
             inquiry.requests.iter().map(|request| Action::Broker(reply(request.id), None));

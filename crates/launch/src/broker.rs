@@ -1,5 +1,5 @@
-//! Starts the broker beside the sandbox, and holds its other ends: one for the command, one for the
-//! supervisor. What it does there is `palisade-broker`'s.
+//! Starts the broker process and holds the launcher's ends of its sockets: one for the command, one for the
+//! supervisor. What the broker does is in `palisade-broker`.
 
 use crate::error::{During, LaunchError};
 use crate::helper::{Helper, HelperKind, Helpers, confine};
@@ -18,13 +18,13 @@ use std::time::Duration;
 
 const STEP: &str = "starting the broker";
 
-/// It has room for hundreds of answers, and takes microseconds for each.
+/// The socket holds hundreds of answers, and the broker needs microseconds for each.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For a few small files to be written, on a slow disk.
+/// Enough to write a few small files on a slow disk.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The ends of its sockets, made before anybody is forked.
+/// The ends of the broker's sockets, created before any fork.
 #[derive(Debug)]
 pub(crate) struct Ends {
     /// The command's.
@@ -35,7 +35,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// None where there is no filter, and so nothing to listen to.
+    /// None without a filter: then there is nothing to listen to.
     pub(crate) fn for_plan(plan: &Plan) -> Result<Option<Self>, LaunchError> {
         if plan.sandbox.seccomp.is_none() {
             return Ok(None);
@@ -44,7 +44,7 @@ impl Ends {
         reveal_senders(&handshake_of_broker).during(STEP)?;
         let (news, news_of_broker) = socketpair().during(STEP)?;
         if plan.sandbox.gate.is_some() {
-            // A broker that reads no answers, as its thread hangs in a dead file system, must not hang us.
+            // A broker whose thread hangs in a dead file system reads no answers. It must not block us.
             let sending = rustix::net::sockopt::Timeout::Send;
             rustix::net::sockopt::set_socket_timeout(&news, sending, Some(SEND_TIMEOUT))
                 .call("setsockopt")
@@ -59,12 +59,12 @@ impl Ends {
 pub(crate) struct Broker {
     helper: Helper,
     news: OwnedFd,
-    /// Whether it has git configuration to judge that was written and not closed.
+    /// Whether git configuration was written that is not closed and judged yet.
     is_staging: Cell<bool>,
 }
 
 impl Broker {
-    /// Forks it; it waits to be called. Gives the command's end of its socket too.
+    /// Forks the broker, which waits until it is called. Also returns the command's end of its socket.
     pub(crate) fn start(
         helpers: &Helpers,
         plan: &Plan,
@@ -107,7 +107,7 @@ impl Broker {
     /// Ends it, if it has not ended by itself.
     pub(crate) fn dismiss(&self) {
         if self.is_staging.get() && self.helper.is_serving() {
-            // It commits what was written last, and leaves. If it cannot, that is not committed.
+            // It commits what was written last and exits. If it cannot, that content is not committed.
             self.helper.expect_end();
             let _ = rustix::net::shutdown(&self.news, rustix::net::Shutdown::Write);
             self.helper.ends_within(COMMIT_TIMEOUT);
@@ -116,8 +116,8 @@ impl Broker {
         }
     }
 
-    /// Readable when there is a message, or the broker is gone. None once that is known: its end would be
-    /// news for ever.
+    /// Readable when there is a message, or when the broker is gone. None once that is known: the closed end
+    /// would stay readable.
     pub(crate) fn news(&self) -> Option<BorrowedFd<'_>> {
         self.helper.is_serving().then(|| self.news.as_fd())
     }
@@ -133,7 +133,7 @@ impl Broker {
                 Ok(Some(message)) => return Ok(BrokerEvent::Message(message)),
                 Ok(None) => return Ok(BrokerEvent::None),
                 Err(WireError::Closed) => {
-                    // Whether it left in order or died is for the register to know.
+                    // The helper register knows whether it exited as asked or died.
                     self.helper.has_closed();
                     return Ok(BrokerEvent::None);
                 }

@@ -1,5 +1,5 @@
-//! What went wrong while a plan was carried out, in words a person can act on.
-//! Must stay plain text and numbers: the child sends it over a socket before it dies.
+//! Errors while a plan is carried out, with what to do about them. Must stay plain text and numbers: the child
+//! sends them over a socket before it exits.
 
 use palisade_sys::SysError;
 use palisade_wire::{Truncated, WireError};

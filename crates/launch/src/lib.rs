@@ -1,7 +1,7 @@
-//! Carries out a plan: processes, namespaces, mounts, filters, in numbered steps.
+//! Carries out a plan: processes, namespaces, mounts and filters, in numbered steps.
 //!
-//! Decides nothing: every choice is already in the [`palisade_plan::model::Plan`]. What cannot be
-//! done stops the run before the command starts.
+//! Decides nothing: every choice is already in the [`palisade_plan::model::Plan`]. If a step cannot be done,
+//! the run stops before the command starts.
 #![forbid(unsafe_code)]
 
 mod broker;

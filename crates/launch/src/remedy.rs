@@ -1,4 +1,4 @@
-//! What to do when the host refuses something: one place, so that `run` and `doctor` say the same.
+//! What to do when the host refuses something. One place, so that `run` and `doctor` give the same advice.
 
 use palisade_sys::{Errno, SysError};
 use std::path::Path;
@@ -50,7 +50,7 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
              (docker: --security-opt systempaths=unconfined)"
                 .to_owned(),
         ),
-        // The namespace is there, and its capabilities are not: whichever call needs one first fails.
+        // The namespace exists without its capabilities: the first call that needs one fails.
         "mount" | "fsopen" | "fsconfig" | "fsmount" | "open_tree" | "move_mount" | "write"
             if matches!(error.errno, Errno::PERM | Errno::ACCESS) && apparmor_restricts() =>
         {
@@ -104,7 +104,7 @@ pub(crate) fn user_namespaces(errno: Errno) -> String {
     cause.to_owned() + no_userns()
 }
 
-/// The way on without them, which root cannot take: its command would be root on the host.
+/// The alternative without them, which root cannot use: its command would be root on the host.
 fn no_userns() -> &'static str {
     if rustix::process::geteuid().is_root() {
         "; or run as an ordinary user with Landlock and seccomp alone: --level 1 --no-userns \

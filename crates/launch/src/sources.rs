@@ -1,9 +1,9 @@
 //! Takes the parts of the host's tree that the view will show, as detached mounts.
 //!
-//! An ordinary user's child takes them itself, in its own namespaces. Root's child is no longer
-//! root and cannot walk root's private directories, so there the parent takes them all before it
-//! forks. Either way a source is opened without following a single link: the plan named the real
-//! path, and a link found there now was planted since (class of CVE-2026-34078).
+//! An ordinary user's child takes them itself, in its own namespaces. Root's child is no longer root and cannot
+//! traverse root's private directories, so there the parent takes them all before it forks. Either way a source
+//! is opened without following any link: the plan has the real path, so a link found there now was planted
+//! later (class of CVE-2026-34078).
 
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
@@ -99,7 +99,7 @@ fn set(
     attrs: MountAttrs,
     hardening: Hardening,
 ) -> Result<(), LaunchError> {
-    // A copy of a shared mount is shared as well.
+    // A copy of a shared mount is shared, too.
     let private = hardening.private_mounts;
     let attr = MountAttr { set: attrs, private, ..MountAttr::default() };
     mounts::mount_setattr(mount, Recursion::Recursive, &attr)
@@ -120,8 +120,8 @@ fn take_owner(
     let attr = MountAttr { userns_fd, ..MountAttr::default() };
     match mounts::mount_setattr(mount, Recursion::Recursive, &attr) {
         Ok(()) => Ok(()),
-        // A file system that cannot map ids: the command then reads as a stranger, which is less
-        // than it was granted, never more. Writing as a stranger would leave foreign files behind.
+        // A file system that cannot map ids: the command then reads as another user, which is less than it was
+        // granted, never more. Writing as another user would leave files with the wrong owner.
         Err(error) if error.errno == Errno::INVAL && access == MountAccess::ReadOnly => Ok(()),
         Err(error) => Err(LaunchError::new(
             STEP,
@@ -134,7 +134,7 @@ fn take_owner(
     }
 }
 
-/// The node is what its name says, looked at through the descriptor that will be mounted.
+/// The node is what its name says, checked through the descriptor that will be mounted.
 fn check_device(mount: &OwnedFd, source: &Path, major: u32, minor: u32) -> Result<(), LaunchError> {
     let found = rustix::fs::fstat(mount).at("fstat", source).during(STEP)?;
     let is_character = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice;

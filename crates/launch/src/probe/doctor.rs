@@ -1,6 +1,5 @@
-//! What `sandbox doctor` tells: every primitive a run stands on, tried here and now.
-//! Must never judge by a version number, and must leave nothing behind: what would change this
-//! process is tried in a throw-away one.
+//! The checks of `sandbox doctor`: every kernel feature a run needs, tried on this host. Must never judge by a
+//! version number, and must leave nothing behind: what would change this process is tried in a child process.
 
 mod cgroups;
 mod files;
@@ -22,7 +21,7 @@ const OLDEST_KERNEL: &str = "5.12";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// As uname(2) tells it; nothing was concluded from it.
+    /// As uname(2) reports it; nothing was concluded from it.
     pub kernel: String,
     /// The oldest kernel supported.
     pub oldest_kernel: &'static str,
@@ -36,7 +35,7 @@ impl Report {
     }
 }
 
-/// One primitive, and how it did.
+/// One feature, and whether it works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
@@ -45,7 +44,7 @@ pub struct Finding {
     /// What was tried, in one line.
     pub what: &'static str,
     pub health: Health,
-    /// What was seen, or why it does not work, with the errno's name.
+    /// What was observed, or why it does not work, with the errno's name.
     pub detail: String,
     /// The command that fixes it, where one is known. Scripts know it as `mend`.
     #[serde(rename = "mend")]
@@ -54,18 +53,18 @@ pub struct Finding {
     pub needed_for: &'static str,
 }
 
-/// How a primitive did.
+/// Whether a feature works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Health {
     Works,
     /// Does not work, and a run needs it.
     Missing,
-    /// Does not work; runs do without and lose what `needed_for` says.
+    /// Does not work; runs go on without it and lose what `needed_for` says.
     Degraded,
 }
 
-/// What is looked into, before it is.
+/// A check before it is made.
 struct Subject {
     id: &'static str,
     what: &'static str,
@@ -92,8 +91,8 @@ struct Inside {
 }
 
 impl Inside {
-    /// Tries `body` in a user namespace of its own and the `others` besides. Where there is no user
-    /// namespace to be had, one finding says so with its fix, and the rest points there.
+    /// Tries `body` in a user namespace, and the `others` besides. Without user namespaces, one finding says so
+    /// with its fix, and the rest refer to it.
     fn trial(self, others: CloneFlags, body: impl FnOnce() -> Outcome) -> Outcome {
         if self.usable {
             trial(CloneFlags::NEWUSER | others, body)
@@ -105,7 +104,7 @@ impl Inside {
 
 /// Tries everything. The caller must be single-threaded; takes some tens of milliseconds.
 pub fn doctor() -> Report {
-    // Who ignores it, by inheritance, has no children to wait for.
+    // A process that inherited an ignored SIGCHLD could not wait for its children.
     palisade_sys::proc::reset_action(palisade_sys::proc::sig::SIGCHLD);
     let users = namespaces::user();
     let inside = Inside { usable: users.health == Health::Works };

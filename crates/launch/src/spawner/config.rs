@@ -1,5 +1,5 @@
-//! What the spawner is told about the walls. It is a program of its own, started with an empty memory, and so the parts of
-//! the plan that it needs come to it as one message in a file.
+//! The spawner's configuration. The spawner is executed as a program of its own with empty memory, so the parts
+//! of the plan that it needs are passed to it as one message in a file.
 //!
 //! Must stay a plain copy of the plan: nothing is decided here.
 

@@ -1,5 +1,5 @@
-//! Whether a run could have a control group of its own, made as a run makes it.
-//! Must remove at once the one group it makes.
+//! Whether a run could have its own control group, created as a run creates it. Must remove the one group it
+//! creates at once.
 
 use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Subject};
@@ -8,7 +8,7 @@ use palisade_plan::limit::{CgroupHome, Controller, Group, GroupCreation, GroupSe
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::{At as _, Errno};
 
-/// The limit of the group that is tried, and the controller that holds it.
+/// The limit of the group that is tried, and the controller that enforces it.
 const TASKS: u64 = 16;
 
 pub(super) fn delegation() -> Finding {
@@ -27,7 +27,7 @@ fn try_group(home: CgroupHome) -> Outcome {
     let tasks = home.has(Controller::Pids).then_some(TASKS);
     let settings = GroupSettings { tasks, ..GroupSettings::default() };
     let group = Group { home, settings };
-    // In a throw-away process, which a scope of the user's would move away from here.
+    // In a child process, because a systemd scope would move this one away.
     trial(CloneFlags::NONE, || {
         let held = RunGroup::create(&group, &format!("doctor-{}", std::process::id()));
         let held = held.map_err(|error| refused(&error))?;
@@ -86,7 +86,7 @@ fn refused(error: &CgroupError) -> TrialError {
     TrialError::new(error.to_string()).fixed_by(fix())
 }
 
-/// Whatever keeps us from it, these are the ways to it.
+/// The ways to get one, whatever the cause.
 fn fix() -> &'static str {
     if std::path::Path::new("/run/systemd/system").is_dir() {
         "systemd-run --user --scope -p Delegate=yes -- sandbox run …"

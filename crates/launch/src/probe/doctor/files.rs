@@ -1,5 +1,5 @@
-//! File systems and descriptors: careful opens, overlays, FUSE, mounts with an id map.
-//! Must write only to file systems made for the trial.
+//! File systems and descriptors: `openat2`, overlays, FUSE, id-mapped mounts. Must write only to file systems
+//! made for the trial.
 
 use super::namespaces::tmpfs_over_root;
 use super::trial::{Outcome, TrialError, trial};
@@ -57,8 +57,8 @@ pub(super) fn overlay(inside: Inside) -> Finding {
     subject.finding(outcome.map_err(|fault| fault.or_fixed_by(fix)))
 }
 
-/// Deleting makes a whiteout, replacing a directory needs an extended attribute on the tmpfs (6.6):
-/// the two things an upper layer must be able to hold.
+/// Deleting makes a whiteout, and replacing a directory needs an extended attribute on the tmpfs (6.6): an
+/// upper layer must support both.
 fn throwaway_overlay() -> Outcome {
     let scratch = tmpfs_over_root()?;
     let layer = |name: &str| mkdir_p_beneath(&scratch, Path::new(name), Mode::RWXU);
@@ -87,7 +87,7 @@ pub(super) fn fuse(inside: Inside) -> Finding {
         needed_for: "asking about unlisted paths at no cost for listed ones",
         without: Health::Degraded,
     };
-    // Opened first: a closed device is the usual fault, whatever else is wrong.
+    // Opened first: an inaccessible device is the usual cause, whatever else is wrong.
     subject.finding(open_fuse().and_then(|_| inside.trial(CloneFlags::NEWNS, mount_fuse)))
 }
 
@@ -100,8 +100,8 @@ fn open_fuse() -> Result<OwnedFd, TrialError> {
         })
 }
 
-/// The kernel takes only a device that was opened in the user namespace that mounts
-/// (`fuse_fill_super()`), and mounts before anybody answers on it.
+/// The kernel accepts only a device that was opened in the user namespace that mounts (`fuse_fill_super()`),
+/// and mounts before anything answers on it.
 fn mount_fuse() -> Outcome {
     let device = open_fuse()?;
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
@@ -128,10 +128,10 @@ fn fuse_fix(errno: Errno) -> Option<&'static str> {
     }
 }
 
-/// Any id will do that is neither root's nor ours to lose.
+/// Any id other than root's and our own.
 const SOME_ID: u32 = 65_533;
 
-/// Root's runs write to the project as somebody else, through a mount that maps the ids back.
+/// Runs of root write to the project as another user, through a mount that maps the ids back.
 pub(super) fn id_mapped_mounts() -> Finding {
     let subject = Subject {
         id: "id-mapped-mounts",

@@ -1,5 +1,5 @@
-//! What narrows a process for good: seccomp filters, their notification, Landlock.
-//! Must run in a throw-away process only: none of it can be undone.
+//! Restrictions that cannot be undone: seccomp filters, notification, Landlock. Must run only in a child
+//! process.
 
 use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Subject};
@@ -14,7 +14,7 @@ use palisade_sys::seccomp::{self, SeccompFlags};
 use palisade_sys::{Errno, Mode, OFlags, creds};
 use std::os::fd::OwnedFd;
 
-/// A call nothing in a trial needs, so a filter may answer it.
+/// A call that no trial needs, so a filter may answer it.
 const HARMLESS: &str = "getpgid";
 
 const SECCOMP_MEND: &str = "use a kernel built with CONFIG_SECCOMP_FILTER; in a container, one \
@@ -29,7 +29,7 @@ pub(super) fn seccomp() -> Finding {
         without: Health::Missing,
     };
     let outcome = trial(CloneFlags::NONE, || {
-        // Not an errno the call could have of itself.
+        // Not an errno the call could return by itself.
         let refusal = Refusal { errno: errno_number(Errno::XDEV), notice: Notice::Quiet };
         install(SyscallAnswer::Refuse(refusal), Listening::No)?;
         answered(Errno::XDEV).map(|()| "the filter answered".to_owned())
@@ -48,7 +48,7 @@ pub(super) fn notify() -> Finding {
         let sizes = seccomp::notify_sizes()?;
         let listener = install(SyscallAnswer::Broker, Listening::Yes)?;
         drop(listener);
-        // With its listener gone a filter that asks must refuse, never allow.
+        // Without its listener, a filter that notifies must refuse, never allow.
         answered(Errno::NOSYS)?;
         Ok(format!("notifications of {} bytes; refuses when nobody listens", sizes.notification))
     });
@@ -109,7 +109,7 @@ pub(super) fn landlock() -> Finding {
 fn enforce_landlock() -> Outcome {
     let abi = landlock_abi().map_err(|error| {
         let fix = match error.errno {
-            // Built in, and left out of the list of security modules.
+            // Built in, but not in the list of security modules.
             Errno::OPNOTSUPP => format!(
                 "add lsm=landlock,{} to the kernel's command line (GRUB_CMDLINE_LINUX in \
                  /etc/default/grub, then sudo update-grub) and reboot",
@@ -137,7 +137,7 @@ fn enforce_landlock() -> Outcome {
     }
 }
 
-/// What an ABI cannot refuse yet, so that nobody counts on it.
+/// What an ABI cannot refuse yet, so that it is not relied on.
 fn covered(abi: u32) -> String {
     let lacks: Vec<&str> = [
         (2, "renames across directories"),

@@ -1,5 +1,5 @@
-//! Namespaces, and what a run does inside them: mounts, a new /proc, a new root, shifted clocks.
-//! Must touch only namespaces made for the trial.
+//! Namespaces and what a run does in them: mounts, a new /proc, a new root, shifted clocks. Must touch only
+//! namespaces made for the trial.
 
 use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Inside, Subject};
@@ -41,8 +41,8 @@ pub(super) fn mounts(inside: Inside) -> Finding {
     }))
 }
 
-/// A new tmpfs attached over `/`; this process's own root stays under it. Cut off from the host
-/// first: a mount must not travel out.
+/// A new tmpfs attached over `/`; this process's own root stays below it. Propagation to the host is cut first:
+/// a mount must not appear there.
 pub(super) fn tmpfs_over_root() -> Result<OwnedFd, TrialError> {
     mounts::make_private_recursive(Path::new("/"))?;
     let options = [FsOption::Text("mode", "0755"), FsOption::Text("size", "1m")];
@@ -51,8 +51,8 @@ pub(super) fn tmpfs_over_root() -> Result<OwnedFd, TrialError> {
     Ok(mount)
 }
 
-/// Ubuntu lets everybody make a user namespace and then takes its capabilities away, so only the
-/// two trials before this one tell whether the switch concerns this binary.
+/// Ubuntu lets every user create a user namespace and then removes its capabilities, so only the two trials
+/// before this one show whether the setting affects this binary.
 pub(super) fn apparmor(users: &Finding, mounts: &Finding) -> Finding {
     let subject = Subject {
         id: "apparmor",
@@ -115,7 +115,7 @@ pub(super) fn change_of_root(inside: Inside) -> Finding {
     }))
 }
 
-/// Clocks shifted by so much cannot be mistaken for a slow machine.
+/// An offset this large cannot be mistaken for a slow machine.
 const SHIFT: Duration = Duration::from_secs(10_000);
 
 pub(super) fn time(inside: Inside) -> Finding {

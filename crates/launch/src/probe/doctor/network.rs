@@ -1,5 +1,4 @@
-//! A network namespace of our own and packet rules in it.
-//! Must never speak to the host's network namespace.
+//! A new network namespace and packet rules in it. Must never touch the host's network namespace.
 
 use super::{Finding, Health, Inside, Subject};
 use crate::network::try_fence;

@@ -1,5 +1,5 @@
-//! What others must have installed or set: helper programs, subordinate ids, Yama.
-//! Must never run what it finds.
+//! What must be installed or configured on the host: helper programs, subordinate ids, Yama. Must never run
+//! what it finds.
 
 use super::trial::{Outcome, TrialError};
 use super::{Finding, Health, Subject};
@@ -111,7 +111,7 @@ pub(super) fn nat_helper() -> Finding {
     })
 }
 
-/// Opening it makes no link yet.
+/// Opening it does not create a link yet.
 fn link_device() -> palisade_sys::Result<()> {
     let path = Path::new("/dev/net/tun");
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).at("open", path).map(drop)
@@ -121,7 +121,7 @@ fn not_found(program: &str) -> TrialError {
     TrialError::new(format!("{program} is not in PATH"))
 }
 
-/// Looks where a shell would, and where an ordinary user's PATH forgets to.
+/// Looks in `PATH`, and in the directories that an ordinary user's `PATH` often lacks.
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let forgotten = ["/usr/sbin", "/sbin"].map(PathBuf::from);
@@ -131,7 +131,7 @@ fn find(program: &str) -> Option<PathBuf> {
     })
 }
 
-/// What a package is called, by family of distributions.
+/// The package's name, by family of distributions.
 struct Package {
     debian: &'static str,
     fedora: &'static str,

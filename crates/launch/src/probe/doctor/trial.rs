@@ -1,5 +1,5 @@
-//! A throw-away process that tries one thing, says how it went, and is gone.
-//! Must never outlive the call: it is killed at the limit, with its parent, and in every other case.
+//! A child process that tries one thing, reports the result, and exits. Must never outlive the call: it is
+//! killed at the time limit, with its parent, and on every other path.
 
 use crate::remedy;
 use palisade_sys::SysError;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 /// A trial takes a few milliseconds; one that hangs must not hang the doctor.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Limits on what an answer says; together they fit into one message.
+/// Limits on the texts of a report; together they fit into one message.
 const MAX_DETAIL: usize = 4096;
 const MAX_FIX_BYTES: usize = 2048;
 
-/// What was seen when it worked, or why it does not.
+/// What was observed when it worked, or why it does not.
 pub(super) type Outcome = Result<String, TrialError>;
 
 /// Why something does not work.
@@ -30,7 +30,7 @@ pub(super) struct TrialError {
     pub(super) fix: Option<String>,
 }
 
-/// An [`Outcome`] as it is sent.
+/// An [`Outcome`] as it is sent over the socket.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     Works(#[serde(with = "Truncated::<MAX_DETAIL>")] String),
@@ -92,7 +92,7 @@ pub(super) fn trial(namespaces: CloneFlags, body: impl FnOnce() -> Outcome) -> O
         Forked::Parent { pid, pidfd } => {
             drop(theirs);
             let answer = hear(&ours);
-            // As pid 1 of a namespace it takes its own children along.
+            // As pid 1 of a namespace, it takes its own children with it.
             let killed = proc::pidfd_send_signal(&pidfd, sig::SIGKILL);
             let status = proc::wait_pid_rusage(pid)?.status;
             killed?;
@@ -101,7 +101,7 @@ pub(super) fn trial(namespaces: CloneFlags, body: impl FnOnce() -> Outcome) -> O
     }
 }
 
-/// The ids as they are outside.
+/// The ids outside the namespace.
 #[derive(Clone, Copy)]
 struct Own {
     uid: u32,
@@ -130,7 +130,7 @@ fn hear(socket: &OwnedFd) -> Option<Outcome> {
 
 fn silence(status: Status) -> String {
     match status {
-        // Ours, at the limit.
+        // Killed by us, at the time limit.
         Status::Signaled { signal: sig::SIGKILL, .. } => format!("no answer within {LIMIT:?}"),
         Status::Signaled { signal: sig::SIGSYS, .. } => {
             "the process that tried it was killed for a forbidden system call (SIGSYS)".to_owned()

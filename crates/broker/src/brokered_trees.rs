@@ -1,5 +1,5 @@
-//! Where calls are performed and where they are judged as well, by paths as the sandbox has them: the
-//! longest mount that a path is below decides.
+//! Where calls are performed by the broker, and where they are also judged. Decided by the longest mount that
+//! contains a path, as the sandbox sees it.
 
 use crate::{DIRECTORY, NO_MODE};
 use palisade_plan::model::{Gate, Guard};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct BrokeredTrees {
     pieces: Vec<Piece>,
-    /// Where nothing of those is: every mount of the view, and whether it is scaffolding of ours. What the host has
-    /// behind that may be asked about, so calls are performed there too.
+    /// Where none of those is mounted: every mount of the view, and whether it is our scaffolding. Paths of the
+    /// host that it hides may be asked about, so calls are performed there too.
     scaffolding: Vec<(PathBuf, bool)>,
-    /// The mounts of that scaffolding, as the process sees them that asks.
+    /// The mounts of that scaffolding, as the asking process sees them.
     own_mounts: OnceCell<Vec<u64>>,
 }
 
@@ -26,12 +26,12 @@ struct Piece {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TreeKind {
-    /// Of the host: every name is judged.
+    /// A tree of the host: every name is judged.
     Tree,
-    /// Of the run's own, around a tree: Landlock has to withhold as much there, so calls are performed,
-    /// but nothing is judged.
+    /// The run's own, around a tree: Landlock has to withhold the same rights there, so calls are performed but
+    /// not judged.
     Surrounding,
-    /// Not of the tree around it: the kernel answers.
+    /// Mounted in a tree but not part of it: the kernel answers.
     Island,
 }
 
@@ -72,8 +72,8 @@ impl BrokeredTrees {
 }
 
 impl BrokeredTrees {
-    /// Whether a directory where nothing of the plan is mounted belongs to something that was granted since: another mount
-    /// stands on our scaffolding there.
+    /// Whether a directory where the plan mounts nothing belongs to a later grant: another mount is on top of
+    /// our scaffolding there.
     pub(crate) fn is_grant(&self, path: &Path, directory: BorrowedFd<'_>) -> bool {
         let above = self.scaffolding.iter().find(|(top, _)| path.starts_with(top));
         if !above.is_some_and(|(_, is_ours)| *is_ours) {

@@ -1,4 +1,4 @@
-//! What a broker has to do, and who it is.
+//! What a broker has to do, and with whose identity.
 
 use palisade_bpf::FilterSpec;
 use palisade_plan::model::{Executables, Gate, Guard};
@@ -7,9 +7,9 @@ use std::path::PathBuf;
 /// What the broker is to do.
 #[derive(Clone, Debug)]
 pub struct Duties<'p> {
-    /// None: only refused calls are told.
+    /// None: refused calls are only reported.
     pub guard: Option<&'p Guard>,
-    /// The programs that Landlock lets start. None: no exec that is notified may go on.
+    /// The programs that Landlock allows. None: every notified exec is refused.
     pub executables: Option<&'p Executables>,
     /// None: nothing is asked about.
     pub gate: Option<&'p Gate>,

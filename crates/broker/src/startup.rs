@@ -1,9 +1,9 @@
-//! How the broker takes its place: forked beside the sandbox, it enters the sandbox's user and mount
-//! namespaces, becomes who the command is, gives up everything but looking into its callers, and only then
-//! gets the listener of the command's filter.
+//! How the broker starts: forked beside the sandbox, it enters the sandbox's user and mount namespaces, takes
+//! on the command's identity, drops everything except the right to inspect its callers, and only then gets the
+//! listener of the command's filter.
 //!
-//! It shares no pid namespace with the command, which so can neither see nor signal it. If it fails or
-//! dies, the listener goes with it, and every call that would have come here fails with `ENOSYS`.
+//! It shares no pid namespace with the command, which can neither see nor signal it. If it fails or dies, the
+//! listener is closed, and every call that would have come here fails with `ENOSYS`.
 
 use crate::brokered_trees::BrokeredTrees;
 use crate::caller::Umasks;
@@ -28,7 +28,7 @@ use std::os::fd::OwnedFd;
 
 #[derive(Debug)]
 pub struct BrokerStartup<'p> {
-    /// Our parent; the broker does not outlive it. The launcher sees to that, until credentials change.
+    /// Our parent; the broker does not outlive it. The launcher ensures that until credentials change.
     pub supervisor_pid: Pid,
     /// The command says here when the sandbox can be entered, then where its listener is.
     pub handshake: OwnedFd,
@@ -41,7 +41,7 @@ pub struct BrokerStartup<'p> {
     pub confine: fn() -> Result<(), String>,
 }
 
-/// Serves until nobody is left; the process has nothing else to do.
+/// Serves until no caller is left; the process does nothing else.
 pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
     let mut events = EventSender { supervisor: startup.supervisor, lost: 0, lost_suspicious: 0 };
     let (command, host_proc) =
@@ -79,8 +79,8 @@ fn fail(events: &mut EventSender, why: String) -> ! {
     proc::exit_now(1)
 }
 
-/// Into the sandbox as soon as the command says so, as the command, with as little as possible. Gives a
-/// handle on the command, and the host's `/proc`.
+/// Enters the sandbox as soon as the command is ready, with the command's identity and as few privileges as
+/// possible. Returns a handle on the command, and the host's `/proc`.
 fn settle(
     duties: &Duties<'_>,
     handshake: &OwnedFd,
@@ -100,12 +100,12 @@ fn settle(
     creds::set_no_new_privs()?;
     creds::set_dumpable(false)?;
     rustix::process::chdir("/").call("chdir")?;
-    // Changing ids cleared it.
+    // Changing ids cleared the parent-death signal.
     creds::end_with_parent(supervisor)?;
     Ok((command, host_proc))
 }
 
-/// A launch that fails while we come in says itself why.
+/// A launch that fails meanwhile reports the reason itself.
 fn unless_over<T>(done: Result<T, SysError>) -> Result<T, SysError> {
     match done {
         Err(error) if error.errno == Errno::SRCH => no_callers_remain(),
@@ -113,7 +113,7 @@ fn unless_over<T>(done: Result<T, SysError>) -> Result<T, SysError> {
     }
 }
 
-/// It comes by itself, or the command says under which number it has it, and waits until we have it too.
+/// It arrives as a descriptor, or the command names its number and waits until we have fetched it.
 fn take_listener(handshake: &OwnedFd, command: &OwnedFd) -> Result<Listener, SysError> {
     let mut number = [0; 4];
     let (length, mut descriptors) = recv_with_fds(handshake, &mut number)?;

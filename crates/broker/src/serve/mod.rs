@@ -1,4 +1,4 @@
-//! The loop: receive a call, find out what the filter meant by it, answer.
+//! The main loop: receive a call, find out why the filter notified it, answer.
 
 mod config_calls;
 pub(crate) mod gate;
@@ -30,7 +30,7 @@ use std::time::Duration;
 /// How long a message may wait for room.
 const SEND_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Who hears what happened.
+/// Where events are sent.
 #[derive(Debug)]
 pub(crate) struct EventSender {
     pub(crate) supervisor: OwnedFd,
@@ -46,7 +46,7 @@ pub(crate) struct BrokerServer<'p> {
     pub(crate) gate: Option<Gate>,
     pub(crate) executor: CallExecutor,
     pub(crate) events: EventSender,
-    /// Directories that were told of as read-only.
+    /// Directories that were reported as read-only.
     pub(crate) read_only: HashSet<PathBuf>,
     pub(crate) host_proc: &'static OwnedFd,
     /// Closed by the command's own exec.
@@ -73,9 +73,9 @@ pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
         server.events.tell_of_lost();
         match received {
             Ok(notification) => server.answer(&calls, &mut helpers, &notification),
-            // Once the last caller is gone this is the answer for ever: not to be asked for again.
+            // After the last caller is gone the kernel always answers this: stop polling.
             Err(Errno::NOENT) if has_hung_up(server.listener) => server.leave(),
-            // The caller died before it was received, or we were woken for nothing.
+            // The caller died before its call was received, or the wake-up was spurious.
             Err(Errno::NOENT | Errno::INTR) => {}
             Err(errno) => {
                 server
@@ -87,7 +87,7 @@ pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
     }
 }
 
-/// Whether nobody is left whose calls could arrive.
+/// Whether no process is left whose calls could arrive.
 fn has_hung_up(listener: &Listener) -> bool {
     let mut set = [PollFd::new(listener, PollFlags::empty())];
     let polled = proc::poll(&mut set, Some(Duration::ZERO));
@@ -140,7 +140,7 @@ impl BrokerServer<'_> {
         Some(Caller { thread, proc, listener, id: notification.id })
     }
 
-    /// Whether nothing is to be done but to receive calls.
+    /// Whether the only thing to do is to receive calls.
     fn is_idle(&self) -> bool {
         self.gate.as_ref().is_none_or(Gate::is_idle) && self.executor.staged.is_empty()
     }
@@ -171,7 +171,7 @@ impl BrokerServer<'_> {
         done
     }
 
-    /// Asks about nothing any more.
+    /// Stops asking questions.
     pub(crate) fn perform_now(
         &mut self,
         helpers: &mut Helpers,
@@ -194,7 +194,7 @@ impl BrokerServer<'_> {
     ) {
         let id = notification.id;
         match done {
-            // Nobody asks for that any more.
+            // No longer requested.
             Done::Unseen(_) => self.respond(id, Response::Fail(Errno::NOENT)),
             Done::Answer(response) => self.respond(id, response),
             Done::File(file) => {
@@ -238,10 +238,10 @@ impl BrokerServer<'_> {
         }
     }
 
-    /// Landlock answers for programs by their place alone, so what it refuses here is what the policy refuses.
+    /// Landlock decides about programs by location alone, so what it refuses here is what the policy refuses.
     ///
-    /// The command's own exec is always let through; until that succeeds (it may try several directories)
-    /// only our own code runs inside, which nobody can have changed.
+    /// The command's own exec is always allowed; until it succeeds (it may try several directories) only our
+    /// own code runs inside, which no process can have changed.
     fn exec(&mut self, notification: &Notification, caller: &Caller, at: PathArg) {
         let id = notification.id;
         let mut handshake = [PollFd::new(&self.handshake, PollFlags::IN)];
@@ -262,7 +262,7 @@ impl BrokerServer<'_> {
                 self.respond(id, Response::Continue);
             }
             (Some(_), Meant::NoProgram(_) | Meant::Unknown) => self.respond(id, Response::Continue),
-            // Not left to the kernel, which would read the path anew.
+            // Not left to the kernel, which would read the path again.
             (None, Meant::NoProgram(errno)) => self.respond(id, Response::Fail(errno)),
             (None, Meant::Program { .. } | Meant::Unknown) => {
                 self.tell_of_program(notification, caller, typed, "process.allowExec");
@@ -311,8 +311,7 @@ impl BrokerServer<'_> {
 }
 
 impl EventSender {
-    /// Waits a moment if there is no room, and no longer: who makes the flood waits with us, but so does
-    /// everybody else.
+    /// Waits briefly if there is no room: the source of a flood waits with us, but so do all other callers.
     pub(crate) fn tell(&mut self, message: &BrokerMessage) {
         let is_suspicious =
             matches!(message, BrokerMessage::Blocked(BlockedCall { suspicious: true, .. }));
@@ -322,7 +321,7 @@ impl EventSender {
         }
     }
 
-    /// Whether nothing is left to say of what was lost.
+    /// Whether every loss has been reported.
     pub(crate) fn tell_of_lost(&mut self) -> bool {
         if self.lost > 0 {
             let (count, suspicious) = (self.lost, self.lost_suspicious);

@@ -1,5 +1,5 @@
-//! What else has to be there to execute a program: the interpreter of a script, the loader of a binary.
-//! The kernel opens them itself, by path, where no call can be stopped and asked about.
+//! What else is needed to execute a program: the interpreter of a script, the loader of a binary. The kernel
+//! opens them itself, by path, where no call can be stopped and asked about.
 
 use crate::look::{Host, HostFile};
 use crate::message::FileKind;
@@ -19,7 +19,7 @@ pub(crate) struct Needed {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// What cannot be read needs nothing that we could tell.
+/// A file that cannot be read has no known needs.
 pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &HostFile) -> Result<Needed> {
     let mut needed = Needed::default();
     let mut next = needs_of(own_files, &program.file, program.kind);
@@ -28,7 +28,7 @@ pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &HostFile) 
             Needs::Nothing => break,
             Needs::Loader(path) | Needs::Interpreter { path, .. } => path,
         };
-        // The kernel takes nothing else.
+        // The kernel accepts nothing else.
         let Some(seen) = host.look(path, true)?.filter(|seen| seen.kind == FileKind::File) else {
             break;
         };

@@ -1,4 +1,4 @@
-//! The keeper's desk: one question after the other, each answered from what is held under its token.
+//! The keeper's main loop: one request after another, each answered from what is held under its token.
 
 use crate::identity::CallerIdentity;
 use crate::look::{Host, HostFile};
@@ -17,14 +17,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// More than can wait for an answer; each holds a descriptor.
+/// More than can be awaited; each holds a descriptor.
 const MAX_HELD: usize = 512;
 
-/// A private copy is made while everybody else waits.
+/// All other requests wait while a private copy is made.
 const MAX_COPY_BYTES: i64 = 64 << 20;
-/// Of the caller's flags, the one that means something here and does no harm.
+/// The only flag of the caller that has a meaning here and is harmless.
 const HARMLESS: OFlags = OFlags::NOATIME;
-/// A file that is opened here is for reading.
+/// Files are opened here for reading only.
 const WRITING: OFlags =
     OFlags::WRONLY.union(OFlags::RDWR).union(OFlags::CREATE).union(OFlags::TRUNC);
 
@@ -38,7 +38,7 @@ pub(crate) struct KeeperServer {
     pub(crate) held: VecDeque<(u64, HostFile)>,
 }
 
-/// What to answer, and the descriptor that goes with it.
+/// The answer, and the descriptor that goes with it.
 pub(crate) type Answer = (KeeperEvent, Option<OwnedFd>);
 
 impl KeeperServer {
@@ -128,7 +128,7 @@ impl KeeperServer {
         Ok(Some(Found { token, path, kind, links, needs, unwritable: None }))
     }
 
-    /// None for a directory that cannot be shown whole.
+    /// None for a directory that cannot be shown as a whole.
     fn graft(&mut self, token: u64, what: &What, rights: Rights) -> Result<Option<u64>> {
         let found = held(&self.held, token)?;
         let directory;
@@ -172,8 +172,8 @@ impl KeeperServer {
         self.inside.graft(&self.identity, GraftSource::Piece(piece), &found.links).map(Some)
     }
 
-    /// Through a mount of its own that is read-only and attached nowhere: opened again inside, by its
-    /// name in `/proc/self/fd`, it cannot be written either.
+    /// Through its own read-only, detached mount: reopened inside through `/proc/self/fd`, it cannot be written
+    /// either.
     fn open(&mut self, token: u64, flags: u32) -> Result<OwnedFd> {
         let found = held(&self.held, token)?;
         let flags = OFlags::from_bits_retain(flags);
@@ -189,14 +189,14 @@ impl KeeperServer {
         let mount = take(&mut self.identity, found, Rights::default())?;
         let quick = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | (flags & HARMLESS);
         let file = self.identity.as_command(|| self.own_files.reopen(&mount, quick))?;
-        // It was only so that nothing could keep us waiting.
+        // Only set so that opening could not block.
         rustix::fs::fcntl_setfl(&file, flags & HARMLESS).call("fcntl")?;
         Ok(file)
     }
 }
 
 impl KeeperServer {
-    /// A mount of its own by which it can be written, attached nowhere. The mount's own flags hold: no program is started
+    /// A detached mount through which it can be written. The mount's own flags apply: no program can be started
     /// from it.
     fn lend(&mut self, token: u64, parent: bool) -> Result<OwnedFd> {
         let found = held(&self.held, token)?;
@@ -211,7 +211,7 @@ impl KeeperServer {
         take(&mut self.identity, found, Rights { exec: false, write: true })
     }
 
-    /// What a call that writes would fail with, whatever people answer.
+    /// The errno of a call that writes, whatever people answer.
     fn unwritable(&mut self, token: u64) -> Option<u16> {
         let found = held(&self.held, token).ok()?;
         if !matches!(found.kind, FileKind::File | FileKind::Directory) {
@@ -224,8 +224,7 @@ impl KeeperServer {
         tried.err().map(|error| number(error.errno))
     }
 
-    /// The same of a call that removes the name. That the directory keeps names for their owners (`S_ISVTX`) is left to
-    /// the kernel.
+    /// The same for a call that removes the name. The sticky bit (`S_ISVTX`) is left to the kernel.
     fn unremovable(&mut self, token: u64) -> Option<u16> {
         let found = held(&self.held, token).ok()?;
         if self.host.is_in_git_directory(found) {
@@ -237,7 +236,7 @@ impl KeeperServer {
         tried.err().map(|error| number(error.errno))
     }
 
-    /// The same of a call that changes the mode, the owner or the times: that takes the owner, or who may write.
+    /// The same for a call that changes mode, owner or times: that needs the owner, or write access.
     fn unchangeable(&mut self, token: u64) -> Option<u16> {
         let refused = self.unwritable(token)?;
         let found = held(&self.held, token).ok()?;
@@ -250,7 +249,7 @@ impl KeeperServer {
         (!is_owner).then_some(refused)
     }
 
-    /// Gives the sandbox something of its own to change.
+    /// Gives the sandbox a private version to change.
     fn copy(&mut self, token: u64) -> Result<u64> {
         let kind = held(&self.held, token)?.kind;
         let content = match kind {
@@ -269,14 +268,14 @@ impl KeeperServer {
     }
 }
 
-/// What a mount lets the command do besides reading.
+/// What a mount allows the command besides reading.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rights {
     exec: bool,
     write: bool,
 }
 
-/// Whether the command could write a file, or make and remove names in a directory, if it were granted.
+/// Whether the command could write a file, or create and remove names in a directory, if it were granted.
 fn may_write(identity: &mut CallerIdentity, own_files: &OwnFiles, seen: &HostFile) -> Result<()> {
     let wanted = match seen.kind {
         FileKind::Directory => Access::WRITE_OK | Access::EXEC_OK,
@@ -293,7 +292,7 @@ fn held(held: &VecDeque<(u64, HostFile)>, token: u64) -> Result<&HostFile> {
         .ok_or_else(|| SysError::new("token", token.to_string(), Errno::STALE))
 }
 
-/// A copy of the mount, with what is mounted below, that nothing can be changed through unless that is granted.
+/// A copy of the mount, with everything mounted below, that allows changes only if they were granted.
 fn take(identity: &mut CallerIdentity, seen: &HostFile, rights: Rights) -> Result<OwnedFd> {
     let mount = mounts::open_tree(&seen.file, Path::new(""), Recursion::Recursive)?;
     let owner = Owner { uid: seen.stat.st_uid, gid: seen.stat.st_gid };
@@ -305,7 +304,7 @@ fn take(identity: &mut CallerIdentity, seen: &HostFile, rights: Rights) -> Resul
     if !rights.exec {
         set |= MountAttrs::NOEXEC;
     }
-    // A copy of a shared mount is shared as well.
+    // A copy of a shared mount is shared, too.
     let attr = MountAttr { set, private: true, ..MountAttr::default() };
     mounts::mount_setattr(&mount, Recursion::Recursive, &attr)?;
     Ok(mount)

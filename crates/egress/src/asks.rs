@@ -1,6 +1,7 @@
-//! Questions about hosts that no rule names. Who waits for the same host and port shares one question.
+//! Questions about hosts that no rule names. Connections to the same host and port share one question.
 //!
-//! When nobody waits any more it is withdrawn. Must never take silence for a yes.
+//! A question is withdrawn when no connection waits for it any more. A missing answer must never count as a
+//! yes.
 
 use crate::events::Events;
 use crate::rate::Bucket;

@@ -1,4 +1,4 @@
-//! What the process has to know before it starts. Everything in it was decided by the plan.
+//! The configuration of the egress process. The plan has decided all of it.
 
 use palisade_hosts::{HostEntry, Rules};
 use std::fmt;

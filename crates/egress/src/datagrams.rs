@@ -1,6 +1,6 @@
-//! What the packet filter inside rejected: datagrams and everything else that is neither TCP nor a look-up, or, with a
-//! NAT, what goes to addresses that it must not reach.
-//! The kernel counts; here it is only read and told, a sum for each destination (N12).
+//! What the packet filter inside rejected: datagrams and everything else that is neither TCP nor a DNS query
+//! or, with NAT, packets to blocked addresses. The kernel counts; this module reads the counters and reports a
+//! sum for each destination (N12).
 
 use crate::events::Events;
 use crate::wire::EgressEvent;

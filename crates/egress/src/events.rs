@@ -1,10 +1,10 @@
-//! What the process tells, in order, at a pace the supervisor sets.
+//! Reports events to the supervisor, in order, at the supervisor's pace.
 //!
-//! A workload can make events as fast as it can open connections, and each ends up on the host's disk. The first
-//! thousand are told one by one, later ones as far as so many a second allow, the rest in sums, which come the more
-//! seldom the longer that lasts: an hour of it in a run makes a few megabytes. Nothing new is let in while the queue is full.
-//! An event must never be lost: what is not told singly is counted. What was reached must never be hidden by what was
-//! not: each has an account of its own.
+//! A workload can cause events as fast as it can open connections, and each is written to the host's disk. The
+//! first thousand are reported one by one, later ones up to a rate, the rest as sums at growing intervals: an
+//! hour of it makes a few megabytes. New connections wait while the queue is full. An event must never be lost:
+//! what is not reported singly is counted. Denied attempts must never hide what was reached: each has its own
+//! account.
 
 mod account;
 mod sum;

@@ -1,7 +1,7 @@
-//! Look-ups outside, of names that were judged before they come here.
+//! Name lookups outside, for names that were allowed before.
 //!
-//! What a name stood for first holds for a while, whatever its name servers say meanwhile (NET-4, N05). Must never
-//! be asked about a name that no rule allows: the question itself would carry it out.
+//! The first result is kept for a while, whatever the name servers answer meanwhile (NET-4, N05). Must never be
+//! called for a name that no rule allows: the query itself would leak it.
 
 use crate::config;
 use hickory_resolver::TokioResolver;

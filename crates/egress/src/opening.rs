@@ -1,8 +1,8 @@
-//! Whether the first bytes of a connection could be a request of HTTP, to whichever server is most forgiving.
+//! Whether the first bytes of a connection could be an HTTP request, to the most lenient server.
 //!
-//! Servers take methods nobody knows, blanks of many kinds, NULs, a target without a version and fields behind it, and do
-//! not agree on what ends a line. What one of them could take for a request must never be called none: its host would go
-//! unread (N10).
+//! Servers accept unknown methods, several kinds of blanks, NULs, and a target without a version followed by
+//! fields, and disagree on line endings. Bytes that some server could take for a request must never be
+//! classified as something else: their host would go unchecked (N10).
 
 use crate::http::fields::is_of_token;
 

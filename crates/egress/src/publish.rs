@@ -1,6 +1,6 @@
-//! Published ports: connections from the host into the sandbox. Only what was published leads in (NET-9).
+//! Published ports: connections from the host into the sandbox, to published ports only (NET-9).
 //!
-//! A socket belongs to the namespace that it was made in, so those that lead in are made inside and handed
+//! A socket belongs to the namespace it was created in, so those that lead in are created inside and handed
 //! out. Must never connect to anything but the sandbox's own loopback.
 
 use crate::accept;

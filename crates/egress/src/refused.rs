@@ -1,4 +1,4 @@
-//! Where somebody wants to go, and why not: in words for whoever is refused, and for the log.
+//! A refused destination and the reason, in words for the client and for the log.
 
 use palisade_hosts::{Host, Reason, Rules};
 use palisade_record::network::{NetworkAction, NetworkAttempt, Via};

@@ -1,5 +1,5 @@
-//! The egress process: takes over what was made for it, confines itself, and serves until it is told to end
-//! or the supervisor is gone.
+//! The egress process: receives its listeners, confines itself, and serves until it is told to end or the
+//! supervisor is gone.
 //!
 //! Must never serve unconfined, and never outlive the supervisor's end of the socket.
 

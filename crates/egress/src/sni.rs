@@ -1,7 +1,7 @@
-//! The server name in the greeting of TLS (RFC 8446, 4.1.2; RFC 6066, 3). Nothing is decrypted.
+//! The server name in a TLS ClientHello (RFC 8446, 4.1.2; RFC 6066, 3). Nothing is decrypted.
 //!
-//! Strict: what two readers could understand differently is bad, for the other one is the server. With
-//! encrypted greetings (RFC 9849) it is the outer name that counts, which is the one the network sees.
+//! Strict: what two parsers could read differently is invalid, because the other parser is the server's. With
+//! encrypted hellos (RFC 9849) the outer name counts, which is the one the network sees.
 
 use palisade_hosts::Host;
 

@@ -1,6 +1,6 @@
-//! Connections that found no place, or lost it: told, and where that can be done answered (NET-7).
+//! Connections that exceed the limit or were displaced: reported, and answered where possible (NET-7).
 //!
-//! Must never hold up whoever is served: only a few are answered at a time, the others are reset.
+//! Must never delay connections that are served: only a few are answered at a time, the others are reset.
 
 use crate::engine::{Cause, Engine, Refused, tunnel};
 use crate::http::head::{RequestHead, Target};

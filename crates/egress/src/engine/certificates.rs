@@ -1,6 +1,8 @@
-//! The certificate authority of one run, certificates made by it, and the roots that servers are checked against.
+//! The certificate authority of one run, the certificates it issues, and the roots that servers are checked
+//! against.
 //!
-//! The authority lives for one run and is trusted inside only; it cannot vouch for names that have no credential.
+//! The authority exists for one run and is trusted inside only. It issues no certificates for names without a
+//! credential.
 
 use crate::config::{Authority, Config, Secret};
 use crate::error::EgressError;

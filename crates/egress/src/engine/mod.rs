@@ -1,7 +1,8 @@
-//! The one decision for a way out: every front calls [`Engine::admit`], and connects by [`Engine::dial`] only.
+//! Decides about outgoing connections: every front end calls [`Engine::admit`], and connects only with
+//! [`Engine::dial`].
 //!
-//! A name is looked up after it was allowed, every address it stands for is checked, and those addresses are
-//! what is connected to (NET-4). Must never hand out an address that was not checked.
+//! A name is looked up after it was allowed, every address it resolves to is checked, and only those addresses
+//! are connected to (NET-4). Must never return an address that was not checked.
 
 mod admitted;
 pub mod certificates;

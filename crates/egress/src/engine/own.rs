@@ -1,7 +1,7 @@
-//! Whether an address is one of this host's own: a name must not lead past the host's firewall to what listens there.
+//! Whether an address belongs to this host: a name must not lead past the host's firewall to its listeners.
 //!
-//! The kernel is asked each time, for a host's addresses come and go while a proxy serves. Must be made before the process
-//! is confined: no such socket can be opened later.
+//! The kernel is asked each time, because a host's addresses change while a proxy serves. Must be created
+//! before the process is confined: such a socket cannot be opened later.
 
 use crate::engine::dial::is_of_this_host;
 use palisade_hosts::{BlockedAddress, IpNet};

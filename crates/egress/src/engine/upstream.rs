@@ -1,7 +1,7 @@
-//! The proxy that everything has to go through, as some organisations have one: asked with `CONNECT`.
+//! The upstream proxy that some organisations require, used with `CONNECT`.
 //!
-//! It is the user's choice and no host from inside, so no rule is about it; what goes through it was judged
-//! before. Names are looked up there, not here.
+//! The user chooses it and no program inside names it, so no rule applies to it; what goes through it was
+//! judged before. Names are looked up there, not here.
 
 use super::tunnel;
 use crate::config::Upstream;

@@ -1,6 +1,6 @@
-//! Many events of one kind, told as one: which belong together, and what is said of them.
+//! Many events of one kind reported as one: which belong together, and what the sum says.
 //!
-//! A sum must never say of all what holds for some: what they do not have in common is left out.
+//! A sum must never claim of all what holds for some: fields that differ are left out.
 
 use crate::wire::EgressEvent;
 use palisade_record::network::{

@@ -1,7 +1,7 @@
-//! Where a body ends, and its content without what frames it; then framed anew for the next hop.
+//! Finds the end of a body and its content without framing, and frames it again for the next hop.
 //!
-//! A body from inside is read as strictly as a head: a chunk size that two servers could read differently is
-//! the end of the connection (N10). Extensions and trailers go no further.
+//! A body from inside is parsed as strictly as a head: a chunk size that two servers could read differently
+//! ends the connection (N10). Extensions and trailers are not forwarded.
 
 use super::fields::is_token;
 use super::head::{Framing, MAX_HEAD_BYTES};

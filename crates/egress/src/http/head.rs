@@ -1,4 +1,4 @@
-//! The head of a request from inside, read in the one way that RFC 9112 leaves when nothing is forgiven.
+//! The head of a request from inside, parsed strictly by RFC 9112.
 //!
 //! General parsers accept bare line feeds, folded lines or two lengths; a server that reads those differently
 //! would see a request that was never judged (N10). A head that is not plain is refused, never repaired.

@@ -1,5 +1,5 @@
-//! What a server answers. It is outside and of its own will: read as leniently as browsers do, and written in
-//! normal form, so that inside there is one way to read it.
+//! Responses of servers: parsed as leniently as browsers do, and written in normal form, so that clients inside
+//! can read them in only one way.
 
 use super::fields::Fields;
 use super::head::{Framing, MAX_HEAD_BYTES, RequestHead, Version, number};

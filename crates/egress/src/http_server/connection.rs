@@ -1,4 +1,4 @@
-//! Two ends of one connection, and how a head is waited for and a body passed on between two of them.
+//! Both ends of a connection: waiting for a head, and forwarding a body from one to the other.
 
 use super::answer::{self, Shape};
 use crate::config::Config;

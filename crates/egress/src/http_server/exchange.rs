@@ -1,4 +1,4 @@
-//! One request to a server and its answer, which may come before the request is all out.
+//! One request to a server and its response, which may arrive before the request is sent completely.
 
 use super::answer::{self, Shape};
 use super::connection::{Broken, Connection, Last, Way, pass_body};

@@ -1,6 +1,6 @@
-//! Plain HTTP on a connection that was admitted for one host: request by request, each of which must be for
-//! that host, and each written anew in the one form that everybody reads alike (NET-4, N10). If the rules were read anew
-//! since it was admitted, those of now must allow the request.
+//! Plain HTTP on a connection that was admitted for one host: every request must be for that host, and is
+//! serialised again in a form that all servers read alike (NET-4, N10). If the rules were reloaded since, the
+//! current ones must allow the request.
 
 use super::answer::{self, Shape};
 use super::connection::{Connection, Last, NoHead, Plain, Way};

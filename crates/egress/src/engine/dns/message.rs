@@ -1,7 +1,7 @@
-//! Messages of DNS (RFC 1035, EDNS by RFC 6891), as a resolver for one machine has to understand them.
+//! DNS messages (RFC 1035, EDNS by RFC 6891), as far as a resolver for one machine needs them.
 //!
-//! Reading is strict: one question and nothing beside it but EDNS. What else a message carries is never looked at
-//! and never passed on.
+//! Parsing is strict: one question and nothing else but EDNS. Whatever else a message contains is never read
+//! and never forwarded.
 
 use hickory_proto::op::{
     Edns, Header, Message, MessageType, Metadata, OpCode, Query as Question, ResponseCode,

@@ -1,7 +1,7 @@
-//! The resolver inside: what the sandbox's programs ask for names.
+//! The DNS resolver for programs in the sandbox.
 //!
-//! It answers with addresses that stand for names, logs every query and bounds their number. Must never let what
-//! is in a query out of the machine, but the name of a host that a rule allows.
+//! It answers with synthetic addresses, logs every query and limits their number. No content of a query may
+//! leave the machine except the name of a host that a rule allows.
 
 mod answer;
 pub mod message;

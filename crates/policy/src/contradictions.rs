@@ -1,7 +1,7 @@
-//! Statements that cannot both be meant, or with which nothing could run.
+//! Settings that contradict each other, or with which nothing could run.
 //!
-//! Within one document they are mistakes of its author. Across layers most of them are no
-//! contradiction at all: a denied path beats a granted one, and a limit beats its absence.
+//! Within one document they are mistakes of its author. Across layers most are no contradiction: a denied path
+//! takes precedence over a granted one, and a limit over its absence.
 
 mod network;
 

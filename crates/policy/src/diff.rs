@@ -1,4 +1,4 @@
-//! What would change between two merged policies (POL-5).
+//! The differences between two merged policies (POL-5).
 
 use crate::keys;
 use crate::merge::Merged;

@@ -1,7 +1,7 @@
 //! What is allowed: documents, layers and presets in, one resolved [`Policy`] with provenance out.
 //!
-//! This crate does no I/O: callers hand in text and the name of the file it came from. It must never
-//! let an unknown key, a value above its maximum, or an untrusted project's grant pass in silence.
+//! This crate does no I/O: callers pass in text and the name of its file. It must never silently accept an
+//! unknown key, a value above its maximum, or a grant of an untrusted project.
 #![forbid(unsafe_code)]
 
 mod contradictions;

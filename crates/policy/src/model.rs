@@ -1,8 +1,7 @@
-//! The resolved policy: every value decided, nothing optional that a reader would have to guess.
+//! The resolved policy: every value is decided.
 //!
-//! A [`Policy`] is what the layers of documents merge into (`merge`) and what `plan` reads. It
-//! holds no host facts and no paths that were looked up: expanding `~` and resolving links is the
-//! plan's business.
+//! A [`Policy`] is the result of the merge and the input of `plan`. It contains no facts about the host and no
+//! resolved paths: the plan expands `~` and resolves links.
 
 pub mod network;
 pub(crate) mod rule;

@@ -1,7 +1,7 @@
-//! Adds rules and hosts to the text of a policy file; everything else in it stays byte for byte (POL-5).
+//! Adds rules and hosts to the text of a policy file; everything else stays byte for byte (POL-5).
 //!
-//! One insertion, nothing is ever written anew: comments, order and spelling are the author's. What comes
-//! out is read again and must say what was said before and the new rules, or it is not handed out.
+//! One insertion, nothing is reformatted: comments, order and spelling are the author's. The result is parsed
+//! again and must mean what it meant before plus the new rules, or it is rejected.
 
 mod edit;
 mod listing;

@@ -1,4 +1,4 @@
-//! The JSON Schema of a policy document, made from the key table that the parser itself uses.
+//! The JSON Schema of a policy document, generated from the key table that the parser uses.
 
 use crate::decode::document::DOCUMENT_KEYS;
 use crate::keys::{self, Key, Order, TOOL_NAMES, ValueKind};

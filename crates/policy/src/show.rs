@@ -1,4 +1,4 @@
-//! A merged policy for people and for programs, every value with the place it came from.
+//! Prints a merged policy as text or JSON, every value with its origin.
 
 use crate::decode::document::VERSION;
 use crate::keys;

@@ -1,4 +1,4 @@
-//! From a tree with positions to settings, reporting every mistake and not only the first.
+//! Decodes a tree with positions into settings, and reports every mistake, not only the first.
 
 pub(crate) mod document;
 mod mistake;

@@ -1,5 +1,5 @@
-//! Reads the `network` section's hosts, ranges, ports let in and credentials, each checked with its place in
-//! the file.
+//! Decodes the `network` section: hosts, ranges, published ports and credentials, each with its position in the
+//! file.
 
 use super::mistake::{Mistake, Mistakes, items, mistake};
 use crate::model::network::{

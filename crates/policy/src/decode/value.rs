@@ -1,4 +1,4 @@
-//! One value by the kind of its key: checked here, once, and kept in the key's own unit.
+//! Decodes one value by the type of its key: checked here, once, and stored in the key's own unit.
 
 use super::mistake::{Mistake, Mistakes, items, mistake};
 use super::{network, rules};

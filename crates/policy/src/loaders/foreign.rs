@@ -1,4 +1,4 @@
-//! What the loaders share: reading another program's keys with positions and complaints.
+//! Shared by the loaders: reads another program's keys with positions and diagnostics.
 
 use super::{LoadedDocument, SourceKind};
 use crate::contradictions;

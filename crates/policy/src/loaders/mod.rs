@@ -1,7 +1,7 @@
-//! Files of other programs, read into our own document (POL-3).
+//! Loads configuration files of other programs into our own document (POL-3).
 //!
-//! A loader translates, it does not decide: what has no counterpart here becomes a refusal, what
-//! contradicts itself becomes a warning, and an unknown key is an error as everywhere.
+//! A loader translates and decides nothing: what has no counterpart here becomes a refusal, what contradicts
+//! itself becomes a warning, and an unknown key is an error as everywhere.
 
 mod agent_tools;
 mod cargo_runner;

@@ -1,4 +1,4 @@
-//! A layer of the merge, what the policy is for, and what comes out: the types that every step shares.
+//! Types that all steps of the merge share: a layer, the subject of the policy, and the result.
 
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;

@@ -1,9 +1,9 @@
-//! Many documents into one policy, with the place every value came from.
+//! Merges many documents into one policy, with the origin of every value.
 //!
-//! Order: built-in, organisation, project, user, environment, command line; a later layer wins.
-//! Lists add up, and an empty list clears what stood before, as in systemd.unit(5); deny-lists only
-//! ever grow. Two rules stand above the order: no layer loosens what the organisation locked, and a
-//! file that commands could have written only tightens unless it is trusted.
+//! Order: built-in, organisation, project, user, environment, command line; a later layer wins. Lists are
+//! concatenated, and an empty list clears the previous entries, as in systemd.unit(5); deny lists only grow.
+//! Two rules take precedence over the order: no layer loosens what the organisation locked, and a file that
+//! commands could have written only tightens unless it is trusted.
 
 mod layer;
 mod permission;

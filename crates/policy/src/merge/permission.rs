@@ -1,4 +1,4 @@
-//! Which relaxations need somebody's recorded yes, and whether it is there (POL-1, POL-7, NET-1, NET-8).
+//! Which relaxations need a recorded approval, and whether it is there (POL-1, POL-7, NET-1, NET-8).
 
 use super::layer::Subject;
 use super::tighten::{Direction, direction};

@@ -1,6 +1,6 @@
-//! How one layer is put upon another: what it may change, and what is recorded about it.
+//! Applies one layer on top of another: what it may change, and what is recorded about it.
 //!
-//! Every change of a value goes through [`Stack::admits`]; nothing here may set one around it.
+//! Every change of a value goes through [`Stack::admits`]; no code here may set one directly.
 
 use super::layer::store_of;
 use super::layer::{LayerKind, Merged, PolicyLayer, Provenance, Subject};

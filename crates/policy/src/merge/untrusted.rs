@@ -1,6 +1,6 @@
-//! What a file that nobody trusts cannot set though it tightens: values with which it would stall or break every run.
+//! Values that an untrusted file cannot set although they tighten: with them it would stall or break every run.
 //!
-//! Restricting access is its right; to keep its user from working is not.
+//! It may restrict access, but not keep its user from working.
 
 use crate::settings::Value;
 

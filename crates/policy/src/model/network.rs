@@ -1,5 +1,5 @@
-//! Values of the `network` section that are more than a word or a number: ports let in, credentials, the
-//! proxy that connections go through. As they are in the resolved policy; reading them is `decode`'s.
+//! Structured values of the `network` section: published ports, credentials, the upstream proxy. As they are in
+//! the resolved policy; `decode` reads them.
 
 use palisade_hosts::HostEntry;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Puts a plan together, part by part.
+//! Builds a plan, part by part.
 
 use crate::egress::{self, Chosen};
 use crate::error::PlanError;

@@ -1,10 +1,10 @@
-//! Composes the view: grants less what is denied, as mounts in an order that works.
+//! Composes the mount view: grants minus denied paths, as mounts in a working order.
 //!
-//! Hidden means not bound. A directory that holds something denied is never bound and masked, since a
-//! rename on the host detaches a mask; it becomes a directory of our own with its other children bound
-//! one by one, or, where those are many, an overlay in which the denied names are whiteouts: what a start
-//! costs never depends on how many files lie beside a secret. A writable directory cannot be taken apart
-//! like that, so there a denied path is an error.
+//! Hidden means not bound. A directory that contains something denied is never bound and masked, because a
+//! rename on the host detaches a mask. It becomes a directory of our own with its other children bound one by
+//! one or, if there are many, an overlay in which the denied names are whiteouts: the cost of a start never
+//! depends on how many files lie beside a secret. A writable directory cannot be split like that, so a denied
+//! path in it is an error.
 
 use crate::denied::{Class, Denial, Denied};
 use crate::error::PlanError;

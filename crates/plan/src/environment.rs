@@ -1,5 +1,5 @@
-//! The command's environment (PROC-8): what the policy lets through, less what looks like a secret, and less what
-//! names something that is not there inside.
+//! The command's environment (PROC-8): what the policy passes through, without variables that look like secrets
+//! or that name something not visible inside.
 
 mod absent;
 

@@ -1,4 +1,4 @@
-//! Why no plan could be made: what, where, and what to do about it.
+//! Why no plan could be made: what failed, on which path or key, and what to do about it.
 
 use crate::limit::{Holder, LimitKind};
 use palisade_policy::units::show_size;

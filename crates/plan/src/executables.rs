@@ -1,7 +1,7 @@
-//! The programs that may be executed where the policy lists them (PROC-2): found in the view as the
-//! command would find them, with the loaders and interpreters they cannot start without.
+//! The programs that may be executed where the policy lists them (PROC-2): resolved in the view as the command
+//! would, with the loaders and interpreters they need.
 //!
-//! Says what gets around the list, too: it must never look firmer than it is.
+//! Also reports what gets around the list: it must never look stricter than it is.
 
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};

@@ -1,7 +1,7 @@
-//! What the plan needs to know of the host, and nothing it could change.
+//! What the plan needs to know about the host, read-only.
 //!
-//! Gathered by `launch::probe`; tests hand in invented ones. The tree is looked at through a trait,
-//! so that this crate itself never touches a file.
+//! Collected by `launch::probe`; tests pass in their own. The file tree is accessed through a trait, so that
+//! this crate itself never opens a file.
 
 use crate::limit::CgroupHome;
 use palisade_hosts::registry::Tool;

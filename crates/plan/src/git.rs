@@ -1,7 +1,7 @@
-//! A worktree or submodule: `.git` is a file that points at a directory elsewhere.
+//! Worktrees and submodules: `.git` is a file that points to a directory elsewhere.
 //!
-//! That file is in the project, so the project's author wrote it. What it points at is granted
-//! only if it points back, and so that a commit works and no hook or configuration can be planted.
+//! That file is in the project, so the project's author wrote it. Its target is granted only if it points back,
+//! and only so far that a commit works and no hook or configuration can be planted.
 
 use crate::facts::EntryKind;
 use crate::grant::{Grant, GrantKind, Granter, Origin};

@@ -1,7 +1,7 @@
-//! Grants: what may be in the view, where it comes from and on whose word.
+//! Grants: what may be in the view, where it comes from and who asked for it.
 //!
-//! A grant names a real path of the host, with no link left in it. Nothing is taken away here: the
-//! view does that, against the denied paths.
+//! A grant names a real path of the host, without links. Nothing is removed here: the view does that, for the
+//! denied paths.
 
 use crate::denied::listed_paths;
 use crate::error::PlanError;

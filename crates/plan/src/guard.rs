@@ -1,8 +1,8 @@
-//! Where names are guarded that the host would run later (FS-9), and what is guarded there beyond the
-//! shipped list.
+//! Where names are guarded that the host would run later (FS-9), and what is guarded there beyond the shipped
+//! list.
 //!
-//! Only what is of the host and writable is guarded: what is the run's own nobody else will run. Says
-//! where, never what a name means: that is `palisade-guard`'s.
+//! Only writable trees of the host are guarded: files of the run's own are never run by anyone else. Says
+//! where, never what a name means: that is in `palisade-guard`.
 
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};

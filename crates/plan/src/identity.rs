@@ -1,4 +1,4 @@
-//! Who the command is. Started by root, it still is not root on the host (PROC-6).
+//! The command's identity. Even if root starts it, it is not root on the host (PROC-6).
 
 use crate::environment::SANDBOX_USER;
 use crate::error::PlanError;

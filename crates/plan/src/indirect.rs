@@ -1,8 +1,8 @@
-//! Where links and settings that are there already lead programs of the host: what they lead to is guarded
-//! as the way there is (FS-9).
+//! Follows existing links and settings to files that programs of the host run: the targets are guarded as well
+//! (FS-9).
 //!
-//! A few listings and small files, as they are when the run starts: nothing that leads elsewhere can be
-//! made later. Follows, never judges what is at the end.
+//! A few listings and small files, as they are when the run starts: no new ones that lead elsewhere can be
+//! created later. Follows, never judges the target.
 
 use crate::facts::EntryKind;
 use crate::git;

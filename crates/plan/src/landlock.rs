@@ -1,4 +1,5 @@
-//! The second floor below the mount view; alone, where there are no namespaces.
+//! The Landlock rules: they enforce the mount view's rules independently, and alone where there are no
+//! namespaces.
 
 use crate::facts::HostFacts;
 use crate::model::{Guard, Landlock, MountAccess, MountOp};

@@ -1,7 +1,7 @@
-//! Takes single layers out of a finished plan, so that tests can show which one holds an attack.
+//! Removes single layers from a finished plan, so that tests can show which one stops an attack.
 //!
-//! Compiled only into test builds. The self-check stays unless it is named itself: a run with a wall
-//! missing must stop.
+//! Compiled only into test builds. The self-check stays unless it is named itself: a run with a missing layer
+//! must stop.
 
 use crate::facts::{EntryKind, HostFacts, HostTree};
 use crate::layer::Layer;

@@ -1,8 +1,8 @@
 //! Whether a sandbox can run further commands, decided before anything is started.
 //!
-//! Every command of such a sandbox is started by a spawner that stands behind the same walls as the command. So the
-//! filter has to allow what starting a command takes, and what is limited has to be limited for each of them. Must never
-//! loosen a wall to make that work: a plan that cannot have further commands is refused.
+//! A spawner starts every command of such a sandbox, under the same restrictions as the command. So the filter
+//! has to allow what starting a command needs, and limits have to apply to each of them. Must never loosen a
+//! restriction to make that work: a plan that cannot have further commands is refused.
 
 use crate::error::PlanError;
 use crate::model::{Confinement, Plan, SandboxLifetime};

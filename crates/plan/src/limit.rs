@@ -1,5 +1,5 @@
-//! The limits of a run, who holds each and how firmly: the words that plan, report and audit share.
-//! Pure data; who holds what is decided in `limits`, and what a limit is called is the policy's table.
+//! The limits of a run, what enforces each and how strictly: types that plan, report and audit share. Pure
+//! data; `limits` decides what enforces a limit, and the policy's table names it.
 
 use crate::layer::Layer;
 pub use palisade_policy::limit::LimitKind;

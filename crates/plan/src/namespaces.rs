@@ -1,4 +1,4 @@
-//! Which namespaces a level means, and what cannot be had without them (POL-1, PROC-4, NET-1).
+//! Which namespaces a level has, and what is impossible without them (POL-1, PROC-4, NET-1).
 
 use crate::error::PlanError;
 use crate::model::{Identity, Namespaces};

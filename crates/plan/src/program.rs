@@ -1,6 +1,5 @@
-//! What the kernel opens besides a program when it starts it: the loader that an ELF file names, the
-//! interpreter in a script's first line. Reads bytes that anybody may have written, and must never
-//! trust a number in them.
+//! What the kernel opens in addition to a program when it starts it: the loader of an ELF file, the interpreter
+//! in a script's first line. The bytes are untrusted, and no number in them may be trusted.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

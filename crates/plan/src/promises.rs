@@ -1,6 +1,6 @@
-//! What is promised in this run, and which layers hold it (said the same way in plan and report).
+//! What is promised in this run, and which layers enforce it, in the same words in plan and report.
 //!
-//! Says what is, never what was hoped for: a promise without a layer is `Absent`.
+//! States facts, never intentions: a promise without a layer is `Absent`.
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::limit::{Grip, Limit, LimitKind};

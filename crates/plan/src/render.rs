@@ -1,4 +1,5 @@
-//! The whole plan as text and as JSON, for `sandbox plan --full` and `--json`. Plain text: colour is the command line's part.
+//! The whole plan as text and as JSON, for `sandbox plan --full` and `--json`. Plain text: the command line
+//! adds colour.
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::model::{

@@ -1,4 +1,4 @@
-//! What a plan is asked for.
+//! The input of a plan.
 
 use crate::facts::{HostFacts, HostTree, LimitFacts};
 use palisade_policy::model::Policy;

@@ -1,4 +1,4 @@
-//! What the command will see: gathers grants and denials, and has the view composed of them.
+//! Collects grants and denied paths, and has the view composed from them.
 
 use crate::aliases::Mounts;
 use crate::compose::{Parts, Technique, compose};

@@ -1,4 +1,4 @@
-//! What the child tries before the command starts (ESC-2): each attempt aims at one layer.
+//! Chooses the attempts of the self-check (ESC-2): each one tests one layer.
 
 use crate::facts::{EntryKind, HostFacts, HostMount};
 use crate::host::Host;

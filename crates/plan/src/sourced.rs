@@ -1,7 +1,7 @@
-//! Files that a start-up file which is there already has a shell, direnv or R run: they are guarded as it is (FS-9).
+//! Files that an existing start-up file makes a shell, direnv or R run: they are guarded as well (FS-9).
 //!
-//! Read as they are when the run starts, a few small files; what is put together at run time (`source "$(…)"`) is not seen.
-//! Names files, never judges what is in them.
+//! Read when the run starts, a few small files; paths that are computed at run time (`source "$(…)"`) are not
+//! found. Names files, never judges their content.
 
 use crate::facts::EntryKind;
 use crate::host::{Host, join};

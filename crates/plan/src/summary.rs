@@ -1,5 +1,5 @@
-//! The plan in ten lines, for `sandbox plan`: what a person wants to know before a run. The whole of it is in
-//! `render.rs`; nothing here is decided or left out there.
+//! The plan in ten lines, for `sandbox plan`: what a person wants to know before a run. `render.rs` prints
+//! everything.
 
 use crate::layer::{Promise, Strength};
 use crate::model::{

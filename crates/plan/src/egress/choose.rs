@@ -1,4 +1,4 @@
-//! Decides the way out and the ways in from policy and facts.
+//! Decides egress and published ports from policy and facts.
 
 use super::SLIRP_RESOLVER;
 use crate::error::PlanError;

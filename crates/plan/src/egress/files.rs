@@ -1,4 +1,4 @@
-//! Files of ours inside, and whom TLS trusts where it is opened.
+//! Files that the plan adds to the view for the network, and the trusted roots where TLS is intercepted.
 
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;

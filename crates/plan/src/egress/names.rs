@@ -1,7 +1,7 @@
-//! `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`: where the names of hosts come from inside.
+//! `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`: name resolution inside.
 //!
-//! Programs look up their own host name when they start. It has to be found in every network mode, and what
-//! nobody can answer has to fail at once.
+//! Programs look up their own host name when they start. It has to resolve in every network mode, and names
+//! that cannot be resolved have to fail at once.
 
 use super::files::{place_of, put};
 use crate::denied::{Class, Denied};

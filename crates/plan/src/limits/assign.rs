@@ -1,4 +1,4 @@
-//! Which holder gets which limit, from what the host has.
+//! Decides which mechanism enforces each limit, from what the host offers.
 
 use super::overshoot::{limit, measured};
 use super::{Room, is_waived};

@@ -1,7 +1,7 @@
-//! Who holds each limit that a policy asks for (RES-1, RES-2, PROC-2, FS-6).
+//! What enforces each limit of a policy (RES-1, RES-2, PROC-2, FS-6).
 //!
-//! Every limit has one holder, or there is no plan: nothing that was asked for goes unheld without
-//! somebody having said so.
+//! Every limit has one mechanism that enforces it, or there is no plan: no limit goes unenforced unless
+//! somebody waived it.
 
 mod assign;
 mod overshoot;

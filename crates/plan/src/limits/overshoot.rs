@@ -1,7 +1,7 @@
-//! How far past a limit a run got when it was measured, for every holder.
+//! How far a run exceeded a limit when measured, for each mechanism.
 //!
-//! Figures are the worst of what `cargo xtask bench limits` saw; a holder that is the kernel's own
-//! refusal has none.
+//! The figures are the worst results of `cargo xtask bench limits`; limits that the kernel itself refuses to
+//! exceed have none.
 
 use crate::limit::{Grip, Holder, Limit, LimitKind};
 

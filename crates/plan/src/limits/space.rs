@@ -1,7 +1,7 @@
-//! Where a run can write, and how the room it has there is shared out (FS-6).
+//! Where a run can write, and how its space is divided (FS-6).
 //!
-//! File systems of the run's own get their sizes from the kernel. With a limit on all of it they are parts of
-//! one, so that one may grow while another stays small and the sum holds.
+//! The run's own file systems get their sizes from the kernel. With a limit on the sum they are parts of one
+//! file system, so that one may grow while another stays small.
 
 use crate::error::PlanError;
 use crate::limit::LimitKind;

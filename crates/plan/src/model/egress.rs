@@ -1,7 +1,7 @@
-//! The way out of the network namespace and the ways in, as the plan has decided them.
+//! Egress and published ports, as the plan has decided them.
 //!
-//! Pure data. No secret is ever here: a credential names where its secret is, and the process that starts the
-//! egress process reads it.
+//! Pure data. No secret is ever here: a credential names where its secret is stored, and the process that
+//! starts the egress process reads it.
 
 use ipnet::IpNet;
 use palisade_hosts::{HostEntry, Rules};

@@ -1,4 +1,4 @@
-//! The steps that build the view, each with what it puts where.
+//! The steps that build the mount view.
 
 use super::Owner;
 use serde::Serialize;

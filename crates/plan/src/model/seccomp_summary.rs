@@ -1,4 +1,4 @@
-//! What the filter decides, group by group, for people who look at a plan.
+//! What the filter decides, group by group, for the printed plan.
 
 use super::SeccompGroup;
 use palisade_bpf::{Explanation, Profile, SyscallVerdict};

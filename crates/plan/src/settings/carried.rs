@@ -1,4 +1,4 @@
-//! Which settings of the caller's are carried in, and where the copies stand.
+//! Which settings of the caller are copied into the sandbox, and where the copies are.
 
 use super::{Filtered, filter};
 use crate::denied::{Class, Denied, listed_paths};

@@ -1,7 +1,7 @@
-//! Settings in the private home are copies of the caller's: a program that changes them, or puts a new file in their place,
-//! finds files like any others, as it does beside them. What it writes goes with the run.
+//! Settings in the private home are copies of the caller's: a program that changes or replaces them finds
+//! ordinary files. Its changes are discarded with the run.
 //!
-//! What is large, is run, or is more than a few files stays the caller's own, read-only.
+//! What is large, executable, or more than a few files stays the caller's own, read-only.
 
 use super::carried::content;
 use crate::facts::EntryKind;

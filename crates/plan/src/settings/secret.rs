@@ -1,4 +1,4 @@
-//! What looks like a credential in settings: by the name of a key, or by the looks of a value.
+//! What looks like a credential in settings: by the name of a key, or by the form of a value.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! The supervisor's side of seccomp user notification: receive a call, answer it, hand over a
-//! descriptor. See seccomp_unotify(2). Must never interpret a call: whoever receives it decides.
+//! The supervisor's side of seccomp user notification: receive a call, answer it, pass a descriptor. See
+//! seccomp_unotify(2). Must never interpret a call: the receiver decides.
 
 #![expect(unsafe_code, reason = "the ioctls of a listener have no safe wrapper")]
 

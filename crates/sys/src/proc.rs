@@ -1,5 +1,5 @@
-//! Processes: exec, signals to others, sessions, descriptors at exec, host name.
-//! Must never hide who a signal went to: pids are typed, and "everybody" has its own function.
+//! Processes: exec, signals to others, sessions, descriptors at exec, host name. Must never hide the target of
+//! a signal: pids are typed, and "all processes" has its own function.
 
 #![expect(unsafe_code, reason = "execve, kill of realtime signals and close_range need libc")]
 

@@ -1,5 +1,5 @@
-//! Descriptors that a program is to find under their numbers when it is executed. See execve(2).
-//! Must never make two owners of one number: what is taken is a copy, and the number is closed.
+//! Descriptors that a program expects under fixed numbers when it is executed. See execve(2). Must never create
+//! two owners of one number: a copy is taken, and the number is closed.
 
 #![expect(unsafe_code, reason = "a number from the command line has no owner yet")]
 

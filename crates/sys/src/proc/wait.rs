@@ -1,5 +1,5 @@
-//! Waiting for children and what they used. See wait4(2).
-//! Must never turn a death by signal into an exit code: that is the caller's convention.
+//! Waits for children, and returns what they used. See wait4(2). Must never turn a death by signal into an exit
+//! code: that is the caller's convention.
 
 #![expect(unsafe_code, reason = "wait4 has no safe wrapper")]
 

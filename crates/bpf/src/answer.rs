@@ -1,5 +1,5 @@
-//! What a rule means for a call, and what the kernel is told to do for it. The two differ: a refusal
-//! that is logged, and a call that a broker performs, both reach the kernel as a notification.
+//! What a rule means for a call, and the action it becomes in the kernel. The two differ: a refusal that is
+//! logged and a call that the broker performs both become a notification.
 
 use serde::{Deserialize, Serialize};
 

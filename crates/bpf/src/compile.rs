@@ -1,7 +1,7 @@
-//! From a [`FilterSpec`] to a program: the architecture is checked, then the number is found by
-//! binary search over ranges that share an answer. Arguments are loaded only in the leaf of their own
-//! system call: the kernel remembers a call as "always allowed" (5.11, `seccomp_is_const_allow()`)
-//! only if the way to its answer reads nothing but architecture and number.
+//! Compiles a [`FilterSpec`] into a program: the architecture is checked, then the number is found by binary
+//! search over ranges with the same answer. Arguments are loaded only in the leaf of their own system call: the
+//! kernel caches a call as "always allowed" (5.11, `seccomp_is_const_allow()`) only if the path to its answer
+//! reads nothing but architecture and number.
 
 use crate::asm::{Assembler, Compare, Label};
 use crate::{

@@ -1,6 +1,6 @@
-//! A filter as people think of it: for each system call, rules in order, the first that holds wins.
-//! [`FilterSpec::compile`] turns it into a program, [`FilterSpec::answer`] says what it means for one
-//! call; the two must never differ. Nothing here depends on the host.
+//! A filter as a specification: for each system call, rules in order; the first that matches wins.
+//! [`FilterSpec::compile`] turns it into a program, [`FilterSpec::answer`] says what it means for one call; the
+//! two must never differ. Nothing here depends on the host.
 
 use serde::{Deserialize, Serialize};
 

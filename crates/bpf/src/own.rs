@@ -1,6 +1,6 @@
-//! The filters of the sandbox's own processes once the command runs: what `resources/seccomp/init.txt`,
-//! `broker.txt`, `keeper.txt`, `egress.txt` and `maker.txt` name, and death for anything else; and of a proxy that runs
-//! alone (`proxy.txt`), which is refused anything else.
+//! Filters of our own processes once the command runs: `resources/seccomp/init.txt`, `broker.txt`,
+//! `keeper.txt`, `egress.txt` and `maker.txt` list what they may call, and anything else kills the process. The
+//! standalone proxy (`proxy.txt`) gets an error instead.
 
 use crate::groups::{BROKER, EGRESS, Group, INIT, KEEPER, MAKER, PROXY, rules_of};
 use crate::{Arch, BaselineOptions, FilterSpec, Notice, Refusal, SyscallAnswer};

@@ -1,5 +1,5 @@
-//! The filter that a policy asks for: the baseline, or the baseline under the policy's own list. It is
-//! made into a specification for the kernel and explained to people here, from the same decisions.
+//! The filter that a policy asks for: the baseline, or the baseline restricted by the policy's own list. The
+//! specification for the kernel and the explanation for people come from the same decisions.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
 //! `cargo xtask bench gate`: what it costs that every call which names a path passes the broker, what a
-//! question costs beside the time of whoever answers it, and what a decision costs. A goal that is missed
+//! question costs besides the time a person takes to answer, and what a decision costs. A goal that is missed
 //! is shown, and is no failure: on a machine with other work no time is a promise.
 
 use std::ffi::OsString;

@@ -23,7 +23,7 @@ const WATCHED: Duration = Duration::from_secs(3);
 
 /// A load that goes past a limit as fast as it can, on every CPU.
 ///
-/// It writes a byte for each unit that it has used: what it said is what it had, whoever ended it.
+/// It writes a byte for each unit that it has used: what it wrote is what it had, whatever ended it.
 struct Load {
     name: &'static str,
     limit: &'static str,

@@ -1,4 +1,4 @@
-//! One connection to a session, from the side of whoever answers.
+//! A connection to a session, for clients that answer questions.
 //!
 //! It never blocks but in [`Client::wait`]. What a session says is bounded and parsed, and shown by
 //! nobody without being escaped.

@@ -62,7 +62,7 @@ pub struct Hello {
     pub open: usize,
 }
 
-/// An answer that was taken, whoever gave it.
+/// An answer that was accepted, from any source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audit {
     pub id: QuestionId,

@@ -1,7 +1,7 @@
 //! A question as people see it: what is wanted, by whom, and why it has to be asked.
 //!
 //! Every text in it may come from inside a sandbox. It is kept as it was, cut to a length that can
-//! do no harm; whoever shows it escapes it.
+//! do no harm; it is escaped when displayed.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

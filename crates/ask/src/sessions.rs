@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// Where sessions put their sockets: in the user's runtime directory, which only that user can enter
 /// and which is gone when the user is; without one, below the product's own state. A variable that names somebody else's
-/// directory (`sudo -E`, `su`) or one that others can write to (`/tmp`) names none: whoever can put a link there could have files
+/// directory (`sudo -E`, `su`) or one that others can write to (`/tmp`) is ignored: a user who can put a link there could have files
 /// made and removed elsewhere in this user's name.
 pub fn socket_directory(runtime: Option<&OsStr>, state: &Path) -> PathBuf {
     match runtime.map(Path::new).filter(|path| path.is_absolute() && is_own(path)) {

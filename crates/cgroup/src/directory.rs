@@ -23,7 +23,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Makes it. Whoever sweeps could take it for left behind between its making and its locking, so
+    /// Creates it. A sweep could take it for a leftover between its creation and its locking, so
     /// what was locked has to be what the name still leads to. A sweeper at work is let finish: were it
     /// made anew under its hands, it would remove that.
     pub(crate) fn make(parent: &Path, name: &OsStr) -> Result<Self, CgroupError> {

@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{JoinSet, LocalSet};
 
-/// Whoever runs the proxy.
+/// The user who runs the proxy.
 pub trait Operator {
     /// Something happened. The proxy ends if this cannot be recorded.
     fn hear(&mut self, event: EgressEvent) -> ControlFlow<()>;

@@ -16,7 +16,7 @@ use tokio::task::futures::TaskLocalFuture;
 
 /// So many questions can be open: a person would not answer more, and random names would fill memory.
 const MAX_OPEN: usize = 32;
-/// So many new ones in a second, and twice as many at once. Whoever hangs up before the answer opens none for long,
+/// So many new ones in a second, and twice as many at once. A client that hangs up before the answer opens none for long,
 /// but each is shown to people and written down.
 const NEW_A_SECOND: u32 = 16;
 /// So many of a run come at that pace, and then one a second (unused seconds are saved up): log and terminal would
@@ -125,7 +125,7 @@ impl Asks {
         Self { events, state: RefCell::new(state) }
     }
 
-    /// Waits for an answer; whoever drops this waits no more.
+    /// Waits for an answer; dropping it stops waiting.
     pub(crate) async fn ask(&self, host: &Host, port: u16) -> Result<Answer, TooMany> {
         let (ask, mut answered) = self.join(host, port)?;
         let _waiting = Waiting { asks: self, ask };

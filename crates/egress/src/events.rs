@@ -37,7 +37,7 @@ pub struct Events {
     shared: Rc<Shared>,
 }
 
-/// Where they come out, for whoever passes them on.
+/// The receiving end, for the code that passes events on.
 #[derive(Debug)]
 pub struct Outbox {
     shared: Rc<Shared>,
@@ -128,8 +128,8 @@ impl Outbox {
         }
     }
 
-    /// Returns when there is something to tell that cannot wait, or some time after there is something: whoever
-    /// listens would otherwise be woken in the midst of every connection that is being made.
+    /// Returns when there is something to tell that cannot wait, or some time after there is something: the
+    /// reader would otherwise be woken in the middle of every new connection.
     pub(crate) async fn gather(&mut self) {
         self.wait().await;
         let is_urgent = self.shared.queue.borrow().iter().any(|event| Key::of(event).is_none());

@@ -177,7 +177,7 @@ impl Load {
         Some(permit)
     }
 
-    /// Whether a client has half of the places that the others leave free: whoever comes next finds some, too.
+    /// Whether a client has half of the places that the others leave free, so that the next client finds some, too.
     fn has_its_share(&self, client: Client) -> bool {
         let Limits { bounded, most, .. } = self.limits.get();
         let held = self.held.borrow();

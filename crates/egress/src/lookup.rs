@@ -73,7 +73,7 @@ pub struct Lookup {
     slots: Semaphore,
 }
 
-/// What is known of a name, or being asked: whoever comes meanwhile waits for the same answer.
+/// The result of a lookup, or one in progress: later callers wait for the same answer.
 type Entry = Rc<OnceCell<Found>>;
 
 #[derive(Debug)]

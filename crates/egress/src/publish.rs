@@ -48,7 +48,7 @@ pub(crate) struct Maker {
 #[derive(Debug)]
 struct Asking {
     line: Line,
-    /// Answers that have not come yet. Whoever waits no more leaves one behind.
+    /// Answers that have not arrived yet. A caller that stops waiting leaves one behind.
     due: u32,
 }
 

@@ -60,7 +60,7 @@ impl Refused {
     }
 }
 
-/// Who said no to a question, in words for whoever is refused.
+/// Who denied a question, in words for the client.
 pub(crate) fn said_no(source: &str) -> &str {
     match source {
         "terminal" | "socket" => "somebody said no",

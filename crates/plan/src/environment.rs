@@ -153,7 +153,7 @@ fn proxy_variables(hostname: &str) -> Vec<(OsString, OsString)> {
     to_proxy.into_iter().chain(past_it).collect()
 }
 
-/// Last of all: a secret that is added outside is not inside, whoever else named its variable.
+/// Last: a secret that the egress process adds must not be inside, even if another setting names its variable.
 fn put_placeholders(env: &mut BTreeMap<OsString, OsString>, credentials: &[CredentialPlan]) {
     for credential in credentials {
         if let CredentialSource::Env(name) = &credential.source {

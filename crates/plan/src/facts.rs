@@ -56,7 +56,7 @@ pub struct NatFacts {
     pub slirp4netns: Option<PathBuf>,
     /// Whether the kernel forwards at all (`net.ipv4.ip_forward`).
     pub ip_forward: bool,
-    /// Of the host's links: what listens there may trust whoever gets to it.
+    /// Of the host's links: programs that listen there may trust every client.
     pub own_addresses: Vec<std::net::IpAddr>,
 }
 

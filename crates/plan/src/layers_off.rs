@@ -174,7 +174,7 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
         Layer::MinimalDev => replace(inside, "/dev"),
         Layer::PidNamespace => {
             inside.namespaces.pid = false;
-            // Whoever has no pid namespace of its own may not mount a procfs of its own.
+            // Without its own pid namespace a process may not mount a procfs.
             for op in &mut inside.mounts {
                 if matches!(op, MountOp::Proc { .. }) {
                     *op = host_bind(Path::new("/proc"), MountAccess::ReadWrite);

@@ -50,7 +50,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnAsk {
-    /// Whoever is there; with nobody to ask, deny at once.
+    /// Ask in the terminal or through `sandbox approve`; if nobody can be asked, deny at once.
     Ask,
     Deny,
     Allow,

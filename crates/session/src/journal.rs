@@ -1,6 +1,6 @@
 //! The audit events of one run, in the order of its states (LIFE-1).
 //!
-//! Events are written in batches, so that a start costs few writes; whoever calls `commit` decides
+//! Events are written in batches, so that a start costs few writes; the caller of `commit` decides
 //! what must not go on unless it was written. What is recorded as created is recorded as destroyed,
 //! however the run went.
 

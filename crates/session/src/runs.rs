@@ -1,7 +1,7 @@
 //! The runs of one user while they run: each leaves a small file that `sandbox top` finds it by.
 //!
-//! A file is only a hint: one whose supervisor is gone was left behind by a kill, and is removed by
-//! whoever sees it. Nothing is decided by these files, and a run does not fail for want of one.
+//! A file is only a hint: one whose supervisor is gone was left behind by a kill, and is removed by the
+//! next command that sees it. Nothing is decided by these files, and a run does not fail without one.
 
 mod meter;
 

@@ -63,7 +63,7 @@ const _: () = assert!(size_of::<RawDescriptor>() == (ADD_DESCRIPTOR >> 16 & 0x3f
 pub struct Notification {
     /// Names it in every answer; never used again.
     pub id: u64,
-    /// The calling *thread*, in the pid namespace of whoever receives; `None` if it has no number there.
+    /// The calling *thread*, in the receiver's pid namespace; `None` if it has no pid there.
     pub thread: Option<Pid>,
     pub number: u32,
     pub args: [u64; 6],

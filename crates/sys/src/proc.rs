@@ -108,7 +108,7 @@ pub fn sethostname(name: &str) -> Result<()> {
         .map_err(|errno| crate::SysError::new("sethostname", name, errno))
 }
 
-/// Closes every descriptor from `first` to `last` (5.9), whoever thinks to own it. Only for a process
+/// Closes every descriptor from `first` to `last` (5.9), even if another value owns it. Only for a process
 /// that holds nothing in that range it will use or drop again.
 pub fn close_range(first: RawFd, last: RawFd) -> Result<()> {
     close_range_with(first, last, 0)

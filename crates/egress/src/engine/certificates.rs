@@ -109,7 +109,7 @@ pub struct State {
 
 pub(crate) struct Inside {
     issuer: Issuer<'static, KeyPair>,
-    /// One for all leaves: whoever had it could only be seen by this run's own sandbox.
+    /// One key for all leaves: only this run's own sandbox trusts them.
     key: KeyPair,
     pub(crate) made: RefCell<HashMap<Host, Arc<ServerConfig>>>,
 }

@@ -50,7 +50,7 @@ pub struct Engine {
     own_addresses: OwnAddresses,
     /// Where a proxy that runs alone listens.
     own: Option<SocketAddr>,
-    /// What was made of it last by [`Engine::renewed`]; whoever serves holds it.
+    /// The latest result of [`Engine::renewed`]; the server holds it.
     newest: Rc<RefCell<Weak<Self>>>,
 }
 

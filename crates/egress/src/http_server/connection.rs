@@ -147,10 +147,10 @@ pub(crate) async fn within<T>(config: &Config, work: impl Future<Output = T>) ->
 
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// Whoever sends it is gone.
+    /// The sender is gone.
     Reading,
     Fault(BodyFault),
-    /// Whoever gets it is gone, or gets no more.
+    /// The receiver is gone, or accepts no more.
     Writing(io::Error),
 }
 

@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// What the client is told of it.
+    /// The message for the client.
     pub(crate) fn last(&self, engine: &Engine, admitted: &Admitted, shape: Shape) -> Last {
         Last::Words(match self {
             Self::Cut => return Last::Cut,

@@ -193,7 +193,7 @@ pub(crate) fn forwarded(
     fields.keep_end_to_end();
     fields.remove("host");
     if gets_secret {
-        // Whoever it stops at answers by itself, and may show what it was sent.
+        // The last hop answers itself, and may show what it was sent.
         fields.remove("max-forwards");
     }
     if gets_credential {

@@ -80,7 +80,7 @@ struct SettingsSource<'p> {
     depth: usize,
 }
 
-/// Whether the file may be believed is decided where it is read, whoever names it.
+/// Whether the file is trusted is decided where it is read, whatever names it.
 fn read_file(look: &Look<'_>, file: &Path, depth: usize, setup: &mut Setup) {
     let Some(content) = look.read(file, MAX_TEXT_BYTES) else { return };
     let entries = beginning_of(&content).into_iter();

@@ -72,7 +72,7 @@ pub(crate) fn assign(
     Ok(assigned)
 }
 
-/// All that is refused in one error: whoever reads it would else be sent from one limit to the next.
+/// Reports everything that is refused in one error, so that a person does not fix one limit after another.
 fn refuse_together(mut refused: Vec<PlanError>, why: String) -> Result<(), PlanError> {
     if refused.len() < 2 {
         return refused.pop().map_or(Ok(()), Err);

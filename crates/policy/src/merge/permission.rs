@@ -30,7 +30,7 @@ pub(crate) struct Recorded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Organisation,
-    /// Whoever wrote the key that holds now.
+    /// The layer that set the key's current value.
     WriterOf(&'static str),
 }
 

@@ -60,7 +60,7 @@ impl StoredRule {
         }
     }
 
-    /// What it says, wherever it is written and whoever wrote it.
+    /// What it says, independent of where it is written and who wrote it.
     pub(crate) fn saying(&self) -> Saying<'_> {
         (self.effect, &self.pattern, self.access, self.until, self.store)
     }

@@ -27,7 +27,7 @@ const ABANDONED: Duration = Duration::from_secs(60);
 /// There is nothing secret in it, and a scraper is mostly somebody else.
 const READABLE: Mode = Mode::RUSR.union(Mode::WUSR).union(Mode::RGRP).union(Mode::ROTH);
 
-/// Whoever can open a file can lock it (flock(2)), so the scraper must not be able to open this one.
+/// A process that can open a file can lock it (flock(2)), so the scraper must not be able to open this one.
 const OURS_ALONE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// A place for metrics, looked at before the command starts.

@@ -18,7 +18,7 @@ pub fn keep_over_exec(number: RawFd) -> Result<()> {
     with_number(number, |fd| rustix::io::fcntl_setfd(fd, FdFlags::empty())).call("fcntl F_SETFD")
 }
 
-/// Takes a descriptor that was left open for this program. To be called before anything else was opened: whoever
+/// Takes a descriptor that was left open for this program. Must be called before anything else is opened: the value that
 /// owned the number would lose it.
 pub fn take_inherited(number: RawFd) -> Result<OwnedFd> {
     if number < FIRST_FREE {

@@ -84,7 +84,7 @@ impl State {
     }
 }
 
-/// Whether whoever is outside has heard of a name already.
+/// Whether a name is known outside already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     Yes,

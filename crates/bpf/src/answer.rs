@@ -9,7 +9,7 @@ include!(concat!(env!("OUT_DIR"), "/errnos.rs"));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum SyscallAnswer {
+pub enum CallAnswer {
     Allow,
     Refuse(Refusal),
     /// A process outside performs the call in the caller's stead, or refuses it.
@@ -49,7 +49,7 @@ impl Refusal {
     }
 }
 
-impl SyscallAnswer {
+impl CallAnswer {
     /// `None`: only a listener could give this answer, and there is none.
     pub(crate) fn action(self, listening: Listening) -> Option<Action> {
         match (self, listening) {

@@ -5,7 +5,7 @@
 
 use crate::asm::{Assembler, Compare, Label};
 use crate::{
-    Action, Arch, Condition, Error, FilterSpec, Listening, Program, Refusal, SyscallAnswer, Test,
+    Action, Arch, CallAnswer, Condition, Error, FilterSpec, Listening, Program, Refusal, Test,
     Width, table,
 };
 
@@ -57,12 +57,12 @@ struct Ruling<'a> {
 }
 
 fn action(
-    answer: SyscallAnswer,
+    answer: CallAnswer,
     listening: Listening,
     name: impl FnOnce() -> String,
 ) -> Result<Action, Error> {
     match answer {
-        SyscallAnswer::Refuse(Refusal { errno, .. }) if errno > MAX_ERRNO => {
+        CallAnswer::Refuse(Refusal { errno, .. }) if errno > MAX_ERRNO => {
             Err(Error::ErrnoTooLarge { errno })
         }
         _ => answer.action(listening).ok_or_else(|| Error::NobodyListens { name: name() }),

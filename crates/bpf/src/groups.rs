@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::{
-    Arch, Arg, BaselineOptions, Condition, Notice, Refusal, Rule, SyscallAnswer, Test, Width,
+    Arch, Arg, BaselineOptions, CallAnswer, Condition, Notice, Refusal, Rule, Test, Width,
 };
 
 include!(concat!(env!("OUT_DIR"), "/groups.rs"));
@@ -72,7 +72,7 @@ pub struct EntryRule {
     pub conditions: &'static [Condition],
     /// The conditions, for people; empty where there are none.
     pub words: &'static str,
-    pub answer: SyscallAnswer,
+    pub answer: CallAnswer,
 }
 
 /// Every rule of these groups that counts under these options.
@@ -96,12 +96,12 @@ impl EntryRule {
 }
 
 impl GroupDecision {
-    pub(crate) fn answer(self, options: &BaselineOptions) -> SyscallAnswer {
+    pub(crate) fn answer(self, options: &BaselineOptions) -> CallAnswer {
         match self {
-            Self::Allow => SyscallAnswer::Allow,
-            Self::Refuse(refusal) | Self::AlwaysRefuse(refusal) => SyscallAnswer::Refuse(refusal),
-            Self::AllowWhen { switch, .. } if options.is_on(switch) => SyscallAnswer::Allow,
-            Self::AllowWhen { otherwise, .. } => SyscallAnswer::Refuse(otherwise),
+            Self::Allow => CallAnswer::Allow,
+            Self::Refuse(refusal) | Self::AlwaysRefuse(refusal) => CallAnswer::Refuse(refusal),
+            Self::AllowWhen { switch, .. } if options.is_on(switch) => CallAnswer::Allow,
+            Self::AllowWhen { otherwise, .. } => CallAnswer::Refuse(otherwise),
         }
     }
 

@@ -3,7 +3,7 @@
 //! standalone proxy (`proxy.txt`) gets an error instead.
 
 use crate::groups::{BROKER, EGRESS, Group, INIT, KEEPER, MAKER, PROXY, rules_of};
-use crate::{Arch, BaselineOptions, FilterSpec, Notice, Refusal, SyscallAnswer};
+use crate::{Arch, BaselineOptions, CallAnswer, FilterSpec, Notice, Refusal};
 
 /// For pid 1 of the sandbox.
 pub fn init_spec(arch: Arch) -> FilterSpec {
@@ -34,13 +34,13 @@ pub fn maker_spec(arch: Arch) -> FilterSpec {
 pub fn proxy_spec(arch: Arch) -> FilterSpec {
     const EPERM: u16 = 1;
     let rules = rules_of(&[EGRESS, PROXY].concat(), &BaselineOptions::new(arch));
-    let refused = SyscallAnswer::Refuse(Refusal { errno: EPERM, notice: Notice::Quiet });
+    let refused = CallAnswer::Refuse(Refusal { errno: EPERM, notice: Notice::Quiet });
     FilterSpec::new(arch, refused, rules)
 }
 
 fn own_spec(groups: &[Group], arch: Arch) -> FilterSpec {
     let rules = rules_of(groups, &BaselineOptions::new(arch));
-    FilterSpec::new(arch, SyscallAnswer::KillProcess, rules)
+    FilterSpec::new(arch, CallAnswer::KillProcess, rules)
 }
 
 #[cfg(test)]

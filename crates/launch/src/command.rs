@@ -14,7 +14,7 @@ use crate::mounts::detach_old_root;
 use crate::network;
 use crate::selfcheck::{self, ProbeStage, Targets};
 use crate::streams::Chosen;
-use palisade_bpf::{Arch, FilterSpec, Listening, SeccompData, SyscallAnswer, table};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, Listening, SeccompData, table};
 use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::send_with_fds;
@@ -190,7 +190,7 @@ fn may_send(filter: &FilterSpec, socket: BorrowedFd<'_>) -> bool {
     };
     let args = [number, 0, u64::from(SendFlags::NOSIGNAL.bits()), 0, 0, 0];
     let call = SeccompData { nr, arch: arch.audit_value(), instruction_pointer: 0, args };
-    filter.answer(&call) == SyscallAnswer::Allow
+    filter.answer(&call) == CallAnswer::Allow
 }
 
 /// The network namespace, with its loopback up, for us and for pid 1 to follow into.

@@ -6,7 +6,7 @@
 
 use crate::error::PlanError;
 use crate::model::{Confinement, Plan, SandboxLifetime};
-use palisade_bpf::{Arch, FilterSpec, SeccompData, SyscallAnswer, table};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, SeccompData, table};
 
 /// clone(2): what the spawner's fork asks for, `CLONE_PIDFD` and `SIGCHLD`.
 const FORK_FLAGS: u64 = 0x1000 | 17;
@@ -77,7 +77,7 @@ fn refused_call(filter: &FilterSpec) -> Option<&'static str> {
     let is_allowed = |name: &str, args: [u64; 6]| {
         let Some(nr) = table::number(arch, name) else { return false };
         let call = SeccompData { nr, arch: arch.audit_value(), instruction_pointer: 0, args };
-        filter.answer(&call) == SyscallAnswer::Allow
+        filter.answer(&call) == CallAnswer::Allow
     };
     SPAWNER_CALLS.into_iter().find(|(name, args)| !is_allowed(name, *args)).map(|(name, _)| name)
 }

@@ -15,7 +15,7 @@ use crate::program::{self, Meant};
 use crate::serve::gate::Gate;
 use crate::slow::Helpers;
 use crate::verdict::Denied;
-use palisade_bpf::{Arch, FilterSpec, Notice, SeccompData, SyscallAnswer, table};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, Notice, SeccompData, table};
 use palisade_plan::model::Executables;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
@@ -113,12 +113,12 @@ impl BrokerServer<'_> {
             args: notification.args,
         };
         match self.filter.answer(&data) {
-            SyscallAnswer::Refuse(refusal) => {
+            CallAnswer::Refuse(refusal) => {
                 let errno = Errno::from_raw_os_error(refusal.errno.into());
                 self.tell_of_blocked(notification, &caller, errno, refusal.notice);
                 self.respond(id, Response::Fail(errno));
             }
-            SyscallAnswer::Broker => match calls.parse(notification) {
+            CallAnswer::Broker => match calls.parse(notification) {
                 Some(Asked::Exec(path)) => self.exec(notification, &caller, path),
                 Some(Asked::Perform(call)) => {
                     if !self.waits_for_source(notification, &caller, call) {
@@ -128,7 +128,7 @@ impl BrokerServer<'_> {
                 None => self.respond(id, Response::Fail(Errno::NOSYS)),
             },
             // Neither is notified; if it were, nothing may be gained by it.
-            SyscallAnswer::Allow | SyscallAnswer::KillProcess => {
+            CallAnswer::Allow | CallAnswer::KillProcess => {
                 self.respond(id, Response::Fail(Errno::PERM));
             }
         }

@@ -6,7 +6,7 @@ use crate::output;
 use crate::request::policy_request;
 use clap::{Args, ValueEnum};
 use palisade_bpf::{
-    Arch, BaselineOptions, Explanation, Notice, Profile, Refusal, SyscallAnswer, SyscallVerdict,
+    Arch, BaselineOptions, CallAnswer, CallVerdict, Explanation, Notice, Profile, Refusal,
 };
 use palisade_policy::Provenance;
 use palisade_session::Caller;
@@ -132,7 +132,7 @@ impl Asked {
                 output::print_lines(lines(explanation, arch, &filter.set_by(explanation)))?;
             }
             Self::Unknown(number) if as_json => output::print_json(&json!({
-                "arch": arch, "number": number, "verdict": SyscallVerdict::Refused,
+                "arch": arch, "number": number, "verdict": CallVerdict::Refused,
             }))?,
             Self::Unknown(number) => output::print(&format!(
                 "{number} on {}: denied with ENOSYS, not logged\n  newer than the tables: programs \
@@ -142,9 +142,9 @@ impl Asked {
         }
         Ok(match self {
             Self::Known(Explanation { number: Some(_), verdict, .. }) => match verdict {
-                SyscallVerdict::Allowed => ExitCode::SUCCESS,
-                SyscallVerdict::Refused => ExitCode::FAILURE,
-                SyscallVerdict::Brokered | SyscallVerdict::ByArgument => {
+                CallVerdict::Allowed => ExitCode::SUCCESS,
+                CallVerdict::Refused => ExitCode::FAILURE,
+                CallVerdict::Brokered | CallVerdict::ByArgument => {
                     ExitCode::from(DECIDED_FOR_EACH_CALL)
                 }
             },
@@ -179,10 +179,10 @@ fn lines(explanation: &Explanation, arch: Arch, set_by: &[SetBy]) -> Vec<String>
     };
     let verdict = match (verdict, &rules[..]) {
         (_, [only]) => in_words(only.answer),
-        (SyscallVerdict::Refused, _) => "denied".to_owned(),
-        (SyscallVerdict::Allowed, _) => "allowed".to_owned(),
-        (SyscallVerdict::Brokered, _) => "performed by the broker".to_owned(),
-        (SyscallVerdict::ByArgument, _) => "depends on its arguments".to_owned(),
+        (CallVerdict::Refused, _) => "denied".to_owned(),
+        (CallVerdict::Allowed, _) => "allowed".to_owned(),
+        (CallVerdict::Brokered, _) => "performed by the broker".to_owned(),
+        (CallVerdict::ByArgument, _) => "depends on its arguments".to_owned(),
     };
     let mut lines = vec![format!("{name}, number {number} on {arch}: {verdict}")];
     for rule in rules.iter().filter(|_| rules.len() > 1) {
@@ -201,12 +201,12 @@ fn lines(explanation: &Explanation, arch: Arch, set_by: &[SetBy]) -> Vec<String>
     lines
 }
 
-fn in_words(answer: SyscallAnswer) -> String {
+fn in_words(answer: CallAnswer) -> String {
     match answer {
-        SyscallAnswer::Allow => "allowed".to_owned(),
-        SyscallAnswer::Broker => "performed by the broker, if it may be".to_owned(),
-        SyscallAnswer::KillProcess => "kills the process".to_owned(),
-        SyscallAnswer::Refuse(refusal) => {
+        CallAnswer::Allow => "allowed".to_owned(),
+        CallAnswer::Broker => "performed by the broker, if it may be".to_owned(),
+        CallAnswer::KillProcess => "kills the process".to_owned(),
+        CallAnswer::Refuse(refusal) => {
             let Refusal { errno, notice } = refusal;
             let errno = refusal.errno_name().map_or_else(|| errno.to_string(), str::to_owned);
             let told = match notice {
@@ -232,10 +232,10 @@ fn list(profile: &Profile, as_json: bool) -> anyhow::Result<()> {
         for alike in group.chunk_by(|a, b| a.verdict == b.verdict) {
             let names: Vec<&str> = alike.iter().map(|explained| explained.name).collect();
             let verdict = match alike[0].verdict {
-                SyscallVerdict::Allowed => "allowed",
-                SyscallVerdict::Refused => "denied",
-                SyscallVerdict::Brokered => "by the broker",
-                SyscallVerdict::ByArgument => "by argument",
+                CallVerdict::Allowed => "allowed",
+                CallVerdict::Refused => "denied",
+                CallVerdict::Brokered => "by the broker",
+                CallVerdict::ByArgument => "by argument",
             };
             text += &format!("  {verdict}: {}\n", names.join(" "));
         }

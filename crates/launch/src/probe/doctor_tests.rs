@@ -2,7 +2,7 @@ use super::filters::install_rules;
 use super::*;
 use crate::remedy;
 use palisade_bpf::{
-    Arch, Arg, Condition, Listening, Notice, Refusal, Rule, SyscallAnswer, Test, Width, table,
+    Arch, Arg, CallAnswer, Condition, Listening, Notice, Refusal, Rule, Test, Width, table,
 };
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use palisade_sys::test_child::{become_namespace_root, in_child};
@@ -137,7 +137,7 @@ fn forbid_user_namespaces() {
     let rule = |name, conditions, errno: Errno| Rule {
         syscall: number(name),
         conditions,
-        answer: SyscallAnswer::Refuse(Refusal {
+        answer: CallAnswer::Refuse(Refusal {
             errno: u16::try_from(errno.raw_os_error()).unwrap(),
             notice: Notice::Quiet,
         }),

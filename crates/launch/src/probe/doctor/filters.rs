@@ -7,7 +7,7 @@ use crate::filter;
 use ::landlock::{
     AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetStatus,
 };
-use palisade_bpf::{Arch, FilterSpec, Listening, Notice, Refusal, Rule, SyscallAnswer, table};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, Listening, Notice, Refusal, Rule, table};
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::landlock::landlock_abi;
 use palisade_sys::seccomp::{self, SeccompFlags};
@@ -31,7 +31,7 @@ pub(super) fn seccomp() -> Finding {
     let outcome = trial(CloneFlags::NONE, || {
         // Not an errno the call could return by itself.
         let refusal = Refusal { errno: errno_number(Errno::XDEV), notice: Notice::Quiet };
-        install(SyscallAnswer::Refuse(refusal), Listening::No)?;
+        install(CallAnswer::Refuse(refusal), Listening::No)?;
         answered(Errno::XDEV).map(|()| "the filter answered".to_owned())
     });
     subject.finding(outcome.map_err(|fault| fault.or_fixed_by(SECCOMP_MEND)))
@@ -46,7 +46,7 @@ pub(super) fn notify() -> Finding {
     };
     let outcome = trial(CloneFlags::NONE, || {
         let sizes = seccomp::notify_sizes()?;
-        let listener = install(SyscallAnswer::Broker, Listening::Yes)?;
+        let listener = install(CallAnswer::Broker, Listening::Yes)?;
         drop(listener);
         // Without its listener, a filter that notifies must refuse, never allow.
         answered(Errno::NOSYS)?;
@@ -62,7 +62,7 @@ pub(super) fn notify() -> Finding {
     }))
 }
 
-fn install(answer: SyscallAnswer, listening: Listening) -> Result<Option<OwnedFd>, TrialError> {
+fn install(answer: CallAnswer, listening: Listening) -> Result<Option<OwnedFd>, TrialError> {
     let syscall = table::number(Arch::native(), HARMLESS)
         .ok_or_else(|| TrialError::new(format!("{HARMLESS} is not in the system call table")))?;
     install_rules(vec![Rule { syscall, conditions: Vec::new(), answer }], listening)
@@ -72,7 +72,7 @@ pub(super) fn install_rules(
     rules: Vec<Rule>,
     listening: Listening,
 ) -> Result<Option<OwnedFd>, TrialError> {
-    let program = FilterSpec::new(Arch::native(), SyscallAnswer::Allow, rules)
+    let program = FilterSpec::new(Arch::native(), CallAnswer::Allow, rules)
         .compile(listening)
         .map_err(|error| TrialError::new(error.to_string()))?;
     let flags = match listening {

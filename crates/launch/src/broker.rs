@@ -87,7 +87,7 @@ impl Broker {
                         .sandbox
                         .landlock
                         .as_ref()
-                        .and_then(|landlock| landlock.executables.as_ref()),
+                        .and_then(|landlock| landlock.executables.listed()),
                     gate: plan.sandbox.gate.as_ref(),
                     filter: &seccomp.filter,
                     identity: identity(plan),

@@ -32,7 +32,7 @@ pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
     }
     let mut ruleset = ruleset.create().map_err(failed)?;
     let nothing_listed = Executables::default();
-    let executables = plan.executables.as_ref().unwrap_or(&nothing_listed);
+    let executables = plan.executables.listed().unwrap_or(&nothing_listed);
     // Without our own devpts only this run's terminal, not the others.
     let terminals = if plan.restrict_reads { own_terminals() } else { Vec::new() };
     for (paths, granted) in [
@@ -77,7 +77,7 @@ impl Rights {
         let mut read =
             if plan.restrict_reads { AccessFs::from_read(abi) } else { BitFlags::empty() };
         let mut execute = BitFlags::empty();
-        if plan.executables.is_some() {
+        if plan.executables.listed().is_some() {
             execute.insert(AccessFs::Execute);
             read.remove(AccessFs::Execute);
         }

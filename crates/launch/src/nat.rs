@@ -15,7 +15,7 @@ use palisade_hosts::INSIDE_V4;
 use palisade_hosts::inside::VETH_V4;
 use palisade_netlink::Socket;
 use palisade_netlink::veth::{self, Pair};
-use palisade_plan::model::{Identity, Landlock, NatHelper};
+use palisade_plan::model::{Execution, Identity, Landlock, NatHelper};
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::landlock::landlock_abi;
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
@@ -171,7 +171,7 @@ impl NatHelperKind {
             writable: Vec::new(),
             guarded: Vec::new(),
             devices: vec!["/dev/net/tun".into()],
-            executables: None,
+            executables: Execution::Readable,
             refuse_tcp: false,
             scope: true,
         })

@@ -8,9 +8,9 @@ use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
-    Command, Confinement, Egress, Explanation, Gate, Guard, Hardening, Identity, Landlock, Located,
-    MountOp, Namespaced, Note, OnUnknown, Plan, SandboxLifetime, SandboxPlan, Seccomp, Supervision,
-    Weight,
+    Command, Confinement, Egress, Execution, Explanation, Gate, Guard, Hardening, Identity,
+    Landlock, Located, MountOp, Namespaced, Note, OnUnknown, Plan, SandboxLifetime, SandboxPlan,
+    Seccomp, Supervision, Weight,
 };
 use crate::reach::Reach;
 use crate::request::PlanRequest;
@@ -391,7 +391,7 @@ fn list_executables(
     let reach = Reach::new(&kept.confinement, kept.landlock.as_ref(), host);
     let chosen = executables::choose(list, &SearchContext { facts, command, reach })?;
     let landlock = kept.landlock.as_mut().ok_or(PlanError::ExecutablesUnheld)?;
-    landlock.executables = Some(chosen.executables);
+    landlock.executables = Execution::Listed(chosen.executables);
     Ok(chosen.notes)
 }
 

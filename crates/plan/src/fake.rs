@@ -5,8 +5,8 @@ use crate::limit::CgroupHome;
 use crate::model::{Confinement, MountAccess, MountOp, Namespaced, Plan};
 use crate::{PlanError, PlanRequest, build};
 use palisade_policy::model::{
-    EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process, ProjectAccess,
-    Resources, SyscallMode, Syscalls, View,
+    AllowedPorts, EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process,
+    ProjectAccess, Resources, SyscallMode, Syscalls, View,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -221,7 +221,7 @@ pub(crate) fn policy() -> Policy {
             mode: NetworkMode::None,
             allowed_hosts: Vec::new(),
             denied_hosts: Vec::new(),
-            allowed_ports: None,
+            allowed_ports: AllowedPorts::Usual,
             allowed_private: Vec::new(),
             allowed_for: Vec::new(),
             max_connections: None,

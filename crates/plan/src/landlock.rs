@@ -2,7 +2,7 @@
 //! namespaces.
 
 use crate::facts::HostFacts;
-use crate::model::{Guard, Landlock, MountAccess, MountOp};
+use crate::model::{Execution, Guard, Landlock, MountAccess, MountOp};
 use crate::own;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub(crate) fn second_floor(
         writable,
         guarded,
         devices: device_nodes().chain([PTS]).filter(|path| has(path)).map(PathBuf::from).collect(),
-        executables: None,
+        executables: Execution::Readable,
         refuse_tcp: false,
         scope: abi >= 6,
     })
@@ -75,7 +75,7 @@ pub(crate) fn alone(
         guarded,
         // Its own terminal is added when it is known; others belong to other programs.
         devices: device_nodes().map(PathBuf::from).collect(),
-        executables: None,
+        executables: Execution::Readable,
         refuse_tcp: refuse_tcp && abi >= 4,
         scope: abi >= 6,
     }

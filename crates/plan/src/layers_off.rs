@@ -8,7 +8,7 @@ use crate::layer::Layer;
 use crate::model::{
     Checks, Confinement, Egress, Gate, MountAccess, MountOp, Namespaced, NodeKind, Plan, Watch,
 };
-use palisade_bpf::{FilterSpec, SyscallAnswer};
+use palisade_bpf::{CallAnswer, FilterSpec};
 use std::path::Path;
 
 /// The same run with these layers off. `facts` hold what the environment was scrubbed of, `tree` what
@@ -47,7 +47,7 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         }
         Layer::Landlock => {
             let landlock = plan.sandbox.landlock.take();
-            if landlock.is_some_and(|landlock| landlock.executables.is_some()) {
+            if landlock.is_some_and(|landlock| landlock.executables.listed().is_some()) {
                 // The broker sees them only to tell of what Landlock refuses.
                 let_through(plan, &|syscall, execs| execs.contains(&syscall));
             }
@@ -152,8 +152,8 @@ fn let_through(plan: &mut Plan, wanted: &dyn Fn(u32, &[u32]) -> bool) {
     let execs: Vec<u32> = explained.into_iter().flatten().filter_map(|call| call.number).collect();
     let mut rules = seccomp.filter.rules().to_vec();
     for rule in &mut rules {
-        if rule.answer == SyscallAnswer::Broker && wanted(rule.syscall, &execs) {
-            rule.answer = SyscallAnswer::Allow;
+        if rule.answer == CallAnswer::Broker && wanted(rule.syscall, &execs) {
+            rule.answer = CallAnswer::Allow;
         }
     }
     seccomp.filter = FilterSpec::new(seccomp.filter.arch(), seccomp.filter.default(), rules);

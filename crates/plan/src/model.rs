@@ -295,7 +295,7 @@ pub struct Landlock {
     pub restrict_reads: bool,
     /// Whether truncating by path counts as writing, where the kernel knows it as such (ABI 3).
     pub refuse_truncation: bool,
-    /// Trees (or files) that may be read and, without `executables`, executed; only if `restrict_reads`.
+    /// Trees (or files) that may be read, and executed with [`Execution::Readable`]; only if `restrict_reads`.
     #[serde(serialize_with = "crate::text::paths")]
     pub readable: Vec<PathBuf>,
     /// Trees (or files) that may be written.
@@ -308,13 +308,35 @@ pub struct Landlock {
     /// Device nodes and terminals that may be written and controlled by ioctl.
     #[serde(serialize_with = "crate::text::paths")]
     pub devices: Vec<PathBuf>,
-    /// If there, the only files that may be executed; otherwise what can be read can be.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub executables: Option<Executables>,
+    #[serde(skip_serializing_if = "Execution::is_readable")]
+    pub executables: Execution,
     /// Refuse TCP bind and connect (ABI 4), for runs without a network namespace.
     pub refuse_tcp: bool,
     /// Refuse abstract sockets and signals that leave the sandbox (ABI 6).
     pub scope: bool,
+}
+
+/// Which files may be executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Execution {
+    /// Every file that can be read.
+    Readable,
+    /// The programs on the policy's list, and no others.
+    Listed(Executables),
+}
+
+impl Execution {
+    fn is_readable(&self) -> bool {
+        *self == Self::Readable
+    }
+
+    pub fn listed(&self) -> Option<&Executables> {
+        match self {
+            Self::Readable => None,
+            Self::Listed(executables) => Some(executables),
+        }
+    }
 }
 
 /// The programs that may be executed (PROC-2), by their paths inside, with no link in them.

@@ -193,7 +193,7 @@ fn programs(plan: &Plan, policy: &Policy) -> Vec<Promise> {
         );
     }
     let executables =
-        plan.sandbox.landlock.as_ref().and_then(|landlock| landlock.executables.as_ref());
+        plan.sandbox.landlock.as_ref().and_then(|landlock| landlock.executables.listed());
     promises.extend(executables.map(|executables| {
         let listed = Promise::new("PROC-2", "only the listed programs are executed")
             .held(&[Layer::Landlock, Layer::Seccomp]);

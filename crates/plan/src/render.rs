@@ -294,7 +294,7 @@ fn filters(plan: &Plan, page: &mut Page) {
 
 fn executables(plan: &Plan, page: &mut Page) {
     let landlock = plan.sandbox.landlock.as_ref();
-    let Some(executables) = landlock.and_then(|landlock| landlock.executables.as_ref()) else {
+    let Some(executables) = landlock.and_then(|landlock| landlock.executables.listed()) else {
         return;
     };
     page.section("executables");

@@ -249,15 +249,31 @@ pub struct Process {
     pub user_namespace: bool,
 }
 
+/// Ports of allowed hosts that name none themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AllowedPorts {
+    /// 80 and 443.
+    #[default]
+    Usual,
+    /// These, and none if the list is empty.
+    Only(Vec<u16>),
+}
+
+impl AllowedPorts {
+    fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Network {
     pub mode: NetworkMode,
     pub allowed_hosts: Vec<HostEntry>,
     pub denied_hosts: Vec<HostEntry>,
-    /// Of allowed hosts that name none. None stated are 80 and 443; an empty list is none at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed_ports: Option<Vec<u16>>,
+    #[serde(default, skip_serializing_if = "AllowedPorts::is_usual")]
+    pub allowed_ports: AllowedPorts,
     /// Private addresses that an allowed name may stand for.
     pub allowed_private: Vec<IpNet>,
     /// Tools whose own settings say which hosts are allowed: `npm`, `pip`, `cargo`, `git`.

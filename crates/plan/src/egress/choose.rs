@@ -14,7 +14,7 @@ use palisade_hosts::registry::Tool;
 use palisade_hosts::{
     Host as Place, HostEntry, INSIDE_V4, IpNet, Rules, always_blocked, blocked_ranges,
 };
-use palisade_policy::model::{Mode, Network, NetworkMode, OnAsk, Policy};
+use palisade_policy::model::{AllowedPorts, Mode, Network, NetworkMode, OnAsk, Policy};
 use palisade_policy::network::{Credential, SecretSource};
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv6Addr};
@@ -100,9 +100,8 @@ fn proxy(
         note("no host is allowed, so none can be reached; allow one with --allow-host".to_owned());
     }
     let ports = match &network.allowed_ports {
-        None => Vec::new(),
-        Some(ports) => {
-            // An empty list is none at all, where none stated are the usual ones.
+        AllowedPorts::Usual => Vec::new(),
+        AllowedPorts::Only(ports) => {
             allowed.retain(|host| !ports.is_empty() || host.ports.is_some());
             ports.clone()
         }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::decode::parse::parse;
 use crate::keys::{TOOL_NAMES, USUAL_PORTS};
+use crate::model::AllowedPorts;
 use crate::syntax::tree::Format;
 use crate::{Diagnostic, LayerKind, Merged, NetworkMode, PolicyLayer, Problem, Subject, Trust};
 use crate::{export, merge, show_json, show_lines};
@@ -244,16 +245,16 @@ fn ports_that_nobody_names_are_the_usual_ones() {
     let ports = |layers: &[(LayerKind, &str)]| merged(layers).unwrap().policy.network.allowed_ports;
     let user = |text| (LayerKind::User, text);
     assert_eq!(USUAL_PORTS, [80, 443]);
-    assert_eq!(ports(&[]), None);
-    let some = |ports: &[u16]| Some(ports.to_vec());
+    assert_eq!(ports(&[]), AllowedPorts::Usual);
+    let only = |ports: &[u16]| AllowedPorts::Only(ports.to_vec());
     assert_eq!(
         ports(&[(project, "network: { allowedPorts: [443] }")]),
-        some(&[443]),
+        only(&[443]),
         "of the usual"
     );
-    assert_eq!(ports(&[(project, "network: { allowedPorts: [22] }")]), None);
-    assert_eq!(ports(&[user("network: { allowedPorts: [8443] }")]), some(&[8443]), "no others");
+    assert_eq!(ports(&[(project, "network: { allowedPorts: [22] }")]), AllowedPorts::Usual);
+    assert_eq!(ports(&[user("network: { allowedPorts: [8443] }")]), only(&[8443]), "no others");
     let organisation = (LayerKind::Organisation, "network: { allowedPorts: [8443, 80] }");
-    assert_eq!(ports(&[organisation, (project, "network: { allowedPorts: [] }")]), some(&[]));
-    assert_eq!(ports(&[organisation, user("network: { allowedPorts: [80] }")]), some(&[80]));
+    assert_eq!(ports(&[organisation, (project, "network: { allowedPorts: [] }")]), only(&[]));
+    assert_eq!(ports(&[organisation, user("network: { allowedPorts: [80] }")]), only(&[80]));
 }

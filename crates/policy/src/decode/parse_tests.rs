@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Level, NetworkMode, SyscallMode, View};
+use crate::model::{AllowedPorts, Level, NetworkMode, SyscallMode, View};
 use crate::{LayerKind, Merged, PolicyLayer, Subject, merge};
 
 fn yaml(text: &str) -> Result<PolicyDocument, Vec<Diagnostic>> {
@@ -351,7 +351,7 @@ fn an_empty_host_or_port_list_clears_what_lower_layers_allowed() {
     ];
     let policy = merge(&Subject::Run, layers).unwrap().policy;
     assert!(policy.network.allowed_hosts.is_empty());
-    assert_eq!(policy.network.allowed_ports, Some(Vec::new()));
+    assert_eq!(policy.network.allowed_ports, AllowedPorts::Only(Vec::new()));
 }
 
 /// Proves: POL-2 json

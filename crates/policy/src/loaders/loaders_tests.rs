@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Level, Mode, NetworkMode, ProjectAccess, View};
+use crate::model::{AllowedPorts, Level, Mode, NetworkMode, ProjectAccess, View};
 use crate::{LayerKind, Policy, PolicyLayer, Problem, Subject, merge, not_enforced};
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ fn an_egress_proxys_configuration_loads() {
     assert_eq!(loaded.kind, SourceKind::Proxy);
     let policy = policy(&loaded);
     assert_eq!(policy.network.mode, NetworkMode::Proxy);
-    assert_eq!(policy.network.allowed_ports, Some(vec![80, 443]));
+    assert_eq!(policy.network.allowed_ports, AllowedPorts::Only(vec![80, 443]));
     assert_eq!(
         written(&policy.network.denied_hosts),
         ["localhost", "10.0.0.0/8", "fd00:ec2::254/128"]
@@ -171,7 +171,7 @@ execution_policy:
     let blanks = loaded.warnings.iter().filter(|w| w.message.contains("ends in a blank"));
     assert_eq!(blanks.count(), 1);
     let policy = policy(&loaded);
-    assert_eq!(policy.network.allowed_ports, Some(vec![80, 443]));
+    assert_eq!(policy.network.allowed_ports, AllowedPorts::Only(vec![80, 443]));
     assert_eq!(policy.filesystem.denied_paths, ["/root"]);
     assert_eq!(policy.resources.max_memory, Some(512 << 20));
     let complete =

@@ -29,9 +29,9 @@ pub enum ClientError {
     Connect { path: PathBuf, source: io::Error },
     #[error("{}: is served by user {uid}, who is neither you nor root", path.display())]
     Stranger { path: PathBuf, uid: u32 },
-    #[error("{}: {reason}; nothing in it is believed", path.display())]
+    #[error("{}: {reason}; it is ignored", path.display())]
     Directory { path: PathBuf, reason: &'static str },
-    #[error("{}: cannot be used to say that somebody is here: {source}", path.display())]
+    #[error("{}: cannot announce this client: {source}", path.display())]
     Attend { path: PathBuf, source: io::Error },
     #[error("{}: cannot be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
@@ -43,7 +43,7 @@ pub enum ClientError {
         "the session speaks protocol {0}, this is {PROTOCOL}; use the `sandbox` it was started with"
     )]
     Protocol(u32),
-    #[error("the session sent what is no message: {0}")]
+    #[error("the session sent an invalid message: {0}")]
     Garbled(String),
     #[error("the connection to the session failed: {0}")]
     Io(#[from] Errno),

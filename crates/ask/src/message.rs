@@ -179,7 +179,7 @@ pub struct Term {
 pub enum TermError {
     #[error("`persist` says one thing and `lifetime` another; leave one out")]
     Contradiction,
-    #[error("`store` is for answers that hold always; add \"persist\": true")]
+    #[error("`store` is for permanent answers; add \"persist\": true")]
     StoreForNothing,
 }
 

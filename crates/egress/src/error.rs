@@ -7,7 +7,7 @@ use std::io;
 pub enum EgressError {
     #[error("cannot {what}: {source}")]
     Io { what: &'static str, source: io::Error },
-    #[error("the run's authority cannot be used: {0}")]
+    #[error("cannot use the run's certificate authority: {0}")]
     Authority(String),
 }
 

@@ -60,7 +60,7 @@ pub enum LookupError {
     NoAddress,
     #[error("no name server gave an answer: {0}")]
     Failed(String),
-    #[error("too many names are remembered at the moment")]
+    #[error("too many names are cached")]
     TooMany,
     #[error("too many different names in a short time")]
     TooFast,

@@ -76,7 +76,7 @@ pub enum SessionError {
     )]
     NoSuchRule { number: usize, last: usize },
 
-    #[error("no saved rule is about `{name}`, so nothing was removed; saved: {rules}")]
+    #[error("no saved rule matches `{name}`, so nothing was removed; saved: {rules}")]
     NoRuleNamed { name: String, rules: String },
 
     #[error(

@@ -24,17 +24,17 @@ pub enum Parsed {
 pub enum Fault {
     #[error("the head is longer than 64 KiB or has more than 128 fields")]
     TooLarge,
-    #[error("only HTTP/1.0 and HTTP/1.1 are spoken here")]
+    #[error("only HTTP/1.0 and HTTP/1.1 are supported")]
     Version,
-    #[error("lines must end with CR LF, and these may stand nowhere else")]
+    #[error("lines must end with CR LF, which may not occur elsewhere")]
     LineEnd,
-    #[error("a control byte in the head")]
+    #[error("the head contains a control character")]
     Control,
     #[error("the request line is not `METHOD TARGET VERSION`")]
     RequestLine,
     #[error("the target is neither a path nor a URL, or not in the form that its method needs")]
     Target,
-    #[error("the target names a host in a way that no host is named, or a user")]
+    #[error("the target has an invalid host, or names a user")]
     Authority,
     #[error("a field's name is not a token followed by a colon")]
     FieldName,
@@ -48,7 +48,7 @@ pub enum Fault {
     Length,
     #[error("Transfer-Encoding may only be `chunked`, once, and not in HTTP/1.0")]
     Encoding,
-    #[error("both Content-Length and Transfer-Encoding are there")]
+    #[error("both Content-Length and Transfer-Encoding are present")]
     TwoLengths,
 }
 

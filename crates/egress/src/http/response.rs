@@ -8,15 +8,15 @@ const MAX_FIELDS: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ResponseFault {
-    #[error("the host did not answer in HTTP/1")]
+    #[error("the host did not respond with HTTP/1")]
     NotHttp,
-    #[error("the head of the host's answer is too long")]
+    #[error("the head of the host's response is too long")]
     TooLarge,
-    #[error("the host's answer has two lengths")]
+    #[error("the host's response has two lengths")]
     Length,
-    #[error("the host's answer is encoded in a way that was not asked for")]
+    #[error("the host's response has an encoding that was not requested")]
     Encoding,
-    #[error("the upstream proxy wants a user and a password, or others than it was given")]
+    #[error("the upstream proxy requires a user and a password, or rejected the given ones")]
     Login,
 }
 

@@ -14,7 +14,7 @@ const TASKS: u64 = 16;
 pub(super) fn delegation() -> Finding {
     let subject = Subject {
         id: "cgroups",
-        what: "put a process into a control group of our own",
+        what: "put a process into its own control group",
         needed_for: "hard limits on the memory, CPU time and I/O of a whole run; without it they are \
                      looked at now and then (--best-effort-limits)",
         without: Health::Degraded,
@@ -33,7 +33,7 @@ fn try_group(home: CgroupHome) -> Outcome {
         let held = held.map_err(|error| refused(&error))?;
         entered(&held)?;
         held.remove().map_err(|error| refused(&error))?;
-        Ok(format!("{seen}; a group of our own takes processes"))
+        Ok(format!("{seen}; a new group accepts processes"))
     })
 }
 
@@ -42,8 +42,8 @@ fn seen(home: &CgroupHome) -> Outcome {
     match home {
         CgroupHome::V2 { parent, controllers, way } => {
             let way = match way {
-                GroupCreation::OwnGroup => "below our own",
-                GroupCreation::BesideOwn => "beside our own",
+                GroupCreation::OwnGroup => "below the current group",
+                GroupCreation::BesideOwn => "beside the current group",
                 GroupCreation::SystemdScope => "as a scope of the user's service manager",
             };
             Ok(format!("v2, {way}, {} with {}", parent.display(), names(controllers)))
@@ -91,7 +91,7 @@ fn fix() -> &'static str {
     if std::path::Path::new("/run/systemd/system").is_dir() {
         "systemd-run --user --scope -p Delegate=yes -- sandbox run …"
     } else {
-        "run as root, or give this user a group of its own (cgroup v2: chown the directory, cgroup.procs \
+        "run as root, or delegate a group to this user (cgroup v2: chown the directory, cgroup.procs \
          and cgroup.subtree_control); in a container: writable control groups (docker 28: \
          --security-opt writable-cgroups=true; podman: --security-opt unmask=/sys/fs/cgroup)"
     }

@@ -17,27 +17,27 @@ use std::path::Path;
 pub(super) fn openat2() -> Finding {
     let subject = Subject {
         id: "openat2",
-        what: "open a file without following any link on the way",
+        what: "open a file without following symbolic links",
         needed_for: "every run",
         without: Health::Missing,
     };
     subject.finding(trial(CloneFlags::NONE, || {
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         open_beneath(CWD, Path::new("."), flags)?;
-        Ok("links can be refused".to_owned())
+        Ok("symbolic links are refused".to_owned())
     }))
 }
 
 pub(super) fn close_range() -> Finding {
     let subject = Subject {
         id: "close-range",
-        what: "have every open file closed at exec",
+        what: "close all open files at exec",
         needed_for: "every run",
         without: Health::Missing,
     };
     let outcome = trial(CloneFlags::NONE, || {
         proc::close_range_cloexec(3, i32::MAX)?;
-        Ok("nothing open is inherited".to_owned())
+        Ok("no open file is inherited".to_owned())
     });
     let fix = "use a kernel from 5.11 on; in a container, one whose seccomp profile allows \
                 close_range(2)";
@@ -47,7 +47,7 @@ pub(super) fn close_range() -> Finding {
 pub(super) fn overlay(inside: Inside) -> Finding {
     let subject = Subject {
         id: "overlay",
-        what: "mount an overlay in a user namespace and change what lies below it",
+        what: "mount an overlay in a user namespace and change files in it",
         needed_for: "--overlay",
         without: Health::Degraded,
     };
@@ -75,7 +75,7 @@ fn throwaway_overlay() -> Outcome {
     let overlay = mounts::new_fs("overlay", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
     rustix::fs::unlinkat(&overlay, "directory", AtFlags::REMOVEDIR).call("rmdir in the overlay")?;
     rustix::fs::mkdirat(&overlay, "directory", Mode::RWXU).call("mkdir in the overlay")?;
-    Ok("deleting and replacing stay in the upper layer".to_owned())
+    Ok("changes stay in the upper layer".to_owned())
 }
 
 const FUSE: &str = "/dev/fuse";
@@ -84,7 +84,7 @@ pub(super) fn fuse(inside: Inside) -> Finding {
     let subject = Subject {
         id: "fuse",
         what: "open /dev/fuse and mount a file system with it in a user namespace",
-        needed_for: "asking about unlisted paths at no cost for listed ones",
+        needed_for: "asking about unlisted paths without slowing down listed ones",
         without: Health::Degraded,
     };
     // Opened first: an inaccessible device is the usual cause, whatever else is wrong.
@@ -114,7 +114,7 @@ fn mount_fuse() -> Outcome {
         FsOption::Text("group_id", &gid),
     ];
     mounts::new_fs("fuse", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
-    Ok("it opens and mounts".to_owned())
+    Ok("works".to_owned())
 }
 
 fn fuse_fix(errno: Errno) -> Option<&'static str> {
@@ -149,7 +149,7 @@ fn map_current_directory() -> Outcome {
     let line = [MapLine { inside: 0, outside: SOME_ID, count: 1 }];
     let namespace = mapped_namespace(&line, &line).map_err(|error| match error.call {
         "write" => TrialError::from(error).fixed_by(
-            "there is no id to run as but root's here; start as an ordinary user, or in a \
+            "only root's id is available here; start as an ordinary user, or in a \
                  container that has 65536 ids",
         ),
         _ => TrialError::from(error),
@@ -160,5 +160,5 @@ fn map_current_directory() -> Outcome {
         subject: "MOUNT_ATTR_IDMAP on the current directory".to_owned(),
         ..error
     })?;
-    Ok("its file system takes an id map".to_owned())
+    Ok("its file system supports id maps".to_owned())
 }

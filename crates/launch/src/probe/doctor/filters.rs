@@ -17,14 +17,14 @@ use std::os::fd::OwnedFd;
 /// A call that no trial needs, so a filter may answer it.
 const HARMLESS: &str = "getpgid";
 
-const SECCOMP_MEND: &str = "use a kernel built with CONFIG_SECCOMP_FILTER; in a container, one \
+const SECCOMP_FIX: &str = "use a kernel built with CONFIG_SECCOMP_FILTER; in a container, one \
                             whose seccomp profile allows seccomp(2) (docker: --security-opt \
                             seccomp=unconfined)";
 
 pub(super) fn seccomp() -> Finding {
     let subject = Subject {
         id: "seccomp",
-        what: "install a seccomp filter and have a call refused by it",
+        what: "install a seccomp filter that refuses a call",
         needed_for: "every run",
         without: Health::Missing,
     };
@@ -32,15 +32,15 @@ pub(super) fn seccomp() -> Finding {
         // Not an errno the call could return by itself.
         let refusal = Refusal { errno: errno_number(Errno::XDEV), notice: Notice::Quiet };
         install(CallAnswer::Refuse(refusal), Listening::No)?;
-        answered(Errno::XDEV).map(|()| "the filter answered".to_owned())
+        answered(Errno::XDEV).map(|()| "the filter refused the call".to_owned())
     });
-    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(SECCOMP_MEND)))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(SECCOMP_FIX)))
 }
 
 pub(super) fn notify() -> Finding {
     let subject = Subject {
         id: "seccomp-notify",
-        what: "get the listener of a seccomp filter that asks",
+        what: "receive notifications of a seccomp filter",
         needed_for: "questions while a command runs, and a log of refused calls",
         without: Health::Degraded,
     };
@@ -50,14 +50,14 @@ pub(super) fn notify() -> Finding {
         drop(listener);
         // Without its listener, a filter that notifies must refuse, never allow.
         answered(Errno::NOSYS)?;
-        Ok(format!("notifications of {} bytes; refuses when nobody listens", sizes.notification))
+        Ok(format!("notifications of {} bytes; calls fail when nothing listens", sizes.notification))
     });
     subject.finding(outcome.map_err(|fault| {
         if fault.detail.contains("EBUSY") {
-            TrialError::new("a sandbox around this one listens already (EBUSY)")
-                .fixed_by("run outside of the other sandbox")
+            TrialError::new("an outer sandbox already has a listener (EBUSY)")
+                .fixed_by("run outside the other sandbox")
         } else {
-            fault.or_fixed_by(SECCOMP_MEND)
+            fault.or_fixed_by(SECCOMP_FIX)
         }
     }))
 }
@@ -87,7 +87,7 @@ fn answered(expected: Errno) -> Result<(), TrialError> {
     match rustix::process::getpgid(None) {
         Err(errno) if errno == expected => Ok(()),
         other => {
-            Err(TrialError::new(format!("the filter is installed and did not answer: {other:?}")))
+            Err(TrialError::new(format!("the filter is installed but had no effect: {other:?}")))
         }
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn landlock() -> Finding {
     let subject = Subject {
         id: "landlock",
         what: "restrict a process with Landlock",
-        needed_for: "the second floor under the mount view, and --level 1 --no-userns",
+        needed_for: "a second, independent check of file access, and --level 1 --no-userns",
         without: Health::Degraded,
     };
     subject.finding(trial(CloneFlags::NONE, enforce_landlock))
@@ -152,7 +152,7 @@ fn covered(abi: u32) -> String {
     if lacks.is_empty() {
         format!("ABI {abi}")
     } else {
-        format!("ABI {abi}, which does not know {}", lacks.join(", "))
+        format!("ABI {abi}, without {}", lacks.join(", "))
     }
 }
 

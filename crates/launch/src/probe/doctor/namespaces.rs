@@ -12,12 +12,12 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const EVERY_RUN: &str = "every run but --level 1 --no-userns";
+const EVERY_RUN: &str = "every run except with --level 1 --no-userns";
 
 pub(super) fn user() -> Finding {
     let subject = Subject {
         id: "user-namespaces",
-        what: "make a user namespace and map the own id into it",
+        what: "create a user namespace and map your id into it",
         needed_for: EVERY_RUN,
         without: Health::Missing,
     };
@@ -56,14 +56,14 @@ pub(super) fn tmpfs_over_root() -> Result<OwnedFd, TrialError> {
 pub(super) fn apparmor(users: &Finding, mounts: &Finding) -> Finding {
     let subject = Subject {
         id: "apparmor",
-        what: "AppArmor leaves the capabilities of a user namespace alone",
+        what: "AppArmor does not restrict user namespaces",
         needed_for: EVERY_RUN,
         without: Health::Missing,
     };
     let works = [users, mounts].iter().all(|finding| finding.health == Health::Works);
     subject.finding(match (remedy::apparmor_restricts(), works) {
         (false, _) => Ok("no restriction of user namespaces".to_owned()),
-        (true, true) => Ok("restricted for others; allowed for this binary".to_owned()),
+        (true, true) => Ok("restricted in general; allowed for this binary".to_owned()),
         (true, false) => {
             let detail = "kernel.apparmor_restrict_unprivileged_userns is 1, and this binary has \
                           no profile that allows it";
@@ -84,7 +84,7 @@ pub(super) fn pids(inside: Inside) -> Finding {
         let proc = mounts::new_fs("proc", &[], attrs)?;
         let own = rustix::fs::readlinkat(&proc, "self", Vec::new()).call("readlink /proc/self")?;
         match own.to_bytes() {
-            b"1" => Ok("pid 1, and a /proc that shows nobody else".to_owned()),
+            b"1" => Ok("pid 1, and a /proc without other processes".to_owned()),
             other => {
                 let other = String::from_utf8_lossy(other);
                 Err(TrialError::new(format!("pid {other} instead of 1 in a new pid namespace")))
@@ -96,7 +96,7 @@ pub(super) fn pids(inside: Inside) -> Finding {
 pub(super) fn change_of_root(inside: Inside) -> Finding {
     let subject = Subject {
         id: "pivot-root",
-        what: "change the root to a new file system and let go of the old one",
+        what: "change the root to a new file system and detach the old one",
         needed_for: EVERY_RUN,
         without: Health::Missing,
     };
@@ -107,7 +107,7 @@ pub(super) fn change_of_root(inside: Inside) -> Finding {
         mounts::detach(Path::new("."))?;
         rustix::process::chdir("/").call("chdir")?;
         match std::fs::read_dir("/").at("opendir", Path::new("/"))?.count() {
-            0 => Ok("the old root is gone".to_owned()),
+            0 => Ok("the old root is detached".to_owned()),
             names => {
                 Err(TrialError::new(format!("the old root is still there: {names} names in /")))
             }

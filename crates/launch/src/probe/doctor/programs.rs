@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 pub(super) fn yama() -> Finding {
     let subject = Subject {
         id: "yama",
-        what: "Yama lets a debugger trace",
-        needed_for: "debuggers and strace inside",
+        what: "Yama allows debuggers to trace",
+        needed_for: "debuggers and strace in the sandbox",
         without: Health::Degraded,
     };
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
@@ -41,8 +41,8 @@ fn judge_yama(scope: Option<&str>) -> Outcome {
 pub(super) fn subordinate_ids() -> Finding {
     let subject = Subject {
         id: "subordinate-ids",
-        what: "newuidmap, newgidmap and ids to give out",
-        needed_for: "more than one user inside a sandbox",
+        what: "newuidmap, newgidmap and subordinate ids",
+        needed_for: "more than one user in a sandbox",
         without: Health::Degraded,
     };
     let uid = rustix::process::geteuid();
@@ -72,7 +72,7 @@ fn helpers_and_ranges(uid: u32) -> Outcome {
             let fix = format!(
                 "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
             );
-            return Err(TrialError::new(format!("{file} gives {name} no ids")).fixed_by(fix));
+            return Err(TrialError::new(format!("{file} has no ids for {name}")).fixed_by(fix));
         }
     }
     Ok(format!("installed, and {name} has ids in /etc/subuid and /etc/subgid"))

@@ -133,9 +133,9 @@ fn silence(status: Status) -> String {
         // Killed by us, at the time limit.
         Status::Signaled { signal: sig::SIGKILL, .. } => format!("no answer within {LIMIT:?}"),
         Status::Signaled { signal: sig::SIGSYS, .. } => {
-            "the process that tried it was killed for a forbidden system call (SIGSYS)".to_owned()
+            "the test process was killed for a forbidden system call (SIGSYS)".to_owned()
         }
-        other => format!("the process that tried it gave no answer: {other:?}"),
+        other => format!("the test process did not answer: {other:?}"),
     }
 }
 

@@ -12,19 +12,17 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
     match error.errno {
         Errno::MFILE => {
             return Some(
-                "too many open files: raise the limit (ulimit -n), or name fewer paths"
-                    .to_owned(),
+                "too many open files: raise the limit (ulimit -n), or name fewer paths".to_owned(),
             );
         }
         Errno::NFILE => {
             return Some(
-                "the host's limit on open files is reached: see fs.file-max in sysctl(8)".to_owned(),
+                "the host's limit on open files is reached: see fs.file-max in sysctl(8)"
+                    .to_owned(),
             );
         }
         Errno::NOMEM | Errno::NOBUFS => {
-            return Some(
-                "the host is out of memory: end other programs, and try again".to_owned(),
-            );
+            return Some("the host is out of memory: end other programs, and try again".to_owned());
         }
         _ => {}
     }

@@ -12,7 +12,9 @@ pub enum UsageError {
     #[error("process {0} is gone: nothing is left to measure")]
     Gone(i32),
     /// `/proc` is not what it has to be.
-    #[error("/proc is not a proc file system: mount one there, or let control groups do the counting")]
+    #[error(
+        "/proc is not a proc file system: mount one there, or let control groups do the counting"
+    )]
     NoProc,
     /// A file of `/proc` did not have the form that proc(5) describes.
     #[error("/proc/{pid}/{file} cannot be understood: {text:?}")]

@@ -10,7 +10,8 @@ use crate::selfcheck::Targets;
 use palisade_bpf::{Insn, Listening};
 use palisade_plan::layer::Layer;
 use palisade_plan::model::{
-    Confinement, Executables, Hardening, IdMapping, Landlock, Namespaces, Plan, Probe, Resource,
+    Confinement, Executables, Execution, Hardening, IdMapping, Landlock, Namespaces, Plan, Probe,
+    Resource,
 };
 use palisade_sys::Pid;
 use palisade_sys::proc::ResourceLimit;
@@ -167,9 +168,11 @@ struct ExecutableRules {
 impl From<&Landlock> for LandlockRules {
     fn from(planned: &Landlock) -> Self {
         let planned = planned.clone();
-        let rules = |planned: Executables| ExecutableRules {
-            listed: planned.listed,
-            needed: planned.needed,
+        let executables = match planned.executables {
+            Execution::Readable => None,
+            Execution::Listed(Executables { listed, needed, .. }) => {
+                Some(ExecutableRules { listed, needed })
+            }
         };
         Self {
             abi: planned.abi,
@@ -179,7 +182,7 @@ impl From<&Landlock> for LandlockRules {
             writable: planned.writable,
             guarded: planned.guarded,
             devices: planned.devices,
-            executables: planned.executables.map(rules),
+            executables,
             refuse_tcp: planned.refuse_tcp,
             scope: planned.scope,
         }
@@ -188,10 +191,11 @@ impl From<&Landlock> for LandlockRules {
 
 impl From<LandlockRules> for Landlock {
     fn from(rules: LandlockRules) -> Self {
-        let executables = |rules: ExecutableRules| Executables {
-            listed: rules.listed,
-            needed: rules.needed,
-            detours: Vec::new(),
+        let executables = match rules.executables {
+            None => Execution::Readable,
+            Some(ExecutableRules { listed, needed }) => {
+                Execution::Listed(Executables { listed, needed, detours: Vec::new() })
+            }
         };
         Self {
             abi: rules.abi,
@@ -201,7 +205,7 @@ impl From<LandlockRules> for Landlock {
             writable: rules.writable,
             guarded: rules.guarded,
             devices: rules.devices,
-            executables: rules.executables.map(executables),
+            executables,
             refuse_tcp: rules.refuse_tcp,
             scope: rules.scope,
         }

@@ -20,7 +20,7 @@ fn rules_arrive_as_they_were_planned() {
         writable: vec!["/w".into(), "/x".into()],
         guarded: vec!["/g".into()],
         devices: vec!["/dev/null".into()],
-        executables: None,
+        executables: Execution::Readable,
         refuse_tcp: false,
         scope: true,
     };

@@ -50,7 +50,10 @@ pub(super) fn notify() -> Finding {
         drop(listener);
         // Without its listener, a filter that notifies must refuse, never allow.
         answered(Errno::NOSYS)?;
-        Ok(format!("notifications of {} bytes; calls fail when nothing listens", sizes.notification))
+        Ok(format!(
+            "notifications of {} bytes; calls fail when nothing listens",
+            sizes.notification
+        ))
     });
     subject.finding(outcome.map_err(|fault| {
         if fault.detail.contains("EBUSY") {

@@ -37,7 +37,7 @@ pub(crate) async fn connect(
             reach(engine, upstream).await
         }
         407 => Err(failed(
-            "the upstream proxy wants a user and a password: http://USER:PASSWORD@HOST:PORT",
+            "the upstream proxy requires a user and a password: http://USER:PASSWORD@HOST:PORT",
         )),
         _ => Err(failed(&format!("the upstream proxy answered {status}"))),
     }

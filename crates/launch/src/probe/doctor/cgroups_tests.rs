@@ -18,5 +18,5 @@ fn what_would_be_used_is_named() {
         way: GroupCreation::BesideOwn,
     };
     let seen = seen(&home).unwrap();
-    assert_eq!(seen, "v2, beside our own, /sys/fs/cgroup/user.slice with memory, pids");
+    assert_eq!(seen, "v2, beside the current group, /sys/fs/cgroup/user.slice with memory, pids");
 }

@@ -1,5 +1,5 @@
-//! Turns the shipped presets, `resources/presets/*.yaml`, into the trees that the parser would make of them, so that no
-//! run parses them before its command can start, and one that is not YAML stops the build.
+//! Compiles the shipped presets, `resources/presets/*.yaml`, into the trees that the parser would produce, so
+//! that no run has to parse them and a preset that is not valid YAML stops the build.
 
 #[expect(
     dead_code,

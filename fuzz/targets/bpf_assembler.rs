@@ -5,7 +5,7 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use palisade_bpf::{
-    Action, Answer, Arch, Arg, Condition, Error, FilterSpec, Insn, Listening, Notice, Program,
+    Action, CallAnswer, Arch, Arg, Condition, Error, FilterSpec, Insn, Listening, Notice, Program,
     Refusal, Rule, SeccompData, Test, Width, interp,
 };
 
@@ -40,7 +40,7 @@ fn try_one(input: &mut Unstructured<'_>) -> Result<()> {
             return Ok(());
         }
         Err(Error::NobodyListens { .. }) => {
-            assert!(listening == Listening::No && answers().any(|answer| answer == Answer::Broker));
+            assert!(listening == Listening::No && answers().any(|answer| answer == CallAnswer::Broker));
             return Ok(());
         }
         Err(other) => panic!("{other}: {spec:?}"),
@@ -55,19 +55,19 @@ fn try_one(input: &mut Unstructured<'_>) -> Result<()> {
 }
 
 /// What the kernel has to be told, written down a second time.
-fn told(answer: Answer, listening: Listening) -> Action {
+fn told(answer: CallAnswer, listening: Listening) -> Action {
     match (answer, listening) {
-        (Answer::Allow, _) => Action::Allow,
-        (Answer::KillProcess, _) => Action::KillProcess,
-        (Answer::Refuse(Refusal { errno, notice: Notice::Quiet }), _) => Action::Errno(errno),
-        (Answer::Refuse(Refusal { errno, .. }), Listening::No) => Action::Errno(errno),
-        (Answer::Refuse(_) | Answer::Broker, _) => Action::Notify,
+        (CallAnswer::Allow, _) => Action::Allow,
+        (CallAnswer::KillProcess, _) => Action::KillProcess,
+        (CallAnswer::Refuse(Refusal { errno, notice: Notice::Quiet }), _) => Action::Errno(errno),
+        (CallAnswer::Refuse(Refusal { errno, .. }), Listening::No) => Action::Errno(errno),
+        (CallAnswer::Refuse(_) | CallAnswer::Broker, _) => Action::Notify,
     }
 }
 
-fn errno_of(answer: Answer) -> u16 {
+fn errno_of(answer: CallAnswer) -> u16 {
     match answer {
-        Answer::Refuse(Refusal { errno, .. }) => errno,
+        CallAnswer::Refuse(Refusal { errno, .. }) => errno,
         _ => 0,
     }
 }
@@ -130,13 +130,13 @@ fn rule(input: &mut Unstructured<'_>) -> Result<Rule> {
     Ok(Rule { syscall, conditions, answer: answer(input)? })
 }
 
-fn answer(input: &mut Unstructured<'_>) -> Result<Answer> {
+fn answer(input: &mut Unstructured<'_>) -> Result<CallAnswer> {
     let notice = *input.choose(&[Notice::Quiet, Notice::Logged, Notice::Suspicious])?;
     Ok(match input.int_in_range(0..=7)? {
-        0..=2 => Answer::Allow,
-        3..=5 => Answer::Refuse(Refusal { errno: input.int_in_range(0..=MAX_ERRNO + 1)?, notice }),
-        6 => Answer::KillProcess,
-        _ => Answer::Broker,
+        0..=2 => CallAnswer::Allow,
+        3..=5 => CallAnswer::Refuse(Refusal { errno: input.int_in_range(0..=MAX_ERRNO + 1)?, notice }),
+        6 => CallAnswer::KillProcess,
+        _ => CallAnswer::Broker,
     })
 }
 

@@ -6,7 +6,7 @@ use hickory_proto::op::{Message, MessageType, ResponseCode};
 use hickory_proto::rr::RData;
 use hickory_proto::rr::rdata::A;
 use libfuzzer_sys::fuzz_target;
-use palisade_egress::dns::message::{Answer, LONGEST_REPLY, Received, Subject, read};
+use palisade_egress::dns::message::{Answer, MAX_REPLY_BYTES, Received, Subject, read};
 use std::net::Ipv4Addr;
 
 fuzz_target!(|packet: &[u8]| {
@@ -41,7 +41,7 @@ fuzz_target!(|packet: &[u8]| {
 });
 
 fn answer_to(packet: &[u8], reply: &[u8]) -> Message {
-    assert!(reply.len() <= LONGEST_REPLY);
+    assert!(reply.len() <= MAX_REPLY_BYTES);
     let reply = Message::from_vec(reply).expect("an answer can be read");
     assert_eq!(reply.metadata.message_type, MessageType::Response);
     assert_eq!(reply.metadata.id.to_be_bytes(), packet[..2]);

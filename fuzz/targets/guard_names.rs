@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use palisade_guard::{Grounds, Matcher};
+use palisade_guard::{MatchContext, Matcher};
 
 const HOME: &str = "/home/u";
 const TREES: [&str; 2] = ["/home/u", "/home/u/project"];
@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
     let path = tree.join(&below);
     // The list is read once; only what is opened differs from input to input.
     static MATCHER: OnceLock<Matcher> = OnceLock::new();
-    let grounds = || Grounds { homes: vec![HOME.into()], ..Grounds::default() };
+    let grounds = || MatchContext { homes: vec![HOME.into()], ..MatchContext::default() };
     let matcher = MATCHER.get_or_init(|| Matcher::new(grounds()));
     let mut is_old = |_: &Path| every_directory_is_old;
     let hit = matcher.judge(tree, &path, &mut is_old).is_some();
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
     if !hit {
         return;
     }
-    let opened = Matcher::new(Grounds { opened: vec![path.clone()], ..grounds() });
+    let opened = Matcher::new(MatchContext { opened: vec![path.clone()], ..grounds() });
     assert!(opened.judge(tree, &path, &mut is_old).is_none(), "{path:?}");
     for directory in path.ancestors().skip(1).take_while(|directory| *directory != tree) {
         if matcher.judge(tree, directory, &mut is_old).is_some() {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
 use palisade_policy::{
-    Diagnostic, Direction, Format, Layer, LayerKind, PolicyDocument, Subject, Trust, diff, export,
+    Diagnostic, Direction, Format, PolicyLayer, LayerKind, PolicyDocument, Subject, Trust, diff, export,
     load, load_environment, merge, not_enforced, parse, show_json, show_lines,
 };
 
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         let document = loaded.into_iter().find_map(Result::ok).map(|loaded| loaded.document);
-        layers.extend(document.map(|document| Layer { kind, document }));
+        layers.extend(document.map(|document| PolicyLayer { kind, document }));
     }
     merged(layers);
 });
@@ -77,8 +77,8 @@ fn variables(text: &str) {
     }
 }
 
-fn merged(layers: Vec<Layer>) {
-    let trusted = |layer: &Layer| layer.kind != LayerKind::Project(Trust::Untrusted);
+fn merged(layers: Vec<PolicyLayer>) {
+    let trusted = |layer: &PolicyLayer| layer.kind != LayerKind::Project(Trust::Untrusted);
     let without_project = layers.iter().filter(|layer| trusted(layer)).cloned().collect();
     for subject in [Subject::Run, Subject::Tool("bash".to_owned())] {
         let Ok(before) = merge(&subject, Vec::clone(&without_project)) else { continue };

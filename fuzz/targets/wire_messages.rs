@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palisade_broker::{Message, Reply};
+use palisade_broker::{BrokerMessage, AccessReply};
 use palisade_keeper::{KeeperEvent, KeeperRequest};
 use palisade_launch::control::{FromCommand, FromInit, ToCommand, ToInit};
 use palisade_session::supervise::interface::{FromSupervisor, Request};
@@ -16,8 +16,8 @@ const TYPES: [fn(&[u8]); 10] = [
     check::<ToInit>,
     check::<FromCommand>,
     check::<ToCommand>,
-    check::<Message>,
-    check::<Reply>,
+    check::<BrokerMessage>,
+    check::<AccessReply>,
     check::<KeeperRequest>,
     check::<KeeperEvent>,
     check::<Request>,

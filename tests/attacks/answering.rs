@@ -13,7 +13,7 @@ use palisade_testkit::{Running, World, patiently};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Below the world's directory.
 const KEPT: &str = "answered.json";
 
@@ -98,7 +98,7 @@ pub(crate) fn connect(directory: &Path) -> Option<UnixStream> {
 }
 
 pub(crate) fn connect_until(directory: &Path, over: &AtomicBool) -> Option<UnixStream> {
-    let end = Instant::now() + patiently(PATIENCE);
+    let end = Instant::now() + patiently(TIMEOUT);
     while Instant::now() < end && !over.load(Ordering::Relaxed) {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());

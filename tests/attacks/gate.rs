@@ -108,7 +108,7 @@ fn f02_what_is_granted_is_what_was_shown() {
                 while [ $i -lt "$1" ] && [ "$(date +%s)" -lt $end ]; do
                 i=$((i + 1)); cat "$0"; stat "$0"; done; true"#;
             let file = text(&swapped(world).join("file"));
-            let bounds = [tries(SWAPPED_READS).to_string(), seconds(LONGEST)];
+            let bounds = [tries(SWAPPED_READS).to_string(), seconds(RACE_TIMEOUT)];
             strings(&["sh", "-c", script, &file, &bounds[0], &bounds[1]])
         })
         .company(move |world, over| {
@@ -151,7 +151,7 @@ print("over")
 "#;
 const OPENINGS: u32 = 20_000;
 /// On a busy machine each try can take a thousand times as long: no race goes on for longer.
-const LONGEST: Duration = Duration::from_secs(40);
+const RACE_TIMEOUT: Duration = Duration::from_secs(40);
 
 fn seconds(time: Duration) -> String {
     patiently(time).as_secs().to_string()
@@ -170,7 +170,7 @@ fn f14_flags_rewritten_while_they_are_looked_at_create_nothing() {
             world.write_in_project("race.py", OTHER_FLAGS);
         })
         .command(|_| {
-            let bounds = [tries(OPENINGS).to_string(), seconds(LONGEST)];
+            let bounds = [tries(OPENINGS).to_string(), seconds(RACE_TIMEOUT)];
             strings(&["python3", "race.py", &bounds[0], &bounds[1]])
         })
         .succeeded(|world, _| {
@@ -203,7 +203,7 @@ print(dict(results))
 #[test]
 fn r05_a_flood_of_questions_ends_and_drowns_nobody() {
     const COUNT: usize = 1500;
-    const MOST: usize = 256;
+    const MAX_QUESTIONS: usize = 256;
     Attack::new("R05", "ask about more paths at once than anybody could answer")
         .no_bare_run("a bare host asks nobody")
         .held_by(&["bounded-questions"])
@@ -220,7 +220,7 @@ fn r05_a_flood_of_questions_ends_and_drowns_nobody() {
             strings(&["python3", "flood.py", &outside, &COUNT.to_string()])
         })
         .company(|world, over| answer(world, over, "once", |_| Word::Silence))
-        .succeeded(|world, _| Answered::of(world).most_open > MOST)
+        .succeeded(|world, _| Answered::of(world).most_open > MAX_QUESTIONS)
         .contained(|world, output| {
             let log = world.home().join(".local/state/palisade/audit.jsonl");
             Answered::of(world).most_open > 0

@@ -23,7 +23,7 @@ const WALKS: u32 = 20_000;
 const STEP: Duration = Duration::from_micros(60);
 const STEPS: u32 = 8;
 /// How long a program without a sandbox may take to be fooled.
-const LONGEST: Duration = Duration::from_secs(60);
+const RACE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A failed test must not leave the other thread at work.
 struct StopOnDrop<'a>(&'a AtomicBool);
@@ -47,7 +47,7 @@ pub(crate) fn swap_while(name: &Path, target: &Path, attempt: impl FnMut() -> Se
 
 /// Whether it happens while `name` is swapped. Whoever swaps has no CPU for a while on a busy machine.
 fn happens_while_swapping(name: &Path, target: &Path, mut it: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + patiently(LONGEST);
+    let until = Instant::now() + patiently(RACE_TIMEOUT);
     let mut happened = false;
     swap_while(name, target, || {
         happened = it();

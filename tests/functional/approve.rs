@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::approve_support;
 use crate::tmux::Tmux;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A file that no view shows and the user could read.
 fn hidden_file(world: &World, name: &str) -> String {
@@ -187,7 +187,7 @@ fn whoever_watches_is_waited_for() {
     let alone = world.sandbox(["run", "--quiet", "--", "cat", &file]).run();
     alone.assert_code(1);
     let watch = world.sandbox(["approve", "--json", "--watch"]).spawn();
-    let end = Instant::now() + patiently(PATIENCE);
+    let end = Instant::now() + patiently(TIMEOUT);
     while !sockets(&world).join("approver.lock").exists() {
         assert!(Instant::now() < end, "nobody attends");
         std::thread::yield_now();
@@ -304,7 +304,7 @@ fn keys_that_were_meant_for_a_shell_answer_nothing() {
     questions(&world, 1);
     let tmux = Tmux::new(&world);
     tmux.line("sandbox approve --no-notify");
-    let end = Instant::now() + patiently(PATIENCE);
+    let end = Instant::now() + patiently(TIMEOUT);
     let mut typed = 0;
     while typed < 20 || !tmux.visible().contains("key ignored: too fast") {
         assert!(Instant::now() < end, "no key was ignored:\n{}", tmux.visible());
@@ -350,7 +350,7 @@ const PAUSE: Duration = Duration::from_millis(800);
 /// Types a word letter by letter, and Enter, until the list shows what came of it.
 #[track_caller]
 fn type_until(tmux: &Tmux<'_>, word: &str, shown: &str) {
-    let end = Instant::now() + patiently(PATIENCE);
+    let end = Instant::now() + patiently(TIMEOUT);
     while !tmux.visible().contains(shown) {
         assert!(Instant::now() < end, "`{shown}` never came:\n{}", tmux.visible());
         tmux.keys(&["Escape"]);
@@ -368,7 +368,7 @@ fn type_until(tmux: &Tmux<'_>, word: &str, shown: &str) {
 #[track_caller]
 fn press_until(tmux: &Tmux<'_>, key: &str, shown: &str) {
     let words: Vec<&str> = shown.split(": ").collect();
-    let end = Instant::now() + patiently(PATIENCE);
+    let end = Instant::now() + patiently(TIMEOUT);
     while !words.iter().all(|word| tmux.visible().contains(word)) {
         assert!(Instant::now() < end, "`{shown}` never came:\n{}", tmux.visible());
         if !tmux.visible().contains("no questions") {

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use palisade_testkit::{Output, patiently};
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The open questions, as soon as there are so many. `list` is `sandbox approve --json`, wherever it has to run.
 #[track_caller]
 pub(crate) fn questions(count: usize, list: impl Fn() -> Output) -> Vec<Value> {
-    let end = Instant::now() + patiently(PATIENCE);
+    let end = Instant::now() + patiently(TIMEOUT);
     loop {
         let output = list();
         output.assert_code(0);

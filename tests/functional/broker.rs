@@ -26,7 +26,7 @@ impl Script {
     }
 
     fn bare(&self) -> Output {
-        let output = self.world.bare(PYTHON).arg(&self.path).deadline(PATIENCE).run();
+        let output = self.world.bare(PYTHON).arg(&self.path).deadline(TIMEOUT).run();
         output.assert_code(0);
         output
     }
@@ -34,11 +34,11 @@ impl Script {
     fn inside(&self, words: &[&str]) -> Output {
         let command = [PYTHON, &self.path].into_iter().chain(words.iter().copied());
         let flags = ["--ro", "~/scripts"];
-        self.world.sandbox_run(flags, command).deadline(PATIENCE).run()
+        self.world.sandbox_run(flags, command).deadline(TIMEOUT).run()
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// The one list of what is different on purpose or cannot be the same: of a call, its answer bare and inside.
 fn known_difference(call: &str, bare: &str, inside: &str) -> Option<&'static str> {

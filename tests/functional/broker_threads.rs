@@ -10,21 +10,21 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const PYTHON: &str = "/usr/bin/python3";
 const NO_FLAGS: [&str; 0] = [];
-const PATIENCE: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Runs a script beside the project in it, bare and inside; both must print the same, and end well.
 #[track_caller]
 fn same(content: &str, words: &[&str]) -> Output {
     let world = World::new();
     let path = world.write("home/scripts/script.py", content).to_string_lossy().into_owned();
-    let bare = world.bare(PYTHON).arg(&path).args(words).deadline(PATIENCE).run();
+    let bare = world.bare(PYTHON).arg(&path).args(words).deadline(TIMEOUT).run();
     bare.assert_code(0);
     for entry in fs::read_dir(world.project()).unwrap().flatten() {
         let _ = fs::remove_dir_all(entry.path());
         let _ = fs::remove_file(entry.path());
     }
     let command = [PYTHON, &path].into_iter().chain(words.iter().copied());
-    let inside = world.sandbox_run(["--ro", "~/scripts"], command).deadline(PATIENCE).run();
+    let inside = world.sandbox_run(["--ro", "~/scripts"], command).deadline(TIMEOUT).run();
     inside.assert_code(0);
     assert_eq!(inside.out(), bare.out(), "{}", inside.err());
     inside
@@ -46,7 +46,7 @@ fn a_program_that_was_just_written_can_be_executed() {
     let path = world.home().join("scripts/script.py").to_string_lossy().into_owned();
     let command = [PYTHON, &path, "program", "300"];
     let inside =
-        world.sandbox_run(["--static", "--ro", "~/scripts"], command).deadline(PATIENCE).run();
+        world.sandbox_run(["--static", "--ro", "~/scripts"], command).deadline(TIMEOUT).run();
     inside.assert_code(0);
     assert_eq!(inside.out(), "well\n", "{}", inside.err());
 }

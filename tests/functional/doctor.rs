@@ -110,9 +110,9 @@ fn a_host_without_user_namespaces_is_told_how_to_mend_it() {
     let found = finding(&output, "user-namespaces");
     assert_eq!(found["health"], "missing");
     assert!(found["detail"].as_str().unwrap().contains("ENOSPC"), "{found}");
-    let mend = found["mend"].as_str().unwrap();
-    assert!(mend.contains("sysctl -w user.max_user_namespaces="), "{mend}");
-    assert!(mend.contains("--level 1 --no-userns"), "{mend}");
+    let fix = found["mend"].as_str().unwrap();
+    assert!(fix.contains("sysctl -w user.max_user_namespaces="), "{fix}");
+    assert!(fix.contains("--level 1 --no-userns"), "{fix}");
 }
 
 /// Proves: PROC-7 says-why, PROC-7 never-less
@@ -120,12 +120,12 @@ fn a_host_without_user_namespaces_is_told_how_to_mend_it() {
 fn a_run_there_fails_with_the_same_words_and_runs_nothing() {
     let world = World::new();
     let doctor = without_user_namespaces(&world, &["doctor", "--json"]);
-    let mend = finding(&doctor, "user-namespaces")["mend"].as_str().unwrap().to_owned();
+    let fix = finding(&doctor, "user-namespaces")["mend"].as_str().unwrap().to_owned();
     for level in ["1", "2"] {
         let output =
             without_user_namespaces(&world, &["run", "--level", level, "--", "touch", "ran"]);
         output.assert_code(125);
-        assert!(output.err().contains(&mend), "{}\ninstead of: {mend}", output.err());
+        assert!(output.err().contains(&fix), "{}\ninstead of: {fix}", output.err());
         assert!(!world.project().join("ran").exists());
     }
 }

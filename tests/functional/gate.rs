@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::inside::eventually;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// A run that has to wait for people and machines.
 const LONG: Duration = Duration::from_secs(120);
 
@@ -75,7 +75,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn connect(world: &World) -> Self {
         let stream = connect(&socket(world)).unwrap();
-        stream.set_read_timeout(Some(patiently(PATIENCE))).unwrap();
+        stream.set_read_timeout(Some(patiently(TIMEOUT))).unwrap();
         let reader = BufReader::new(stream);
         let mut client = Self { reader, kept: VecDeque::new(), requests: 0, seen: Vec::new() };
         assert_eq!(client.event("event.hello")["protocol"], 1);

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use palisade_testkit::{Output, World, rust_toolchain};
 
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 const MODES: [&[&str]; 2] = [&[], &["--static"]];
 
 fn run(world: &World, flags: &[&str], script: &str) -> Output {
-    world.sandbox_run(flags, ["bash", "-euc", script]).deadline(PATIENCE).run()
+    world.sandbox_run(flags, ["bash", "-euc", script]).deadline(TIMEOUT).run()
 }
 
 /// The script ends well, and nothing was refused to it.

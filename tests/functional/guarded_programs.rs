@@ -9,10 +9,10 @@ use palisade_testkit::{Output, World};
 
 use crate::inside::tree;
 
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 fn run(world: &World, flags: &[&str], script: &str) -> Output {
-    world.sandbox_run(flags, ["bash", "-euc", script]).deadline(PATIENCE).run()
+    world.sandbox_run(flags, ["bash", "-euc", script]).deadline(TIMEOUT).run()
 }
 
 /// The script ends well, and nothing was refused to it.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use palisade_testkit::{Invocation, Output, Running, World, patiently, sandbox_program};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// A shell script run inside, in the world's project.
@@ -26,7 +26,7 @@ pub(crate) fn soon() -> String {
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < patiently(PATIENCE), "waited in vain: {what}");
+        assert!(start.elapsed() < patiently(TIMEOUT), "waited in vain: {what}");
         std::thread::sleep(BETWEEN_LOOKS);
     }
 }

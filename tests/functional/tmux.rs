@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use palisade_testkit::{Descendants, World, patiently, sandbox_program};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 /// Longer than the supervisor takes a second Ctrl-C for an echo of the first.
 const BETWEEN_TRIES: Duration = Duration::from_millis(400);
@@ -107,7 +107,7 @@ impl<'a> Tmux<'a> {
     /// Repeats what a person would type again if nothing happened, until the screen shows this line.
     #[track_caller]
     pub(crate) fn insist(&self, typed: impl Fn(&Self), line: &str) {
-        let end = Instant::now() + patiently(PATIENCE);
+        let end = Instant::now() + patiently(TIMEOUT);
         while !has_line(&self.screen(), line) {
             assert!(Instant::now() < end, "the screen never showed `{line}`:\n{}", self.screen());
             typed(self);
@@ -117,7 +117,7 @@ impl<'a> Tmux<'a> {
 
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, seen: impl Fn(&str) -> bool) {
-        let end = Instant::now() + patiently(PATIENCE);
+        let end = Instant::now() + patiently(TIMEOUT);
         loop {
             let screen = self.screen();
             if seen(&screen) {
@@ -155,7 +155,7 @@ impl Drop for Tmux<'_> {
         let Ok(server) = self.server.parse() else { return };
         let shells = Descendants::of(server);
         let _ = self.command().arg("kill-server").output();
-        let end = Instant::now() + patiently(PATIENCE);
+        let end = Instant::now() + patiently(TIMEOUT);
         let ended = shells.wait_for_end(end);
         let server = PathBuf::from(format!("/proc/{server}/exe"));
         while server.exists() && Instant::now() < end {

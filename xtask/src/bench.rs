@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::measure::{self, Contender, Surroundings, Times, ratio};
+use crate::measure::{self, BenchContext, Contender, Times, ratio};
 use crate::setup::{self, TestUser};
 use crate::{
     bench_commands, bench_egress, bench_gate, bench_limits, bench_trees, dist, programs, stage,
@@ -109,7 +109,7 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
 /// As whoever called, and if that is root as the test user too. `measure` also gets the home directory that
 /// those of the surroundings are in.
 pub(crate) fn as_each_user(
-    mut measure: impl FnMut(&'static str, &Surroundings<'_>, &Path) -> Result<()>,
+    mut measure: impl FnMut(&'static str, &BenchContext<'_>, &Path) -> Result<()>,
 ) -> Result<()> {
     let caller_home = PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?);
     let test_user = if setup::am_root() { setup::find_test_user()? } else { None };
@@ -120,7 +120,7 @@ pub(crate) fn as_each_user(
         let directory = stage::test_directory(&home, user)?;
         let own_home = stage::test_directory(&home, user)?;
         let surroundings =
-            Surroundings { user, directory: directory.path(), home: own_home.path() };
+            BenchContext { user, directory: directory.path(), home: own_home.path() };
         let by = if user.is_none() && setup::am_root() { "root" } else { "user" };
         measure(by, &surroundings, &home)?;
     }
@@ -150,7 +150,7 @@ struct Row {
     p95_us: f64,
 }
 
-fn start(sandbox: &Path, surroundings: &Surroundings<'_>, rounds: usize) -> Result<Report> {
+fn start(sandbox: &Path, surroundings: &BenchContext<'_>, rounds: usize) -> Result<Report> {
     let mut contenders = vec![
         Contender::new(BARE, [TRUE]),
         ours("ours LEVEL_1", sandbox, &["--level", "1"]),
@@ -246,7 +246,7 @@ fn compare(contenders: &[Contender], times: &[Times]) -> Vec<Row> {
 /// The supervisor's high-water mark while its command runs.
 ///
 /// Read from `/proc` and not from `wait4`, whose figure includes this process before its exec.
-fn supervisor_peak(sandbox: &Path, surroundings: &Surroundings<'_>) -> Result<u64> {
+fn supervisor_peak(sandbox: &Path, surroundings: &BenchContext<'_>) -> Result<u64> {
     let mut words = vec![OsString::from(sandbox)];
     let rest = ["run", "--quiet", "--", "sh", "-c", "echo ready; read line"];
     words.extend(rest.map(OsString::from));
@@ -267,7 +267,7 @@ fn supervisor_peak(sandbox: &Path, surroundings: &Surroundings<'_>) -> Result<u6
 fn files(
     sandbox: &Path,
     probe: &Path,
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     rounds: usize,
 ) -> Result<Report> {
     let own = surroundings.directory.join("file");
@@ -331,7 +331,7 @@ fn files(
 }
 
 /// What one of the probe's loops said a call took.
-pub(crate) fn one_loop(words: &[OsString], surroundings: &Surroundings<'_>) -> Result<Duration> {
+pub(crate) fn one_loop(words: &[OsString], surroundings: &BenchContext<'_>) -> Result<Duration> {
     let said = crate::tree::output_of(surroundings.command(words)?.stdin(Stdio::null()))?;
     let nanoseconds =
         said.trim().strip_prefix("done ").context("the probe did not say how long")?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::bench;
 use crate::bench_network::{BULK_PORT, ECHO_PORT, IPERF_PORT, Network, SERVER, TINYPROXY_PORT};
-use crate::measure::Surroundings;
+use crate::measure::BenchContext;
 use crate::packages::User;
 use crate::setup;
 
@@ -26,7 +26,7 @@ const GOAL_OF_A_CONNECTION: f64 = 300.0;
 const GOAL_OF_IDLE_TUNNELS: f64 = 64.0;
 const IDLE_TUNNELS: u32 = 2000;
 /// A transfer that hangs is no measurement.
-const LONGEST_SECONDS: &str = "60";
+const MAX_TRANSFER_SECONDS: &str = "60";
 
 /// The median time of a new connection with one byte there and back, in µs.
 const CONNECT: &str = "import socket, sys, time\n\
@@ -116,7 +116,7 @@ pub(crate) fn egress(sandbox: &Path, place: &Path, json: bool, rounds: usize) ->
 struct Ways<'a> {
     sandbox: &'a Path,
     network: &'a Network,
-    surroundings: &'a Surroundings<'a>,
+    surroundings: &'a BenchContext<'a>,
 }
 
 impl Ways<'_> {
@@ -132,7 +132,7 @@ impl Ways<'_> {
 
     /// What it prints.
     fn run(&self, words: &[OsString]) -> Result<String> {
-        let bounded = ["timeout", LONGEST_SECONDS].map(OsString::from);
+        let bounded = ["timeout", MAX_TRANSFER_SECONDS].map(OsString::from);
         let words = &[&bounded, words].concat();
         let mut command = self.network.command(words, self.surroundings)?;
         let output = command.stdin(Stdio::null()).output().context("cannot start nsenter")?;

@@ -1,5 +1,5 @@
 //! `cargo xtask bench gate`: what it costs that every call which names a path passes the broker, what a
-//! question costs beside the time of whoever answers it, and what a decision costs. A goal that is missed
+//! question costs besides the time a person takes to answer, and what a decision costs. A goal that is missed
 //! is shown, and is no failure: on a machine with other work no time is a promise.
 
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::bench::{self, one_loop};
 use crate::bench_question::{self, Question};
 use crate::bench_trees::{self, Work};
-use crate::measure::{Surroundings, Times, ratio};
+use crate::measure::{BenchContext, Times, ratio};
 use crate::packages::User;
 use crate::{programs, setup, stage, tree};
 
@@ -167,7 +167,7 @@ impl Ways {
 fn calls(
     ways: &Ways,
     probe: &Path,
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     rounds: usize,
 ) -> Result<Vec<Row>> {
     let file = surroundings.directory.join("file");
@@ -204,7 +204,7 @@ fn calls(
 fn works(
     ways: &Ways,
     toolchain: &Path,
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     rounds: usize,
 ) -> Result<Vec<Row>> {
     bench_trees::run(surroundings, &[], PREPARE)?;

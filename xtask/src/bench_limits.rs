@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::bench;
-use crate::measure::Surroundings;
+use crate::measure::BenchContext;
 
 const PYTHON: &str = "/usr/bin/python3";
 const TICK: Duration = Duration::from_millis(10);
@@ -23,7 +23,7 @@ const WATCHED: Duration = Duration::from_secs(3);
 
 /// A load that goes past a limit as fast as it can, on every CPU.
 ///
-/// It writes a byte for each unit that it has used: what it said is what it had, whoever ended it.
+/// It writes a byte for each unit that it has used: what it wrote is what it had, whatever ended it.
 struct Load {
     name: &'static str,
     limit: &'static str,
@@ -181,7 +181,7 @@ fn inside(sandbox: &Path, flags: &[&str], script: &str) -> Vec<OsString> {
 fn overshoot(
     load: &Load,
     sandbox: &Path,
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     rounds: usize,
 ) -> Result<Overshoot> {
     let report = surroundings.home.join("report.json");
@@ -229,7 +229,7 @@ fn clear(directory: &Path) -> Result<()> {
 }
 
 /// How late a timer is while others do their worst, beside doing nothing and beside plain work.
-fn drifts(sandbox: &Path, surroundings: &Surroundings<'_>) -> Result<Vec<Drift>> {
+fn drifts(sandbox: &Path, surroundings: &BenchContext<'_>) -> Result<Vec<Drift>> {
     let fork_bomb = "import os\nwhile True:\n try: os.fork()\n except OSError: pass";
     let memory_bomb = "held = []\nwhile True: held.append(b'x' * (8 << 20))";
     let work = "import os\nfor _ in range(os.cpu_count()): os.fork()\nwhile True: pass";
@@ -252,7 +252,7 @@ fn drifts(sandbox: &Path, surroundings: &Surroundings<'_>) -> Result<Vec<Drift>>
 }
 
 /// Starts it again until the time is over: a bomb may be gone at once.
-fn keep_running(words: Option<&[OsString]>, surroundings: &Surroundings<'_>) -> Result<()> {
+fn keep_running(words: Option<&[OsString]>, surroundings: &BenchContext<'_>) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < WATCHED {
         match words {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::measure::Surroundings;
+use crate::measure::BenchContext;
 
 /// Set apart for documentation (RFC 5737), so it looks like any address of the internet.
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
@@ -79,7 +79,7 @@ impl Network {
     pub(crate) fn command(
         &self,
         words: &[OsString],
-        surroundings: &Surroundings<'_>,
+        surroundings: &BenchContext<'_>,
     ) -> Result<Command> {
         let mut entered: Vec<OsString> =
             ["nsenter", "-t", &self.host.pid(), "--net"].map(OsString::from).to_vec();
@@ -90,7 +90,7 @@ impl Network {
         entered.push("--".into());
         entered.extend_from_slice(words);
         // nsenter becomes the user itself, after it has entered.
-        Surroundings { user: None, ..*surroundings }.command(&entered)
+        BenchContext { user: None, ..*surroundings }.command(&entered)
     }
 
     fn wait_for(&self, address: Ipv4Addr, port: u16) -> Result<()> {

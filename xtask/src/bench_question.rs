@@ -14,12 +14,12 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::measure::{Surroundings, Times};
+use crate::measure::{BenchContext, Times};
 
 /// Of which the first makes the keeper and the socket, and is not counted.
 const QUESTIONS: usize = 101;
 /// Far more than the first question takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Serialize)]
 pub(crate) struct Question {
@@ -34,7 +34,7 @@ pub(crate) struct Question {
 pub(crate) fn ask(
     sandbox: &Path,
     probe: &Path,
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     outside: &Path,
 ) -> Result<Vec<Question>> {
     for name in 0..QUESTIONS {
@@ -115,10 +115,10 @@ fn answer_all(run: &mut Child, sockets: &Path, lifetime: &str) -> Result<Vec<Dur
 
 /// The socket appears with the first question.
 fn connect(run: &mut Child, sockets: &Path) -> Result<UnixStream> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while Instant::now() < deadline {
         if let Some(stream) = find_socket(sockets).and_then(|path| UnixStream::connect(path).ok()) {
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(TIMEOUT))?;
             return Ok(stream);
         }
         if let Some(status) = run.try_wait()? {

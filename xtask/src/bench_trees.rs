@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::measure::{Surroundings, Times};
+use crate::measure::{BenchContext, Times};
 
 /// A program that writes a tree, and what has to be undone before the next time.
 pub(crate) struct Work<'a> {
@@ -83,7 +83,7 @@ pub(crate) struct Compared {
 
 /// `others` wrap a command in a sandbox.
 pub(crate) fn compare(
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     others: &[(&'static str, Vec<OsString>)],
     rounds: usize,
 ) -> Result<Vec<Compared>> {
@@ -103,7 +103,7 @@ pub(crate) fn compare(
 
 /// Each contender is a name and what stands before the command.
 pub(crate) fn compare_one(
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     work: &Work<'_>,
     contenders: &[(&'static str, Vec<OsString>)],
     rounds: usize,
@@ -125,7 +125,7 @@ pub(crate) fn compare_one(
 }
 
 pub(crate) fn run(
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     wrapper: &[OsString],
     script: &str,
 ) -> Result<Duration> {

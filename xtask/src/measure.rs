@@ -13,14 +13,14 @@ use crate::setup::TestUser;
 
 /// Who runs the commands, and where.
 #[derive(Debug)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct BenchContext<'a> {
     pub(crate) user: Option<&'a TestUser>,
     /// The project.
     pub(crate) directory: &'a Path,
     pub(crate) home: &'a Path,
 }
 
-impl Surroundings<'_> {
+impl BenchContext<'_> {
     /// A command as this user with an environment that is the same on every machine.
     pub(crate) fn command(&self, words: &[OsString]) -> Result<Command> {
         let (program, arguments) = words.split_first().context("an empty command")?;
@@ -86,7 +86,7 @@ pub(crate) fn ratio(of: Duration, to: Duration) -> f64 {
 /// Times every contender once a round, after a warm-up.
 pub(crate) fn take_turns(
     contenders: &[Contender],
-    surroundings: &Surroundings<'_>,
+    surroundings: &BenchContext<'_>,
     rounds: usize,
 ) -> Result<Vec<Times>> {
     let mut times = vec![Vec::with_capacity(rounds); contenders.len()];
@@ -103,7 +103,7 @@ pub(crate) fn take_turns(
 }
 
 /// From before the fork to after the wait.
-pub(crate) fn time_one(contender: &Contender, surroundings: &Surroundings<'_>) -> Result<Duration> {
+pub(crate) fn time_one(contender: &Contender, surroundings: &BenchContext<'_>) -> Result<Duration> {
     let mut command = surroundings.command(&contender.words)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();

@@ -45,7 +45,7 @@ pub(crate) fn install_for(users: &[User]) -> Result<()> {
     open_link_device()
 }
 
-/// As udev has it: whoever may make a network namespace may open a link in it. Machines without udev keep it for
+/// As udev has it: a user who may create a network namespace may open a link in it. Machines without udev keep it for
 /// root, and then no NAT helper of an ordinary user works.
 fn open_link_device() -> Result<()> {
     let device = Path::new("/dev/net/tun");

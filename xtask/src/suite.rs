@@ -25,7 +25,7 @@ const DEADLINE: Duration = Duration::from_secs(300);
 /// What a long run needs more, and a factor for slow machines by the tests' own knob.
 const LONG_FACTOR: u32 = 40;
 const LONG_RACES: &str = "PALISADE_LONG_RACES";
-const PATIENCE: &str = "PALISADE_TEST_PATIENCE";
+const PATIENCE_VARIABLE: &str = "PALISADE_TEST_PATIENCE";
 
 /// How often the tests try a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,7 +163,8 @@ impl Runner<'_> {
     }
 
     fn deadline(&self) -> Duration {
-        let patience = std::env::var(PATIENCE).ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+        let patience =
+            std::env::var(PATIENCE_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(1);
         let races = if self.races == Races::Long { LONG_FACTOR } else { 1 };
         DEADLINE.saturating_mul(patience).saturating_mul(races)
     }
@@ -203,8 +204,8 @@ impl Runner<'_> {
             .env("PALISADE_TOOLCHAIN", &self.stage.toolchain)
             // A changed snapshot is a failed test here, never a new file.
             .env("INSTA_UPDATE", "no");
-        if let Some(patience) = std::env::var_os(PATIENCE) {
-            command.env(PATIENCE, patience);
+        if let Some(patience) = std::env::var_os(PATIENCE_VARIABLE) {
+            command.env(PATIENCE_VARIABLE, patience);
         }
         if self.races == Races::Long {
             command.env(LONG_RACES, "1");

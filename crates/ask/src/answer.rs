@@ -99,7 +99,7 @@ pub enum Source {
     NobodyToAsk,
     /// The policy's `onAsk` answers for everybody.
     OnAsk,
-    /// Whoever asked is gone.
+    /// The process that asked is gone.
     Withdrawn,
 }
 

@@ -1,11 +1,11 @@
-//! One connection to a session, from the side of whoever answers.
+//! A connection to a session, for clients that answer questions.
 //!
 //! It never blocks but in [`Client::wait`]. What a session says is bounded and parsed, and shown by
 //! nobody without being escaped.
 
 use crate::json;
 use crate::lines::Lines;
-use crate::message::{Command, Event, LONGEST_EVENT, PROTOCOL};
+use crate::message::{ClientCommand, MAX_EVENT_BYTES, PROTOCOL, ServerEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a session may take for a few bytes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 * 1024;
 /// Bytes read before others have their turn.
 const MAX_AT_ONCE: usize = 1024 * 1024;
@@ -29,9 +29,9 @@ pub enum ClientError {
     Connect { path: PathBuf, source: io::Error },
     #[error("{}: is served by user {uid}, who is neither you nor root", path.display())]
     Stranger { path: PathBuf, uid: u32 },
-    #[error("{}: {reason}; nothing in it is believed", path.display())]
+    #[error("{}: {reason}; it is ignored", path.display())]
     Directory { path: PathBuf, reason: &'static str },
-    #[error("{}: cannot be used to say that somebody is here: {source}", path.display())]
+    #[error("{}: cannot announce this client: {source}", path.display())]
     Attend { path: PathBuf, source: io::Error },
     #[error("{}: cannot be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
@@ -43,7 +43,7 @@ pub enum ClientError {
         "the session speaks protocol {0}, this is {PROTOCOL}; use the `sandbox` it was started with"
     )]
     Protocol(u32),
-    #[error("the session sent what is no message: {0}")]
+    #[error("the session sent an invalid message: {0}")]
     Garbled(String),
     #[error("the connection to the session failed: {0}")]
     Io(#[from] Errno),
@@ -53,7 +53,7 @@ pub enum ClientError {
 pub struct Client {
     stream: UnixStream,
     lines: Lines,
-    events: VecDeque<Event>,
+    events: VecDeque<ServerEvent>,
     is_at_end: bool,
 }
 
@@ -85,15 +85,20 @@ impl Client {
     }
 
     pub fn new(stream: UnixStream) -> Self {
-        Self { stream, lines: Lines::new(LONGEST_EVENT), events: VecDeque::new(), is_at_end: false }
+        Self {
+            stream,
+            lines: Lines::new(MAX_EVENT_BYTES),
+            events: VecDeque::new(),
+            is_at_end: false,
+        }
     }
 
     /// Sends a command. Commands are short, and a session that takes none for seconds hangs.
-    pub fn send(&mut self, command: &Command) -> Result<(), ClientError> {
+    pub fn send(&mut self, command: &ClientCommand) -> Result<(), ClientError> {
         let line =
             json::to_line(command).map_err(|error| ClientError::Garbled(error.to_string()))?;
         let mut rest = line.as_bytes();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + SEND_TIMEOUT;
         while !rest.is_empty() {
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
             match rustix::net::send(&self.stream, rest, flags) {
@@ -113,7 +118,7 @@ impl Client {
 
     /// The next event that is there already; `Gone` once the session has hung up and everything it
     /// said was taken.
-    pub fn next_event(&mut self) -> Result<Option<Event>, ClientError> {
+    pub fn next_event(&mut self) -> Result<Option<ServerEvent>, ClientError> {
         if self.events.is_empty() && !self.is_at_end {
             self.read()?;
         }
@@ -125,7 +130,7 @@ impl Client {
     }
 
     /// The next event, or `None` if there is none by then.
-    pub fn wait(&mut self, deadline: Instant) -> Result<Option<Event>, ClientError> {
+    pub fn wait(&mut self, deadline: Instant) -> Result<Option<ServerEvent>, ClientError> {
         loop {
             if let Some(event) = self.next_event()? {
                 return Ok(Some(event));

@@ -34,7 +34,7 @@ pub(crate) fn remove_if_dead(path: &Path) {
     }
 }
 
-/// Only a directory that is nobody else's to change: whoever can put a link in its place, or a file into it, could have
+/// Only a directory that no other user can change: one who can put a link in its place, or a file into it, could have
 /// another file removed in our name.
 fn open_own(directory: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -1,6 +1,6 @@
 //! Questions, answers, the one queue they meet in, and the protocol that carries them.
 //!
-//! It decides nothing and grants nothing: whoever asks carries out what was answered. Only `client`,
+//! It decides nothing and grants nothing: the code that asks carries out the answer. Only `client`,
 //! `sessions` and `leftover` touch a socket; everything else is values in, values out.
 #![forbid(unsafe_code)]
 

@@ -17,16 +17,16 @@ use serde::{Deserialize, Serialize};
 pub const PROTOCOL: u32 = 1;
 
 /// The longest line a server accepts. Commands are short.
-pub const LONGEST_COMMAND: usize = 16 * 1024;
+pub const MAX_COMMAND_BYTES: usize = 16 * 1024;
 
 /// The longest line a client accepts: a question on which thousands of calls wait, with paths of
 /// which every byte had to be escaped.
-pub const LONGEST_EVENT: usize = 2 * 1024 * 1024;
+pub const MAX_EVENT_BYTES: usize = 2 * 1024 * 1024;
 
 /// What a server tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
-pub enum Event {
+pub enum ServerEvent {
     #[serde(rename = "event.hello")]
     Hello(Hello),
     #[serde(rename = "event.fs_request")]
@@ -62,7 +62,7 @@ pub struct Hello {
     pub open: usize,
 }
 
-/// An answer that was taken, whoever gave it.
+/// An answer that was accepted, from any source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audit {
     pub id: QuestionId,
@@ -75,7 +75,7 @@ pub struct Audit {
     /// One of the words of [`Source::word`].
     pub source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<By>,
+    pub by: Option<AnsweredBy>,
     /// What was asked about: a path, or a host and its port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -103,7 +103,7 @@ pub enum LifetimeWord {
 
 /// Who answered over the socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct By {
+pub struct AnsweredBy {
     pub uid: u32,
     pub pid: u32,
     pub name: String,
@@ -130,7 +130,7 @@ pub struct Refused {
 /// What a client wants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
-pub enum Command {
+pub enum ClientCommand {
     /// Optional; the name is recorded with the answers that follow.
     #[serde(rename = "cmd.hello")]
     Hello {
@@ -179,7 +179,7 @@ pub struct Term {
 pub enum TermError {
     #[error("`persist` says one thing and `lifetime` another; leave one out")]
     Contradiction,
-    #[error("`store` is for answers that hold always; add \"persist\": true")]
+    #[error("`store` is for permanent answers; add \"persist\": true")]
     StoreForNothing,
 }
 
@@ -235,7 +235,7 @@ impl Deny {
     }
 }
 
-impl Command {
+impl ClientCommand {
     pub fn answering(id: QuestionId, answer: Answer) -> Self {
         match answer {
             Answer::Allow { scope, lifetime } => {
@@ -255,7 +255,7 @@ impl From<&Decided> for Audit {
         let (lifetime, store) = words(decided.answer.lifetime());
         let by = match &decided.source {
             Source::Socket { uid, pid, name } => {
-                Some(By { uid: *uid, pid: *pid, name: name.clone() })
+                Some(AnsweredBy { uid: *uid, pid: *pid, name: name.clone() })
             }
             _ => None,
         };

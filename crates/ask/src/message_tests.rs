@@ -1,18 +1,20 @@
-use super::{Approve, Audit, Command, Deny, Event, FsRequest, Request, Term, TermError};
+use super::{
+    Approve, Audit, ClientCommand, Deny, FsRequest, Request, ServerEvent, Term, TermError,
+};
 use crate::test_support::{MAX_OPEN, call, connection};
 use crate::{Answer, Lifetime, Now, Question, QuestionId, Queue, Scope, Source, Store, to_line};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-fn parse(line: &str) -> Command {
+fn parse(line: &str) -> ClientCommand {
     serde_json::from_str(line).unwrap()
 }
 
 fn approved(line: &str) -> Result<Answer, TermError> {
     match parse(line) {
-        Command::Approve(approve) => approve.answer(),
-        Command::Deny(deny) => deny.answer(),
+        ClientCommand::Approve(approve) => approve.answer(),
+        ClientCommand::Deny(deny) => deny.answer(),
         other => panic!("{other:?}"),
     }
 }
@@ -82,7 +84,7 @@ fn what_is_not_understood_is_not_guessed() {
         r#"{"type":"cmd.policy.save"}"#,
         r#"["cmd.approve",1]"#,
     ] {
-        assert!(serde_json::from_str::<Command>(line).is_err(), "{line}");
+        assert!(serde_json::from_str::<ClientCommand>(line).is_err(), "{line}");
     }
 }
 
@@ -95,17 +97,17 @@ fn answers_come_back_as_they_were_sent() {
             Answer::Allow { scope: Scope::Directory, lifetime },
             Answer::Deny { lifetime },
         ] {
-            let line = to_line(&Command::answering(id, answer)).unwrap();
+            let line = to_line(&ClientCommand::answering(id, answer)).unwrap();
             assert_eq!(approved(&line), Ok(answer), "{line}");
         }
     }
     assert_eq!(
         parse(r#"{"type":"cmd.deny","id":3}"#),
-        Command::Deny(Deny { id, term: Term::default() })
+        ClientCommand::Deny(Deny { id, term: Term::default() })
     );
     assert!(matches!(
         parse(r#"{"type":"cmd.approve","id":3,"scope":"dir","flavour":"new"}"#),
-        Command::Approve(Approve { scope: Some(Scope::Directory), .. })
+        ClientCommand::Approve(Approve { scope: Some(Scope::Directory), .. })
     ));
 }
 
@@ -134,14 +136,16 @@ fn a_question_about_a_host_goes_over_the_wire_whole() {
     let mut queue = Queue::new("0192-session", MAX_OPEN);
     queue.ask(connection(9, "bücher\x1b.example"), now);
     let question = queue.open().next().unwrap().clone();
-    let line = to_line(&Event::from(Request::from(&question))).unwrap();
+    let line = to_line(&ServerEvent::from(Request::from(&question))).unwrap();
     assert!(line.starts_with(r#"{"type":"event.host_request","id":1,"#), "{line}");
     assert!(line.is_ascii() && !line.contains('\x1b'), "{line}");
-    let Event::HostRequest(wire) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
+    let ServerEvent::HostRequest(wire) = serde_json::from_str(&line).unwrap() else {
+        panic!("{line}")
+    };
     assert_eq!(Question::from(*wire), question);
     let deny = Answer::Deny { lifetime: Lifetime::Session };
     let decided = queue.answer(QuestionId(1), deny, &Source::Terminal, now).unwrap();
-    let written = serde_json::to_value(Event::Audit(Audit::from(&decided[0]))).unwrap();
+    let written = serde_json::to_value(ServerEvent::Audit(Audit::from(&decided[0]))).unwrap();
     assert_eq!(
         (&written["host"], &written["port"], written.get("path")),
         (&serde_json::json!("bücher\x1b.example"), &serde_json::json!(443), None)
@@ -153,10 +157,12 @@ fn a_question_about_a_host_goes_over_the_wire_whole() {
 fn a_question_goes_over_the_wire_whole() {
     for path in [&b"/opt/sdk/a"[..], b"/opt/\xff\xfe/\n\x1b[31m", "/opt/\u{202e}/ü".as_bytes()] {
         let question = asked(path);
-        let line = to_line(&Event::from(Request::from(&question))).unwrap();
+        let line = to_line(&ServerEvent::from(Request::from(&question))).unwrap();
         assert_eq!(line.matches('\n').count(), 1, "{line}");
         assert!(line.is_ascii() && !line.contains('\x1b'), "{line}");
-        let Event::FsRequest(wire) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
+        let ServerEvent::FsRequest(wire) = serde_json::from_str(&line).unwrap() else {
+            panic!("{line}")
+        };
         assert_eq!(wire.path_bytes.is_some(), std::str::from_utf8(path).is_err());
         assert_eq!(Question::from(*wire), question);
     }
@@ -190,7 +196,8 @@ fn a_decision_says_who_and_how_long() {
     let answer = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Always(Store::Project) };
     let decided = queue.answer(QuestionId(1), answer, &source, now).unwrap();
     let written: serde_json::Value =
-        serde_json::from_str(&to_line(&Event::Audit(Audit::from(&decided[0]))).unwrap()).unwrap();
+        serde_json::from_str(&to_line(&ServerEvent::Audit(Audit::from(&decided[0]))).unwrap())
+            .unwrap();
     assert_eq!(
         written,
         serde_json::json!({
@@ -204,8 +211,9 @@ fn a_decision_says_who_and_how_long() {
 
 #[test]
 fn events_of_a_later_version_are_passed_over() {
-    let event: Event = serde_json::from_str(r#"{"type":"event.moon_request","id":1}"#).unwrap();
-    assert_eq!(event, Event::Unknown);
+    let event: ServerEvent =
+        serde_json::from_str(r#"{"type":"event.moon_request","id":1}"#).unwrap();
+    assert_eq!(event, ServerEvent::Unknown);
 }
 
 /// Proves: GATE-6 messages
@@ -215,7 +223,7 @@ fn the_example_in_the_documentation_is_spoken() {
     let (mut events, mut commands) = (0, 0);
     for line in page.lines() {
         if let Some(event) = line.strip_prefix("    <- ") {
-            let spoken: Event = serde_json::from_str(event).unwrap();
+            let spoken: ServerEvent = serde_json::from_str(event).unwrap();
             assert_eq!(to_line(&spoken).unwrap().trim_end(), event);
             events += 1;
         } else if let Some(command) = line.strip_prefix("    -> ") {

@@ -1,7 +1,7 @@
 //! A question as people see it: what is wanted, by whom, and why it has to be asked.
 //!
 //! Every text in it may come from inside a sandbox. It is kept as it was, cut to a length that can
-//! do no harm; whoever shows it escapes it.
+//! do no harm; it is escaped when displayed.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Arguments of one process, together, in bytes.
-const LONGEST_ARGUMENTS: usize = 4096;
-const LONGEST_TEXT: usize = 4096;
+const MAX_ARGUMENTS_BYTES: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 /// No name is longer (RFC 1035).
-const LONGEST_HOST: usize = 255;
+const MAX_HOST_BYTES: usize = 255;
 const MAX_ANCESTORS: usize = 32;
 /// Processes that are described; all others are counted.
 pub(crate) const MAX_DESCRIBED: usize = 8;
@@ -129,7 +129,7 @@ impl Subject {
     fn cut(mut self) -> Self {
         match &mut self {
             Self::File(file) => cut(&mut file.operation, 64),
-            Self::Host(host) => cut(&mut host.host, LONGEST_HOST),
+            Self::Host(host) => cut(&mut host.host, MAX_HOST_BYTES),
         }
         self
     }
@@ -228,13 +228,13 @@ pub struct Process {
 
 impl Process {
     fn cut(mut self) -> Self {
-        cut(&mut self.executable, LONGEST_TEXT);
-        cut(&mut self.cwd, LONGEST_TEXT);
+        cut(&mut self.executable, MAX_TEXT_BYTES);
+        cut(&mut self.cwd, MAX_TEXT_BYTES);
         self.ancestors.truncate(MAX_ANCESTORS);
         for ancestor in &mut self.ancestors {
             cut(&mut ancestor.name, 256);
         }
-        let mut room = LONGEST_ARGUMENTS;
+        let mut room = MAX_ARGUMENTS_BYTES;
         let mut kept = Vec::new();
         for mut argument in self.arguments {
             if room == 0 {
@@ -293,7 +293,7 @@ pub struct NewQuestion {
 impl NewQuestion {
     pub(crate) fn into_question(self, id: QuestionId, session: &str, now: Now) -> Question {
         let mut reason = self.reason;
-        cut(&mut reason, LONGEST_TEXT);
+        cut(&mut reason, MAX_TEXT_BYTES);
         let expires_at = self.patience.and_then(|patience| {
             let patience = jiff::SignedDuration::try_from(patience).ok()?;
             now.wall.checked_add(patience).ok()

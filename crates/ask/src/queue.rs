@@ -1,4 +1,4 @@
-//! The one queue: whoever wants to know puts a question in, whoever answers first decides.
+//! The queue of open questions: any source adds a question, and the first answer decides.
 //!
 //! It does nothing itself, and it is bounded: what finds no room is to be denied. What nobody answers in time is denied.
 
@@ -87,7 +87,7 @@ impl Queue {
 
     /// A call that waits for a file no longer does. If it was the last one, its question is closed and comes back.
     pub fn withdraw(&mut self, request: u64, now: Now) -> Option<Decided> {
-        // Whoever asks about something else has numbers of its own.
+        // Questions about other subjects have ids of their own.
         let waits = |question: &&Question| {
             question.subject.file().is_some() && question.requests.contains(&request)
         };

@@ -7,7 +7,7 @@ use crate::answer::{Answer, AnswerError, Source, Store};
 use crate::json;
 use crate::lines::Lines;
 use crate::message::{
-    Audit, Command, Event, Hello, LONGEST_COMMAND, PROTOCOL, Refused, Reply, Request,
+    Audit, ClientCommand, Hello, MAX_COMMAND_BYTES, PROTOCOL, Refused, Reply, Request, ServerEvent,
 };
 use crate::question::QuestionId;
 use crate::queue::{Decided, Queue};
@@ -20,7 +20,7 @@ pub const MAX_CONNECTIONS: usize = 32;
 const ENOUGH_OUTPUT: usize = 64 * 1024;
 /// Beyond this the client is not reading.
 const MAX_OUTPUT: usize = 1024 * 1024;
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
@@ -44,14 +44,14 @@ pub struct Introduction {
 /// [`Server::reply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    pub wish: Wish,
+    pub request: ClientRequest,
     pub source: Source,
     connection: ConnectionId,
     to: Reply,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum ClientRequest {
     Answer {
         id: QuestionId,
         answer: Answer,
@@ -97,13 +97,13 @@ impl Server {
         let mut connection = Connection {
             peer,
             name: String::new(),
-            lines: Lines::new(LONGEST_COMMAND),
+            lines: Lines::new(MAX_COMMAND_BYTES),
             output: Vec::new(),
             gone: 0,
             unsent,
             is_closing: false,
         };
-        connection.say(&Event::Hello(Hello {
+        connection.say(&ServerEvent::Hello(Hello {
             protocol: PROTOCOL,
             session: self.introduction.session.clone(),
             command: self.introduction.command.clone(),
@@ -133,20 +133,20 @@ impl Server {
         let mut received = Vec::new();
         for line in lines {
             match connection.understand(&line) {
-                Ok(Some((wish, to))) => {
+                Ok(Some((request, to))) => {
                     let source = connection.source();
-                    received.push(Received { wish, source, connection: id, to });
+                    received.push(Received { request, source, connection: id, to });
                 }
                 Ok(None) => {}
-                Err(refused) => connection.say(&Event::Error(refused)),
+                Err(refused) => connection.say(&ServerEvent::Error(refused)),
             }
             if connection.is_closing {
                 return received;
             }
         }
         if whole.is_err() {
-            let message = format!("a line is longer than {LONGEST_COMMAND} bytes");
-            connection.say(&Event::Error(refused(Reply::default(), "too_long", message)));
+            let message = format!("a line is longer than {MAX_COMMAND_BYTES} bytes");
+            connection.say(&ServerEvent::Error(refused(Reply::default(), "too_long", message)));
             connection.is_closing = true;
         }
         received
@@ -155,9 +155,9 @@ impl Server {
     /// Tells a client what became of its command.
     pub fn reply(&mut self, received: &Received, outcome: Result<(), AnswerError>) {
         let event = match outcome {
-            Ok(()) => Event::Reply(received.to.clone()),
+            Ok(()) => ServerEvent::Reply(received.to.clone()),
             Err(error) => {
-                Event::Error(refused(received.to.clone(), error.code(), error.to_string()))
+                ServerEvent::Error(refused(received.to.clone(), error.code(), error.to_string()))
             }
         };
         self.say_to(received.connection, &event);
@@ -165,7 +165,7 @@ impl Server {
 
     /// Tells a client that its command failed for a reason that is not about the question.
     pub fn fail(&mut self, received: &Received, message: &str) {
-        let event = Event::Error(refused(received.to.clone(), "failed", message.to_owned()));
+        let event = ServerEvent::Error(refused(received.to.clone(), "failed", message.to_owned()));
         self.say_to(received.connection, &event);
     }
 
@@ -180,8 +180,8 @@ impl Server {
     pub fn decided(&mut self, decided: &Decided) {
         let id = decided.question.id;
         let event = match decided.source {
-            Source::Withdrawn => Event::Withdrawn { id },
-            _ => Event::Audit(Audit::from(decided)),
+            Source::Withdrawn => ServerEvent::Withdrawn { id },
+            _ => ServerEvent::Audit(Audit::from(decided)),
         };
         for connection in self.connections.values_mut() {
             connection.unsent.remove(&id);
@@ -222,7 +222,7 @@ impl Server {
             .is_none_or(|connection| connection.is_closing && !connection.has_output())
     }
 
-    fn say_to(&mut self, id: ConnectionId, event: &Event) {
+    fn say_to(&mut self, id: ConnectionId, event: &ServerEvent) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.say(event);
         }
@@ -251,7 +251,7 @@ impl Connection {
         self.gone < self.output.len() || (!self.is_closing && !self.unsent.is_empty())
     }
 
-    fn understand(&mut self, line: &[u8]) -> Result<Option<(Wish, Reply)>, Refused> {
+    fn understand(&mut self, line: &[u8]) -> Result<Option<(ClientRequest, Reply)>, Refused> {
         let bad = |to: Reply, error: &dyn std::fmt::Display| {
             refused(to, "bad_message", error.to_string())
         };
@@ -263,33 +263,33 @@ impl Connection {
             return Err(refused(to, "unknown_command", message));
         }
         let command = serde_json::from_slice(line).map_err(|error| bad(to.clone(), &error))?;
-        let wish = match command {
-            Command::Hello { protocol: PROTOCOL, mut name } => {
-                name.truncate(name.floor_char_boundary(LONGEST_NAME));
+        let request = match command {
+            ClientCommand::Hello { protocol: PROTOCOL, mut name } => {
+                name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
                 self.name = name;
-                self.say(&Event::Reply(to));
+                self.say(&ServerEvent::Reply(to));
                 return Ok(None);
             }
-            Command::Hello { protocol, .. } => {
+            ClientCommand::Hello { protocol, .. } => {
                 let message = format!("this session speaks protocol {PROTOCOL}, not {protocol}");
-                self.say(&Event::Error(refused(to, "protocol", message)));
+                self.say(&ServerEvent::Error(refused(to, "protocol", message)));
                 self.is_closing = true;
                 return Ok(None);
             }
-            Command::Approve(approve) => {
+            ClientCommand::Approve(approve) => {
                 let answer = approve.answer().map_err(|error| bad(to.clone(), &error))?;
-                Wish::Answer { id: approve.id, answer }
+                ClientRequest::Answer { id: approve.id, answer }
             }
-            Command::Deny(deny) => {
+            ClientCommand::Deny(deny) => {
                 let answer = deny.answer().map_err(|error| bad(to.clone(), &error))?;
-                Wish::Answer { id: deny.id, answer }
+                ClientRequest::Answer { id: deny.id, answer }
             }
-            Command::PolicySave { scope } => Wish::Save(scope),
+            ClientCommand::PolicySave { scope } => ClientRequest::Save(scope),
         };
-        Ok(Some((wish, to)))
+        Ok(Some((request, to)))
     }
 
-    fn say(&mut self, event: &Event) {
+    fn say(&mut self, event: &ServerEvent) {
         if self.is_closing {
             return;
         }
@@ -307,7 +307,7 @@ impl Connection {
         while !self.is_closing && self.output.len() - self.gone < ENOUGH_OUTPUT {
             let Some(id) = self.unsent.pop_first() else { return };
             let Some(question) = queue.get(id) else { continue };
-            let event = Event::from(Request::from(question));
+            let event = ServerEvent::from(Request::from(question));
             let Ok(line) = json::to_line(&event) else { continue };
             self.make_room();
             self.output.extend_from_slice(line.as_bytes());

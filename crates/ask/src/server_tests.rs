@@ -1,5 +1,5 @@
-use super::{Introduction, MAX_CONNECTIONS, Peer, Server, Wish};
-use crate::message::{Event, LONGEST_COMMAND, LONGEST_EVENT};
+use super::{ClientRequest, Introduction, MAX_CONNECTIONS, Peer, Server};
+use crate::message::{MAX_COMMAND_BYTES, MAX_EVENT_BYTES, ServerEvent};
 use crate::test_support::{MAX_OPEN, call};
 use crate::{Answer, Asked, Lifetime, MAX_WAITING, Now, QuestionId, Queue, Scope, Source, Store};
 
@@ -14,7 +14,7 @@ fn server() -> Server {
 }
 
 /// Everything there is to write, as a client reads it.
-fn read(server: &mut Server, id: super::ConnectionId, queue: &Queue) -> Vec<Event> {
+fn read(server: &mut Server, id: super::ConnectionId, queue: &Queue) -> Vec<ServerEvent> {
     let mut text = Vec::new();
     while server.has_output(id) {
         let output = server.output(id, queue).to_vec();
@@ -27,9 +27,9 @@ fn read(server: &mut Server, id: super::ConnectionId, queue: &Queue) -> Vec<Even
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn code(events: &[Event]) -> &str {
+fn code(events: &[ServerEvent]) -> &str {
     match events {
-        [Event::Error(refused)] => &refused.code,
+        [ServerEvent::Error(refused)] => &refused.code,
         other => panic!("{other:?}"),
     }
 }
@@ -43,29 +43,33 @@ fn a_client_hears_what_is_open_and_what_becomes_of_it() {
     queue.ask(call(1, "/opt/sdk/a"), now);
     let id = server.connect(PEER, &queue).unwrap();
     let events = read(&mut server, id, &queue);
-    assert!(matches!(&events[0], Event::Hello(hello) if hello.protocol == 1 && hello.open == 1));
-    assert!(matches!(&events[1], Event::FsRequest(question) if question.path == "/opt/sdk/a"));
+    assert!(
+        matches!(&events[0], ServerEvent::Hello(hello) if hello.protocol == 1 && hello.open == 1)
+    );
+    assert!(
+        matches!(&events[1], ServerEvent::FsRequest(question) if question.path == "/opt/sdk/a")
+    );
     assert_eq!(events.len(), 2);
 
     let Asked::New(second) = queue.ask(call(2, "/opt/sdk/b"), now) else { panic!() };
     server.asked(second);
     assert!(matches!(&read(&mut server, id, &queue)[..],
-        [Event::FsRequest(question)] if question.id == second));
+        [ServerEvent::FsRequest(question)] if question.id == second));
 
     let wishes = server.received(id, b"{\"type\":\"cmd.approve\",\"id\":1,\"request\":9}\n");
-    let Wish::Answer { id: asked, answer } = wishes[0].wish else { panic!() };
+    let ClientRequest::Answer { id: asked, answer } = wishes[0].request else { panic!() };
     let decided = queue.answer(asked, answer, &wishes[0].source, now).unwrap();
     server.decided(&decided[0]);
     server.reply(&wishes[0], Ok(()));
     let events = read(&mut server, id, &queue);
     assert!(
-        matches!(&events[0], Event::Audit(audit) if audit.id.0 == 1 && audit.source == "socket")
+        matches!(&events[0], ServerEvent::Audit(audit) if audit.id.0 == 1 && audit.source == "socket")
     );
-    assert!(matches!(&events[1], Event::Reply(reply)
+    assert!(matches!(&events[1], ServerEvent::Reply(reply)
         if reply.request == Some(9) && reply.id == Some(QuestionId(1))));
 
     server.decided(&queue.withdraw(2, now).unwrap());
-    assert_eq!(read(&mut server, id, &queue), [Event::Withdrawn { id: second }]);
+    assert_eq!(read(&mut server, id, &queue), [ServerEvent::Withdrawn { id: second }]);
 }
 
 #[test]
@@ -83,9 +87,9 @@ fn commands_may_come_in_any_pieces() {
         wishes.extend(server.received(id, &[*byte]));
     }
     let deny = Answer::Deny { lifetime: Lifetime::Session };
-    assert_eq!(wishes[0].wish, Wish::Answer { id: QuestionId(4), answer: deny });
+    assert_eq!(wishes[0].request, ClientRequest::Answer { id: QuestionId(4), answer: deny });
     assert_eq!(wishes[0].source, Source::Socket { uid: 1000, pid: 42, name: "web".to_owned() });
-    assert_eq!(wishes[1].wish, Wish::Save(Store::Project));
+    assert_eq!(wishes[1].request, ClientRequest::Save(Store::Project));
     assert_eq!(wishes.len(), 2);
 }
 
@@ -131,7 +135,7 @@ fn a_line_without_end_ends_the_connection() {
     let mut server = server();
     let id = server.connect(PEER, &queue).unwrap();
     read(&mut server, id, &queue);
-    assert_eq!(server.received(id, &vec![b' '; LONGEST_COMMAND + 1]), []);
+    assert_eq!(server.received(id, &vec![b' '; MAX_COMMAND_BYTES + 1]), []);
     assert_eq!(code(&read(&mut server, id, &queue)), "too_long");
     assert!(server.is_finished(id));
     assert_eq!(server.received(id, b"{\"type\":\"cmd.approve\",\"id\":1}\n"), []);
@@ -177,9 +181,9 @@ fn a_crowded_question_is_told_as_it_is_when_there_is_room() {
         }
     }
     let longest = server.output(id, &queue).split(|byte| *byte == b'\n').map(<[u8]>::len).max();
-    assert!(longest.unwrap() < LONGEST_EVENT);
+    assert!(longest.unwrap() < MAX_EVENT_BYTES);
     let events = read(&mut server, id, &queue);
-    assert!(matches!(&events[..], [Event::Hello(_), Event::FsRequest(question)]
+    assert!(matches!(&events[..], [ServerEvent::Hello(_), ServerEvent::FsRequest(question)]
         if question.requests.len() == MAX_WAITING));
 }
 
@@ -208,7 +212,7 @@ fn an_answer_that_is_not_offered_is_refused() {
     let id = server.connect(PEER, &queue).unwrap();
     read(&mut server, id, &queue);
     let wishes = server.received(id, b"{\"type\":\"cmd.approve\",\"id\":1,\"scope\":\"dir\"}\n");
-    let Wish::Answer { id: asked, answer } = wishes[0].wish else { panic!() };
+    let ClientRequest::Answer { id: asked, answer } = wishes[0].request else { panic!() };
     assert!(matches!(answer, Answer::Allow { scope: Scope::Directory, .. }));
     let refused = queue.answer(asked, answer, &wishes[0].source, now).unwrap_err();
     server.reply(&wishes[0], Err(refused));

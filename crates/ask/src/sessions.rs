@@ -6,7 +6,7 @@
 use crate::answer::{Answer, Store};
 use crate::client::{Client, ClientError};
 use crate::leftover::{self, SUFFIX};
-use crate::message::{Audit, Command, Event, Hello, PROTOCOL, Refused};
+use crate::message::{Audit, ClientCommand, Hello, PROTOCOL, Refused, ServerEvent};
 use crate::question::{Question, QuestionId};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// Where sessions put their sockets: in the user's runtime directory, which only that user can enter
 /// and which is gone when the user is; without one, below the product's own state. A variable that names somebody else's
-/// directory (`sudo -E`, `su`) or one that others can write to (`/tmp`) names none: whoever can put a link there could have files
+/// directory (`sudo -E`, `su`) or one that others can write to (`/tmp`) is ignored: a user who can put a link there could have files
 /// made and removed elsewhere in this user's name.
 pub fn socket_directory(runtime: Option<&OsStr>, state: &Path) -> PathBuf {
     match runtime.map(Path::new).filter(|path| path.is_absolute() && is_own(path)) {
@@ -47,7 +47,7 @@ pub fn socket_path(directory: &Path, session: &str) -> PathBuf {
 
 /// What changed.
 #[derive(Debug)]
-pub enum Change {
+pub enum SessionChange {
     Appeared {
         session: String,
     },
@@ -193,7 +193,7 @@ impl Sessions {
     }
 
     /// Looks for new sessions, and takes what the known ones say.
-    pub fn refresh(&mut self) -> Result<Vec<Change>, ClientError> {
+    pub fn refresh(&mut self) -> Result<Vec<SessionChange>, ClientError> {
         let mut changes = Vec::new();
         self.discover(&mut changes)?;
         let names: Vec<String> = self.connected.keys().cloned().collect();
@@ -205,7 +205,7 @@ impl Sessions {
 
     /// The same, and waits until every session has told the questions that were open when it was
     /// found.
-    pub fn refresh_fully(&mut self, patience: Duration) -> Result<Vec<Change>, ClientError> {
+    pub fn refresh_fully(&mut self, patience: Duration) -> Result<Vec<SessionChange>, ClientError> {
         let deadline = Instant::now() + patience;
         let mut changes = self.refresh()?;
         let names: Vec<String> = self.connected.keys().cloned().collect();
@@ -217,7 +217,7 @@ impl Sessions {
                     Ok(Some(event)) => session.hear(&name, event, &mut changes),
                     Ok(None) => {
                         let error = ClientError::Silent;
-                        changes.push(Change::Trouble { session: name.clone(), error });
+                        changes.push(SessionChange::Trouble { session: name.clone(), error });
                         break;
                     }
                     Err(error) => Err(error),
@@ -238,16 +238,16 @@ impl Sessions {
         answer: Answer,
     ) -> Result<(), ClientError> {
         let session = self.connected.get_mut(session).ok_or(ClientError::Gone)?;
-        session.client.send(&Command::answering(id, answer))
+        session.client.send(&ClientCommand::answering(id, answer))
     }
 
     /// Has what was answered for the session written to a policy; whether it was comes later, too.
     pub fn save(&mut self, session: &str, store: Store) -> Result<(), ClientError> {
         let session = self.connected.get_mut(session).ok_or(ClientError::Gone)?;
-        session.client.send(&Command::PolicySave { scope: store })
+        session.client.send(&ClientCommand::PolicySave { scope: store })
     }
 
-    fn discover(&mut self, changes: &mut Vec<Change>) -> Result<(), ClientError> {
+    fn discover(&mut self, changes: &mut Vec<SessionChange>) -> Result<(), ClientError> {
         let unreadable = |source| ClientError::Unreadable { path: self.directory.clone(), source };
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -290,7 +290,7 @@ impl Sessions {
                 Err(ClientError::Gone) => {}
                 Err(error) => {
                     self.failed.insert(name.clone(), inode);
-                    changes.push(Change::Trouble { session: name, error });
+                    changes.push(SessionChange::Trouble { session: name, error });
                 }
             }
         }
@@ -314,11 +314,11 @@ impl Sessions {
 
     fn join(&self, name: &str) -> Result<Session, ClientError> {
         let mut client = Client::connect(&socket_path(&self.directory, name))?;
-        client.send(&Command::Hello { protocol: PROTOCOL, name: self.name.clone() })?;
+        client.send(&ClientCommand::Hello { protocol: PROTOCOL, name: self.name.clone() })?;
         Ok(Session { client, hello: None, open: BTreeMap::new(), expected: 0 })
     }
 
-    fn listen(&mut self, name: &str, changes: &mut Vec<Change>) {
+    fn listen(&mut self, name: &str, changes: &mut Vec<SessionChange>) {
         while let Some(session) = self.connected.get_mut(name) {
             let heard = match session.client.next_event() {
                 Ok(Some(event)) => session.hear(name, event, changes),
@@ -331,7 +331,7 @@ impl Sessions {
         }
     }
 
-    fn part(&mut self, name: &str, error: ClientError, changes: &mut Vec<Change>) {
+    fn part(&mut self, name: &str, error: ClientError, changes: &mut Vec<SessionChange>) {
         let had_greeted =
             self.connected.remove(name).is_some_and(|session| session.hello.is_some());
         let session = name.to_owned();
@@ -340,10 +340,10 @@ impl Sessions {
             if let Ok(metadata) = fs::symlink_metadata(path) {
                 self.failed.insert(session.clone(), metadata.ino());
             }
-            changes.push(Change::Trouble { session: session.clone(), error });
+            changes.push(SessionChange::Trouble { session: session.clone(), error });
         }
         if had_greeted {
-            changes.push(Change::Vanished { session });
+            changes.push(SessionChange::Vanished { session });
         }
     }
 }
@@ -352,43 +352,47 @@ impl Session {
     fn hear(
         &mut self,
         name: &str,
-        event: Event,
-        changes: &mut Vec<Change>,
+        event: ServerEvent,
+        changes: &mut Vec<SessionChange>,
     ) -> Result<(), ClientError> {
         let session = name.to_owned();
         match event {
-            Event::Hello(hello) if hello.protocol != PROTOCOL => {
+            ServerEvent::Hello(hello) if hello.protocol != PROTOCOL => {
                 return Err(ClientError::Protocol(hello.protocol));
             }
-            Event::Hello(hello) => {
+            ServerEvent::Hello(hello) => {
                 self.expected = hello.open;
                 self.hello = Some(hello);
-                changes.push(Change::Appeared { session });
+                changes.push(SessionChange::Appeared { session });
             }
             _ if self.hello.is_none() => {
                 return Err(ClientError::Garbled("it did not introduce itself".to_owned()));
             }
-            Event::FsRequest(request) => changes.push(self.asked(session, (*request).into())),
-            Event::HostRequest(request) => changes.push(self.asked(session, (*request).into())),
-            Event::Audit(audit) => {
+            ServerEvent::FsRequest(request) => changes.push(self.asked(session, (*request).into())),
+            ServerEvent::HostRequest(request) => {
+                changes.push(self.asked(session, (*request).into()));
+            }
+            ServerEvent::Audit(audit) => {
                 self.close(audit.id);
-                changes.push(Change::Answered { session, audit });
+                changes.push(SessionChange::Answered { session, audit });
             }
-            Event::Withdrawn { id } => {
+            ServerEvent::Withdrawn { id } => {
                 self.close(id);
-                changes.push(Change::Withdrawn { session, id });
+                changes.push(SessionChange::Withdrawn { session, id });
             }
-            Event::Error(refused) => changes.push(Change::Refused { session, refused }),
-            Event::Reply(reply) if reply.command == "cmd.hello" => {}
-            Event::Reply(reply) => {
-                changes.push(Change::Done { session, command: reply.command });
+            ServerEvent::Error(refused) => {
+                changes.push(SessionChange::Refused { session, refused });
             }
-            Event::Unknown => {}
+            ServerEvent::Reply(reply) if reply.command == "cmd.hello" => {}
+            ServerEvent::Reply(reply) => {
+                changes.push(SessionChange::Done { session, command: reply.command });
+            }
+            ServerEvent::Unknown => {}
         }
         Ok(())
     }
 
-    fn asked(&mut self, session: String, mut question: Question) -> Change {
+    fn asked(&mut self, session: String, mut question: Question) -> SessionChange {
         // The socket's name is what we know it by, whatever it calls itself.
         question.session.clone_from(&session);
         let id = question.id;
@@ -396,7 +400,7 @@ impl Session {
         if is_new {
             self.expected = self.expected.saturating_sub(1);
         }
-        Change::Asked { session, id, is_new }
+        SessionChange::Asked { session, id, is_new }
     }
 
     fn close(&mut self, id: QuestionId) {

@@ -1,7 +1,7 @@
-use super::{Change, Sessions, socket_directory, socket_path};
+use super::{SessionChange, Sessions, socket_directory, socket_path};
 use crate::client::{Client, ClientError};
-use crate::message::Event;
-use crate::server::{ConnectionId, Introduction, Peer, Server, Wish};
+use crate::message::ServerEvent;
+use crate::server::{ClientRequest, ConnectionId, Introduction, Peer, Server};
 use crate::test_support::{MAX_OPEN, call};
 use crate::{Answer, Asked, Lifetime, Now, QuestionId, Queue, Scope};
 use std::fs::{self, Permissions};
@@ -62,7 +62,7 @@ impl Host {
             let mut chunk = [0; 4096];
             if let Ok(count) = stream.read(&mut chunk) {
                 for received in self.server.received(*id, &chunk[..count]) {
-                    let Wish::Answer { id, answer } = received.wish else { panic!() };
+                    let ClientRequest::Answer { id, answer } = received.request else { panic!() };
                     let now = Now::read();
                     let outcome = self.queue.answer(id, answer, &received.source, now);
                     for decided in outcome.iter().flatten() {
@@ -106,7 +106,7 @@ fn meanwhile<T>(host: &mut Host, visit: impl FnOnce() -> T) -> T {
 const SOON: Duration = Duration::from_secs(20);
 
 /// Refreshes until something happens that is waited for.
-fn until(sessions: &mut Sessions, mut wanted: impl FnMut(&Change) -> bool) {
+fn until(sessions: &mut Sessions, mut wanted: impl FnMut(&SessionChange) -> bool) {
     let deadline = Instant::now() + SOON;
     while Instant::now() < deadline {
         if sessions.refresh().unwrap().iter().any(&mut wanted) {
@@ -126,13 +126,15 @@ fn a_client_over_a_socket_pair_answers() {
     let mut client = Client::new(here);
     meanwhile(&mut host, || {
         let deadline = Instant::now() + SOON;
-        let Some(Event::Hello(hello)) = client.wait(deadline).unwrap() else { panic!() };
+        let Some(ServerEvent::Hello(hello)) = client.wait(deadline).unwrap() else { panic!() };
         assert_eq!((hello.session.as_str(), hello.open), ("s", 1));
-        let Some(Event::FsRequest(question)) = client.wait(deadline).unwrap() else { panic!() };
+        let Some(ServerEvent::FsRequest(question)) = client.wait(deadline).unwrap() else {
+            panic!()
+        };
         let answer = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Once };
-        client.send(&crate::message::Command::answering(question.id, answer)).unwrap();
-        assert!(matches!(client.wait(deadline).unwrap(), Some(Event::Audit(_))));
-        assert!(matches!(client.wait(deadline).unwrap(), Some(Event::Reply(_))));
+        client.send(&crate::message::ClientCommand::answering(question.id, answer)).unwrap();
+        assert!(matches!(client.wait(deadline).unwrap(), Some(ServerEvent::Audit(_))));
+        assert!(matches!(client.wait(deadline).unwrap(), Some(ServerEvent::Reply(_))));
         assert!(client.wait(Instant::now()).unwrap().is_none());
     });
     assert!(host.queue.is_empty());
@@ -151,23 +153,23 @@ fn sessions_are_found_answered_and_lost() {
     host.ask(2, "/opt/sdk/b");
     meanwhile(&mut host, || {
         let changes = sessions.refresh_fully(SOON).unwrap();
-        assert!(matches!(&changes[0], Change::Appeared { session } if session == "one"));
+        assert!(matches!(&changes[0], SessionChange::Appeared { session } if session == "one"));
         let (_, session) = sessions.iter().next().unwrap();
         assert_eq!(session.open().count(), 2);
         let answer = Answer::Allow { scope: Scope::Directory, lifetime: Lifetime::Session };
         sessions.answer("one", QuestionId(1), answer).unwrap();
-        until(&mut sessions, |change| matches!(change, Change::Done { .. }));
+        until(&mut sessions, |change| matches!(change, SessionChange::Done { .. }));
         assert_eq!(sessions.iter().next().unwrap().1.open().count(), 0, "both are answered");
         sessions.answer("one", QuestionId(1), answer).unwrap();
         until(
             &mut sessions,
-            |change| matches!(change, Change::Refused { refused, .. } if refused.code == "not_open"),
+            |change| matches!(change, SessionChange::Refused { refused, .. } if refused.code == "not_open"),
         );
     });
     drop(host);
     until(
         &mut sessions,
-        |change| matches!(change, Change::Vanished { session } if session == "one"),
+        |change| matches!(change, SessionChange::Vanished { session } if session == "one"),
     );
     // The socket is still there, and nobody behind it.
     assert!(socket_path(directory.path(), "one").exists());
@@ -184,11 +186,11 @@ fn a_session_that_is_stopped_holds_up_nobody() {
     let mut sessions = Sessions::new(directory.path(), "test");
     let began = Instant::now();
     meanwhile(&mut host, || {
-        until(&mut sessions, |change| matches!(change, Change::Asked { .. }));
+        until(&mut sessions, |change| matches!(change, SessionChange::Asked { .. }));
         assert_eq!(sessions.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["one"]);
         let changes = sessions.refresh_fully(Duration::from_millis(1)).unwrap();
         assert!(matches!(&changes[..],
-            [Change::Trouble { session, error: ClientError::Silent }] if session == "a-stopped"));
+            [SessionChange::Trouble { session, error: ClientError::Silent }] if session == "a-stopped"));
     });
     assert!(began.elapsed() < SOON);
 }
@@ -208,7 +210,7 @@ fn a_session_that_makes_no_sense_is_left_alone() {
     meanwhile(&mut host, || {
         let changes = sessions.refresh_fully(SOON).unwrap();
         let troubles =
-            changes.iter().filter(|change| matches!(change, Change::Trouble { .. })).count();
+            changes.iter().filter(|change| matches!(change, SessionChange::Trouble { .. })).count();
         assert_eq!(troubles, 1, "{changes:?}");
         assert_eq!(sessions.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["one"]);
         assert!(sessions.refresh().unwrap().is_empty());
@@ -228,7 +230,7 @@ fn a_long_way_to_the_socket_is_no_obstacle() {
     let mut host = Host { listener: Some(listener), ..Host::new("one") };
     let mut sessions = Sessions::new(&deep, "test");
     meanwhile(&mut host, || {
-        until(&mut sessions, |change| matches!(change, Change::Appeared { .. }));
+        until(&mut sessions, |change| matches!(change, SessionChange::Appeared { .. }));
     });
 }
 

@@ -212,9 +212,9 @@ impl<'a> RuleFile<'a> {
             None => (head, "None".to_owned()),
         };
         let answer = match action.split(' ').collect::<Vec<_>>()[..] {
-            ["allow"] => "Answer::Allow".to_owned(),
-            ["broker"] => "Answer::Broker".to_owned(),
-            ref words => format!("Answer::Refuse({})", refusal(words)?),
+            ["allow"] => "CallAnswer::Allow".to_owned(),
+            ["broker"] => "CallAnswer::Broker".to_owned(),
+            ref words => format!("CallAnswer::Refuse({})", refusal(words)?),
         };
         let conditions: Vec<Comparison> =
             conditions.into_iter().map(Comparison::read).collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! What the kernel is told to do, and its encoding in the 32-bit return value of a filter.
+//! Seccomp actions, and their encoding in the 32-bit return value of a filter.
 
 /// `include/uapi/linux/seccomp.h`, as far as a description can ask for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What a rule means for a call, and what the kernel is told to do for it. The two differ: a refusal
-//! that is logged, and a call that a broker performs, both reach the kernel as a notification.
+//! What a rule means for a call, and the action it becomes in the kernel. The two differ: a refusal that is
+//! logged and a call that the broker performs both become a notification.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ include!(concat!(env!("OUT_DIR"), "/errnos.rs"));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Answer {
+pub enum CallAnswer {
     Allow,
     Refuse(Refusal),
     /// A process outside performs the call in the caller's stead, or refuses it.
@@ -49,7 +49,7 @@ impl Refusal {
     }
 }
 
-impl Answer {
+impl CallAnswer {
     /// `None`: only a listener could give this answer, and there is none.
     pub(crate) fn action(self, listening: Listening) -> Option<Action> {
         match (self, listening) {

@@ -1,6 +1,6 @@
-//! An assembler for classic BPF. Programs are built from the end to the beginning: classic BPF only
-//! jumps forward, so every jump goes to something that already has its place, and a distance that
-//! does not fit into eight bits is known at once and bridged. It decides nothing about filters.
+//! An assembler for classic BPF. Programs are built from the end to the beginning: classic BPF only jumps
+//! forward, so every jump target already has its position, and a distance that does not fit into eight bits is
+//! known at once and bridged. It decides nothing about filters.
 
 use std::collections::BTreeMap;
 

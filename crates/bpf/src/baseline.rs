@@ -1,6 +1,6 @@
-//! The filter every sandboxed command gets unless its policy brings its own list: an allow-list whose
-//! content and reasons are in `resources/seccomp/baseline.txt`. It must never let a number through
-//! that the file does not name.
+//! The filter that every sandboxed command gets unless its policy has its own list: an allow-list whose content
+//! and reasons are in `resources/seccomp/baseline.txt`. It must never allow a number that the file does not
+//! name.
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@ use crate::interp::SeccompData;
 use crate::test_support::{
     BOTH, LISTENING_OR_NOT, answer, ask, is_constantly_allowed, meaning, number,
 };
-use crate::{Action, Answer, FilterSpec, Listening, Notice, Profile, Program, Refusal, table};
+use crate::{Action, CallAnswer, FilterSpec, Listening, Notice, Profile, Program, Refusal, table};
 
 const EPERM: Action = Action::Errno(1);
 const EACCES: Action = Action::Errno(13);
@@ -436,20 +436,25 @@ fn set_id_modes_can_be_refused_wherever_a_mode_is_given() {
             all[..args.len()].copy_from_slice(args);
             table::number(arch, name).map(|nr| spec.answer(&SeccompData::new(arch, nr, all)))
         };
-        let is = |answer: Option<Answer>, expected: Answer| answer.is_none_or(|it| it == expected);
-        let refused = Answer::Refuse(Refusal { errno: 1, notice: Notice::Logged });
+        let is = |answer: Option<CallAnswer>, expected: CallAnswer| {
+            answer.is_none_or(|it| it == expected)
+        };
+        let refused = CallAnswer::Refuse(Refusal { errno: 1, notice: Notice::Logged });
         for (name, args) in changes {
             for mode in [0o4755, 0o6000, 0o6755, 0o4000 | HIGH_BIT, 0o104_755] {
                 assert!(is(ask(&refusing, name, &args(mode)), refused), "{name} {mode:o}");
             }
             // Only the broker sees whether it is a directory.
             for mode in [0o2755, 0o2000 | HIGH_BIT, 0o102_755] {
-                assert!(is(ask(&refusing, name, &args(mode)), Answer::Broker), "{name} {mode:o}");
+                assert!(
+                    is(ask(&refusing, name, &args(mode)), CallAnswer::Broker),
+                    "{name} {mode:o}"
+                );
             }
         }
         for name in ["mkdir", "mkdirat"] {
             let answer = ask(&refusing, name, &[0o6755; 3]);
-            assert!(is(answer, Answer::Allow), "the kernel leaves the bits out: {name}");
+            assert!(is(answer, CallAnswer::Allow), "the kernel leaves the bits out: {name}");
         }
         for (name, args) in makes {
             for mode in [0o4755, 0o2755, 0o6000, 0o4000 | HIGH_BIT, 0o104_755] {
@@ -457,14 +462,14 @@ fn set_id_modes_can_be_refused_wherever_a_mode_is_given() {
             }
         }
         for (name, args) in makes.into_iter().chain(changes) {
-            assert!(is(ask(&ordinary, name, &args(0o6755)), Answer::Allow), "{name}");
+            assert!(is(ask(&ordinary, name, &args(0o6755)), CallAnswer::Allow), "{name}");
             for mode in [0o755, 0o1777, 0o100_644] {
-                assert!(is(ask(&refusing, name, &args(mode)), Answer::Allow), "{name}");
+                assert!(is(ask(&refusing, name, &args(mode)), CallAnswer::Allow), "{name}");
             }
         }
         // Without O_CREAT the register holds whatever was there before.
-        assert!(is(ask(&refusing, "openat", &[0, 0, 0, 0o6755]), Answer::Allow));
-        let no_such_call = Answer::Refuse(Refusal { errno: 38, notice: Notice::Quiet });
+        assert!(is(ask(&refusing, "openat", &[0, 0, 0, 0o6755]), CallAnswer::Allow));
+        let no_such_call = CallAnswer::Refuse(Refusal { errno: 38, notice: Notice::Quiet });
         assert!(is(ask(&refusing, "openat2", &[]), no_such_call));
     }
 }
@@ -565,7 +570,7 @@ fn what_names_a_path_and_writes_nothing_is_shown_to_the_broker() {
         "llistxattr",
         "execve",
     ] {
-        assert_eq!(says(name, 5, 0), Answer::Broker, "{name}");
+        assert_eq!(says(name, 5, 0), CallAnswer::Broker, "{name}");
     }
     for (name, flags) in [
         ("newfstatat", 3),
@@ -575,20 +580,20 @@ fn what_names_a_path_and_writes_nothing_is_shown_to_the_broker() {
         ("listxattrat", 2),
         ("execveat", 4),
     ] {
-        assert_eq!(says(name, flags, 0x100), Answer::Broker, "{name}");
-        assert_eq!(says(name, flags, AT_EMPTY_PATH), Answer::Allow, "{name} of a descriptor");
+        assert_eq!(says(name, flags, 0x100), CallAnswer::Broker, "{name}");
+        assert_eq!(says(name, flags, AT_EMPTY_PATH), CallAnswer::Allow, "{name} of a descriptor");
     }
     for (name, flags) in [("open", 1), ("openat", 2)] {
         for reads in [0, 0o2_000_000, 0o10_200_000] {
-            assert_eq!(says(name, flags, reads), Answer::Broker, "{name} {reads:o}");
+            assert_eq!(says(name, flags, reads), CallAnswer::Broker, "{name} {reads:o}");
         }
         for writes in [1, 2, 0o100, 0o1000, 0o20_000_000] {
-            assert_eq!(says(name, flags, writes), Answer::Allow, "{name} {writes:o}");
+            assert_eq!(says(name, flags, writes), CallAnswer::Allow, "{name} {writes:o}");
         }
     }
     for name in
         ["fstat", "fstatfs", "fchdir", "unlink", "rename", "mkdir", "creat", "truncate", "read"]
     {
-        assert_eq!(says(name, 5, 0), Answer::Allow, "{name}");
+        assert_eq!(says(name, 5, 0), CallAnswer::Allow, "{name}");
     }
 }

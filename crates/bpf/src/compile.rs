@@ -1,12 +1,12 @@
-//! From a [`FilterSpec`] to a program: the architecture is checked, then the number is found by
-//! binary search over ranges that share an answer. Arguments are loaded only in the leaf of their own
-//! system call: the kernel remembers a call as "always allowed" (5.11, `seccomp_is_const_allow()`)
-//! only if the way to its answer reads nothing but architecture and number.
+//! Compiles a [`FilterSpec`] into a program: the architecture is checked, then the number is found by binary
+//! search over ranges with the same answer. Arguments are loaded only in the leaf of their own system call: the
+//! kernel caches a call as "always allowed" (5.11, `seccomp_is_const_allow()`) only if the path to its answer
+//! reads nothing but architecture and number.
 
 use crate::asm::{Assembler, Compare, Label};
 use crate::{
-    Action, Answer, Arch, Condition, Error, FilterSpec, Listening, Program, Refusal, Test, Width,
-    table,
+    Action, Arch, CallAnswer, Condition, Error, FilterSpec, Listening, Program, Refusal, Test,
+    Width, table,
 };
 
 /// On x86_64, numbers from here on are calls of the x32 ABI, which has its own, unlisted entry points.
@@ -57,12 +57,12 @@ struct Ruling<'a> {
 }
 
 fn action(
-    answer: Answer,
+    answer: CallAnswer,
     listening: Listening,
     name: impl FnOnce() -> String,
 ) -> Result<Action, Error> {
     match answer {
-        Answer::Refuse(Refusal { errno, .. }) if errno > MAX_ERRNO => {
+        CallAnswer::Refuse(Refusal { errno, .. }) if errno > MAX_ERRNO => {
             Err(Error::ErrnoTooLarge { errno })
         }
         _ => answer.action(listening).ok_or_else(|| Error::NobodyListens { name: name() }),

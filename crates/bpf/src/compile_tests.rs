@@ -18,8 +18,9 @@ fn spec(arch: Arch, rules: Vec<Rule>) -> FilterSpec {
 #[test]
 fn a_foreign_architecture_is_killed_whatever_the_number() {
     for arch in BOTH {
-        let program =
-            spec(arch, vec![rule(0, &[], Answer::Allow)]).compile(Listening::No).expect("compiles");
+        let program = spec(arch, vec![rule(0, &[], CallAnswer::Allow)])
+            .compile(Listening::No)
+            .expect("compiles");
         // AUDIT_ARCH_I386 (int 0x80), _ARM, and the other 64-bit one.
         let others = BOTH.map(Arch::audit_value).into_iter().filter(|a| *a != arch.audit_value());
         for foreign in others.chain([0x4000_0003, 0x4000_0028, 0, u32::MAX]) {
@@ -33,7 +34,7 @@ fn a_foreign_architecture_is_killed_whatever_the_number() {
 /// Proves: SYS-1 architecture
 #[test]
 fn x32_numbers_are_killed_even_if_a_rule_names_one() {
-    let rules = vec![rule(1, &[], Answer::Allow), rule(0x4000_0001, &[], Answer::Allow)];
+    let rules = vec![rule(1, &[], CallAnswer::Allow), rule(0x4000_0001, &[], CallAnswer::Allow)];
     let program = spec(Arch::X86_64, rules).compile(Listening::No).expect("compiles");
     let ask = |nr| answer(&program, &SeccompData::new(Arch::X86_64, nr, [0; 6]));
     for nr in [0x4000_0000, 0x4000_0001, 0x4000_0208, 0x7fff_ffff, 0xc000_0001, 0xffff_fffe] {
@@ -57,7 +58,7 @@ fn a_call_skipped_by_a_tracer_is_not_killed() {
 #[test]
 fn a_low_half_comparison_ignores_the_high_half() {
     let is_7 = condition(Arg::A1, Width::Low32, Test::Eq(7));
-    let rules = vec![rule(5, &[is_7], quietly(1)), rule(5, &[], Answer::Allow)];
+    let rules = vec![rule(5, &[is_7], quietly(1)), rule(5, &[], CallAnswer::Allow)];
     let program = spec(Arch::X86_64, rules).compile(Listening::No).expect("compiles");
     let ask = |arg| answer(&program, &SeccompData::new(Arch::X86_64, 5, [0, arg, 0, 0, 0, 0]));
     assert_eq!(ask(7), Action::Errno(1));
@@ -73,9 +74,9 @@ fn rules_of_one_call_are_tried_in_order() {
     let rules = vec![
         rule(9, &[above(100)], quietly(7)),
         rule(3, &[], logged(8)),
-        rule(9, &[above(50)], Answer::Broker),
-        rule(9, &[], Answer::Allow),
-        rule(9, &[above(0)], Answer::KillProcess),
+        rule(9, &[above(50)], CallAnswer::Broker),
+        rule(9, &[], CallAnswer::Allow),
+        rule(9, &[above(0)], CallAnswer::KillProcess),
     ];
     let program = spec(Arch::Aarch64, rules).compile(Listening::Yes).expect("compiles");
     let ask = |arg| answer(&program, &SeccompData::new(Arch::Aarch64, 9, [arg, 0, 0, 0, 0, 0]));
@@ -92,7 +93,7 @@ fn only_a_listener_hears_of_refusals_and_only_of_those_that_are_not_quiet() {
         rule(1, &[], quietly(1)),
         rule(2, &[], logged(1)),
         rule(3, &[], suspicious(1)),
-        rule(4, &[], Answer::Allow),
+        rule(4, &[], CallAnswer::Allow),
     ];
     for arch in BOTH {
         let spec = spec(arch, rules.clone());
@@ -111,18 +112,18 @@ fn only_a_listener_hears_of_refusals_and_only_of_those_that_are_not_quiet() {
 #[test]
 fn calls_for_a_broker_do_not_compile_where_nobody_listens() {
     let is_7 = condition(Arg::A1, Width::Low32, Test::Eq(7));
-    let asked = spec(Arch::X86_64, vec![rule(2, &[is_7], Answer::Broker)]);
+    let asked = spec(Arch::X86_64, vec![rule(2, &[is_7], CallAnswer::Broker)]);
     let refused = asked.compile(Listening::No).expect_err("nobody would perform it");
     assert_eq!(refused, Error::NobodyListens { name: "open".to_owned() });
     assert!(asked.compile(Listening::Yes).is_ok());
-    let by_default = FilterSpec::new(Arch::X86_64, Answer::Broker, Vec::new());
+    let by_default = FilterSpec::new(Arch::X86_64, CallAnswer::Broker, Vec::new());
     assert!(matches!(by_default.compile(Listening::No), Err(Error::NobodyListens { .. })));
 }
 
 #[test]
 fn comparing_one_argument_with_many_values_loads_it_once() {
     let rules = (0..20)
-        .map(|n| rule(1, &[condition(Arg::A2, Width::Low32, Test::Eq(n))], Answer::Allow))
+        .map(|n| rule(1, &[condition(Arg::A2, Width::Low32, Test::Eq(n))], CallAnswer::Allow))
         .collect();
     let program = spec(Arch::Aarch64, rules).compile(Listening::No).expect("compiles");
     let loads = program.instructions().iter().filter(|i| i.code == 0x20 && i.k >= 16).count();
@@ -131,7 +132,7 @@ fn comparing_one_argument_with_many_values_loads_it_once() {
 
 #[test]
 fn neighbours_with_the_same_answer_are_one_range() {
-    let rules = (0..400).map(|n| rule(n, &[], Answer::Allow)).collect();
+    let rules = (0..400).map(|n| rule(n, &[], CallAnswer::Allow)).collect();
     let program = spec(Arch::Aarch64, rules).compile(Listening::No).expect("compiles");
     // Two loads, the architecture, one comparison, three returns.
     assert_eq!(program.instructions().len(), 7);
@@ -205,16 +206,16 @@ fn any_condition() -> impl Strategy<Value = Condition> {
     (arg, width, test).prop_map(|(arg, width, test)| Condition { arg, width, test })
 }
 
-fn any_answer() -> impl Strategy<Value = Answer> {
+fn any_answer() -> impl Strategy<Value = CallAnswer> {
     select(vec![
-        Answer::Allow,
+        CallAnswer::Allow,
         quietly(1),
         quietly(38),
         logged(1),
         logged(13),
         suspicious(1),
-        Answer::KillProcess,
-        Answer::Broker,
+        CallAnswer::KillProcess,
+        CallAnswer::Broker,
     ])
 }
 
@@ -228,7 +229,7 @@ fn any_spec() -> impl Strategy<Value = FilterSpec> {
 
 fn needs_a_broker(spec: &FilterSpec) -> bool {
     let answers = spec.rules().iter().map(|rule| rule.answer).chain([spec.default()]);
-    answers.into_iter().any(|answer| answer == Answer::Broker)
+    answers.into_iter().any(|answer| answer == CallAnswer::Broker)
 }
 
 proptest! {
@@ -264,7 +265,7 @@ proptest! {
         let program = spec.compile(Listening::Yes).expect("compiles");
         for nr in 0..8 {
             let first = spec.rules().iter().find(|rule| rule.syscall == nr);
-            if first.is_some_and(|rule| rule.conditions.is_empty() && rule.answer == Answer::Allow) {
+            if first.is_some_and(|rule| rule.conditions.is_empty() && rule.answer == CallAnswer::Allow) {
                 prop_assert!(is_constantly_allowed(&program, spec.arch(), nr), "{}", nr);
             }
         }

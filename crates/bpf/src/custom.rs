@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::baseline::ENOSYS;
 use crate::groups::{Entry, Group, GroupDecision};
-use crate::{Answer, Arch, BaselineOptions, Error, Notice, Refusal, table};
+use crate::{Arch, BaselineOptions, CallAnswer, Error, Notice, Refusal, table};
 
 const EPERM: u16 = 1;
 
@@ -63,9 +63,9 @@ impl List {
     ) -> Result<(), Error> {
         let asks = self.mode == ListMode::Whitelist && self.names.contains(entry.name);
         let may_be_named = match group.decision.answer(options) {
-            Answer::Allow | Answer::Broker => true,
+            CallAnswer::Allow | CallAnswer::Broker => true,
             // Callers know how to do without.
-            Answer::Refuse(Refusal { errno: ENOSYS, .. }) => true,
+            CallAnswer::Refuse(Refusal { errno: ENOSYS, .. }) => true,
             _ => {
                 matches!(group.decision, GroupDecision::Refuse(_))
                     || passes_sometimes(group, entry, options)
@@ -105,11 +105,11 @@ impl List {
 }
 
 impl Change {
-    pub(crate) fn applied_to(self, answer: Answer) -> Answer {
+    pub(crate) fn applied_to(self, answer: CallAnswer) -> CallAnswer {
         match (self, answer) {
-            (Self::Opens, _) => Answer::Allow,
-            (Self::Closes, Answer::Allow | Answer::Broker) => {
-                Answer::Refuse(Refusal { errno: EPERM, notice: Notice::Logged })
+            (Self::Opens, _) => CallAnswer::Allow,
+            (Self::Closes, CallAnswer::Allow | CallAnswer::Broker) => {
+                CallAnswer::Refuse(Refusal { errno: EPERM, notice: Notice::Logged })
             }
             (Self::Keeps | Self::Closes, answer) => answer,
         }
@@ -120,7 +120,7 @@ impl Change {
 fn passes_sometimes(group: &Group, entry: &Entry, options: &BaselineOptions) -> bool {
     entry
         .in_force(group.decision, options)
-        .any(|rule| matches!(rule.answer, Answer::Allow | Answer::Broker))
+        .any(|rule| matches!(rule.answer, CallAnswer::Allow | CallAnswer::Broker))
 }
 
 /// The kernel's name of a call that one of the architectures has.

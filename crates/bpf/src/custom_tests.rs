@@ -150,7 +150,7 @@ fn refusals_of_a_list_are_logged_and_those_of_the_baseline_keep_their_marks() {
             (&black, "mkdirat", logged(EPERM)),
             (&black, "mount", suspicious(EPERM)),
             (&black, "clone3", quietly(ENOSYS)),
-            (&black, "openat", Answer::Allow),
+            (&black, "openat", CallAnswer::Allow),
         ] {
             let data = SeccompData::new(arch, number(arch, name), [0; 6]);
             assert_eq!(spec.answer(&data), expected, "{name}");
@@ -196,8 +196,8 @@ fn a_white_list_leaves_calls_to_the_broker() {
     let ask = |name, args| {
         spec.answer(&SeccompData::new(Arch::native(), number(Arch::native(), name), args))
     };
-    assert_eq!(ask("mkdirat", [0; 6]), Answer::Broker);
-    assert_eq!(ask("openat", [0, 0, 1, 0, 0, 0]), Answer::Broker);
-    assert_eq!(ask("openat", [0; 6]), Answer::Allow);
+    assert_eq!(ask("mkdirat", [0; 6]), CallAnswer::Broker);
+    assert_eq!(ask("openat", [0, 0, 1, 0, 0, 0]), CallAnswer::Broker);
+    assert_eq!(ask("openat", [0; 6]), CallAnswer::Allow);
     assert_eq!(ask("renameat2", [0; 6]), logged(EPERM));
 }

@@ -12,7 +12,7 @@ pub enum Error {
     BadInstruction { index: usize, problem: &'static str },
     #[error("errno {errno} does not exist, the kernel takes 0 to 4095")]
     ErrnoTooLarge { errno: u16 },
-    #[error("`{name}` is to be performed by a broker, and the filter is to have no listener")]
+    #[error("`{name}` must be performed by the broker, but the filter has no listener")]
     NobodyListens { name: String },
     #[error("`{name}` is not a system call{}", suggestion(*.nearest))]
     UnknownSyscall { name: String, nearest: Option<&'static str> },

@@ -1,17 +1,17 @@
-//! A filter as people think of it: for each system call, rules in order, the first that holds wins.
-//! [`FilterSpec::compile`] turns it into a program, [`FilterSpec::answer`] says what it means for one
-//! call; the two must never differ. Nothing here depends on the host.
+//! A filter as a specification: for each system call, rules in order; the first that matches wins.
+//! [`FilterSpec::compile`] turns it into a program, [`FilterSpec::answer`] says what it means for one call; the
+//! two must never differ. Nothing here depends on the host.
 
 use serde::{Deserialize, Serialize};
 
 use crate::compile::{SKIPPED_BY_TRACER, X32_BIT};
 use crate::interp::SeccompData;
-use crate::{Answer, Arch, Error, Listening, Program, compile};
+use crate::{Arch, CallAnswer, Error, Listening, Program, compile};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterSpec {
     arch: Arch,
-    default: Answer,
+    default: CallAnswer,
     /// By number, so that a call's own rules are found without looking at the others'.
     rules: Vec<Rule>,
 }
@@ -22,7 +22,7 @@ pub struct Rule {
     pub syscall: u32,
     /// All must hold. None at all: the rule always holds, and reads no argument.
     pub conditions: Vec<Condition>,
-    pub answer: Answer,
+    pub answer: CallAnswer,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub enum Test {
 
 impl FilterSpec {
     /// `default` is for calls that no rule decides.
-    pub fn new(arch: Arch, default: Answer, mut rules: Vec<Rule>) -> Self {
+    pub fn new(arch: Arch, default: CallAnswer, mut rules: Vec<Rule>) -> Self {
         // Stable: rules of one call keep their order.
         rules.sort_by_key(|rule| rule.syscall);
         Self { arch, default, rules }
@@ -86,7 +86,7 @@ impl FilterSpec {
         self.arch
     }
 
-    pub fn default(&self) -> Answer {
+    pub fn default(&self) -> CallAnswer {
         self.default
     }
 
@@ -102,15 +102,15 @@ impl FilterSpec {
 
     /// What this filter means for a call, as a listener has to know it: a notification does not say
     /// which rule it came from.
-    pub fn answer(&self, call: &SeccompData) -> Answer {
+    pub fn answer(&self, call: &SeccompData) -> CallAnswer {
         if call.arch != self.arch.audit_value() {
-            return Answer::KillProcess;
+            return CallAnswer::KillProcess;
         }
         if call.nr == SKIPPED_BY_TRACER {
             return self.default;
         }
         if self.arch == Arch::X86_64 && call.nr >= X32_BIT {
-            return Answer::KillProcess;
+            return CallAnswer::KillProcess;
         }
         self.rules_of(call.nr)
             .iter()

@@ -1,5 +1,5 @@
-//! Runs a program as the kernel would, for tests and for telling people what a filter answers.
-//! It must never be more lenient than the kernel: a division by zero ends with 0, "kill".
+//! Interprets a program as the kernel would, for tests and to explain what a filter answers. It must never be
+//! more lenient than the kernel: a division by zero ends with 0, "kill".
 
 use crate::program::{MEMORY_WORDS, op};
 use crate::{Arch, Program};

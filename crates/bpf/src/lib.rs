@@ -26,7 +26,7 @@ mod oracle_tests;
 mod test_support;
 
 pub use action::Action;
-pub use answer::{Answer, Listening, Notice, Refusal};
+pub use answer::{CallAnswer, Listening, Notice, Refusal};
 pub use arch::Arch;
 pub use baseline::BaselineOptions;
 pub use custom::{ListMode, known_name};
@@ -35,5 +35,5 @@ pub use filter::{Arg, Condition, FilterSpec, Rule, Test, Width};
 pub use groups::{Entry, EntryRule, Group, GroupDecision, Switch};
 pub use interp::SeccompData;
 pub use own::{broker_spec, egress_spec, init_spec, keeper_spec, maker_spec, proxy_spec};
-pub use profile::{ExplainedRule, Explanation, Profile, Verdict};
+pub use profile::{CallVerdict, ExplainedRule, Explanation, Profile};
 pub use program::{Insn, Program};

@@ -13,11 +13,11 @@ use proptest::sample::{select, subsequence};
 use crate::interp::SeccompData;
 use crate::test_support::{LISTENING_OR_NOT, answer, logged, quietly};
 use crate::{
-    Action, Answer, Arch, Arg, BaselineOptions, Condition, FilterSpec, Insn, Listening, Profile,
-    Program, Rule, Test, Width, table,
+    Action, Arch, Arg, BaselineOptions, CallAnswer, Condition, FilterSpec, Insn, Listening,
+    Profile, Program, Rule, Test, Width, table,
 };
 
-fn scmp_action(answer: Answer, listening: Listening) -> ScmpAction {
+fn scmp_action(answer: CallAnswer, listening: Listening) -> ScmpAction {
     match answer.action(listening).expect("compiles") {
         Action::Allow => ScmpAction::Allow,
         Action::Errno(errno) => ScmpAction::Errno(errno.into()),
@@ -213,7 +213,7 @@ fn conditions() -> impl Strategy<Value = Vec<Condition>> {
 /// `arg <= 1 << 32` of one call refuse 1). Several rules are held against their plain meaning in
 /// `compile_tests`.
 fn spec() -> impl Strategy<Value = FilterSpec> {
-    let answer = select(vec![Answer::Allow, Answer::Broker, logged(1), quietly(13)]);
+    let answer = select(vec![CallAnswer::Allow, CallAnswer::Broker, logged(1), quietly(13)]);
     vec((conditions(), answer), 1..40).prop_map(|calls| {
         let rules = (0..)
             .zip(calls)

@@ -1,9 +1,9 @@
-//! The filters of the sandbox's own processes once the command runs: what `resources/seccomp/init.txt`,
-//! `broker.txt`, `keeper.txt`, `egress.txt` and `maker.txt` name, and death for anything else; and of a proxy that runs
-//! alone (`proxy.txt`), which is refused anything else.
+//! Filters of our own processes once the command runs: `resources/seccomp/init.txt`, `broker.txt`,
+//! `keeper.txt`, `egress.txt` and `maker.txt` list what they may call, and anything else kills the process. The
+//! standalone proxy (`proxy.txt`) gets an error instead.
 
 use crate::groups::{BROKER, EGRESS, Group, INIT, KEEPER, MAKER, PROXY, rules_of};
-use crate::{Answer, Arch, BaselineOptions, FilterSpec, Notice, Refusal};
+use crate::{Arch, BaselineOptions, CallAnswer, FilterSpec, Notice, Refusal};
 
 /// For pid 1 of the sandbox.
 pub fn init_spec(arch: Arch) -> FilterSpec {
@@ -34,13 +34,13 @@ pub fn maker_spec(arch: Arch) -> FilterSpec {
 pub fn proxy_spec(arch: Arch) -> FilterSpec {
     const EPERM: u16 = 1;
     let rules = rules_of(&[EGRESS, PROXY].concat(), &BaselineOptions::new(arch));
-    let refused = Answer::Refuse(Refusal { errno: EPERM, notice: Notice::Quiet });
+    let refused = CallAnswer::Refuse(Refusal { errno: EPERM, notice: Notice::Quiet });
     FilterSpec::new(arch, refused, rules)
 }
 
 fn own_spec(groups: &[Group], arch: Arch) -> FilterSpec {
     let rules = rules_of(groups, &BaselineOptions::new(arch));
-    FilterSpec::new(arch, Answer::KillProcess, rules)
+    FilterSpec::new(arch, CallAnswer::KillProcess, rules)
 }
 
 #[cfg(test)]

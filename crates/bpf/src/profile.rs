@@ -1,16 +1,16 @@
-//! The filter that a policy asks for: the baseline, or the baseline under the policy's own list. It is
-//! made into a specification for the kernel and explained to people here, from the same decisions.
+//! The filter that a policy asks for: the baseline, or the baseline restricted by the policy's own list. The
+//! specification for the kernel and the explanation for people come from the same decisions.
 
 use serde::Serialize;
 
 use crate::baseline::ENOSYS;
 use crate::custom::{Change, Decided, List, known_name};
 use crate::groups::{BASELINE, Entry, EntryRule, Group, Switch};
-use crate::{Answer, Arch, BaselineOptions, Error, FilterSpec, ListMode, Notice, Refusal};
+use crate::{Arch, BaselineOptions, CallAnswer, Error, FilterSpec, ListMode, Notice, Refusal};
 use crate::{SeccompData, table};
 
 /// Calls newer than the tables answer ENOSYS, as on an older kernel, so that programs fall back.
-const UNKNOWN: Answer = Answer::Refuse(Refusal { errno: ENOSYS, notice: Notice::Quiet });
+const UNKNOWN: CallAnswer = CallAnswer::Refuse(Refusal { errno: ENOSYS, notice: Notice::Quiet });
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
@@ -102,7 +102,7 @@ impl Profile {
         Explanation {
             name: entry.name,
             number: entry.number(self.options.arch),
-            verdict: Verdict::of(&rules),
+            verdict: CallVerdict::of(&rules),
             group: group.name,
             reason: group.reason,
             list: because,
@@ -135,7 +135,7 @@ pub struct Explanation {
     pub name: &'static str,
     /// `None` where the architecture has no such call.
     pub number: Option<u32>,
-    pub verdict: Verdict,
+    pub verdict: CallVerdict,
     /// The group of the baseline, and its reason.
     pub group: &'static str,
     pub reason: &'static str,
@@ -150,7 +150,7 @@ pub struct Explanation {
 /// What the rules of a call amount to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Verdict {
+pub enum CallVerdict {
     Allowed,
     Refused,
     /// A process outside performs it, if its own rules let it.
@@ -163,15 +163,15 @@ pub enum Verdict {
 pub struct ExplainedRule {
     /// The conditions in words; empty where there are none.
     pub when: &'static str,
-    pub answer: Answer,
+    pub answer: CallAnswer,
 }
 
-impl Verdict {
+impl CallVerdict {
     fn of(rules: &[ExplainedRule]) -> Self {
         let each = |rule: &ExplainedRule| match rule.answer {
-            Answer::Allow => Self::Allowed,
-            Answer::Refuse(_) | Answer::KillProcess => Self::Refused,
-            Answer::Broker => Self::Brokered,
+            CallAnswer::Allow => Self::Allowed,
+            CallAnswer::Refuse(_) | CallAnswer::KillProcess => Self::Refused,
+            CallAnswer::Broker => Self::Brokered,
         };
         let Some(first) = rules.first().map(each) else { return Self::Refused };
         if rules.iter().all(|rule| each(rule) == first) { first } else { Self::ByArgument }

@@ -3,7 +3,7 @@ use crate::test_support::{BOTH, logged, number, quietly, suspicious};
 
 const EPERM: u16 = 1;
 
-fn answer(profile: &Profile, name: &str, args: &[u64]) -> Answer {
+fn answer(profile: &Profile, name: &str, args: &[u64]) -> CallAnswer {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
     let arch = profile.arch();
@@ -127,7 +127,7 @@ fn whatever_gives_a_name_is_brokered_and_nothing_else() {
         .iter()
         .filter(|name| exists(name))
         {
-            assert_eq!(answer(&guarding, name, &[]), Answer::Broker, "{name}");
+            assert_eq!(answer(&guarding, name, &[]), CallAnswer::Broker, "{name}");
         }
         for (name, before_flags) in
             [("open", 1), ("openat", 2)].into_iter().filter(|(name, _)| exists(name))
@@ -137,16 +137,16 @@ fn whatever_gives_a_name_is_brokered_and_nothing_else() {
                 answer(&guarding, name, &args)
             };
             for writing in [0o1, 0o2, 0o3, 0o100, 0o1000, 0o20_200_000, 0o1 | 1 << 32] {
-                assert_eq!(open(writing, 0o644), Answer::Broker, "{name} {writing:o}");
+                assert_eq!(open(writing, 0o644), CallAnswer::Broker, "{name} {writing:o}");
             }
             for reading in [0, 0o2_000_000, 0o200_000, O_PATH, 1 << 32] {
-                assert_eq!(open(reading, 0), Answer::Allow, "{name} {reading:o}");
+                assert_eq!(open(reading, 0), CallAnswer::Allow, "{name} {reading:o}");
             }
             assert_eq!(open(0o101, 0o4755), logged(EPERM), "set-id modes come first");
         }
         assert_eq!(answer(&guarding, "openat2", &[]), quietly(ENOSYS));
         for name in ["unlinkat", "ftruncate", "write", "execve", "connect"] {
-            assert_eq!(answer(&guarding, name, &[]), Answer::Allow, "{name}");
+            assert_eq!(answer(&guarding, name, &[]), CallAnswer::Allow, "{name}");
         }
         let unhidden = BaselineOptions { refuse_setid_modes: false, ..options };
         assert_eq!(answer(&Profile::baseline(unhidden), "openat2", &[]), quietly(ENOSYS));
@@ -163,7 +163,7 @@ fn starting_programs_can_be_brokered() {
         for name in ["execve", "execveat"] {
             for options in [guarding, watching] {
                 let given = answer(&Profile::baseline(options), name, &[]);
-                assert_eq!(given, Answer::Broker, "{name}");
+                assert_eq!(given, CallAnswer::Broker, "{name}");
             }
         }
     }
@@ -196,18 +196,18 @@ fn the_option_behind_a_rule_is_known_for_a_name_and_for_a_call() {
 fn an_explanation_names_group_reason_and_each_rule_in_words() {
     let profile = Profile::baseline(BaselineOptions::new(Arch::X86_64));
     let mount = profile.explain("mount").expect("known");
-    assert_eq!((mount.number, mount.verdict), (Some(165), Verdict::Refused));
+    assert_eq!((mount.number, mount.verdict), (Some(165), CallVerdict::Refused));
     assert_eq!((mount.group, mount.list), ("mounts", None));
     assert!(mount.reason.contains("mount view"));
     assert_eq!(profile.explain_number(165), Some(mount));
 
     let ioctl = profile.explain("ioctl").expect("known");
-    assert_eq!(ioctl.verdict, Verdict::ByArgument);
+    assert_eq!(ioctl.verdict, CallVerdict::ByArgument);
     assert_eq!(ioctl.rules[0].when, "the request (argument 1) is TIOCSTI");
     let last = ioctl.rules.last().expect("never empty");
-    assert_eq!((last.when, last.answer), ("", Answer::Allow));
+    assert_eq!((last.when, last.answer), ("", CallAnswer::Allow));
 
-    assert_eq!(profile.explain("open").expect("known").verdict, Verdict::Allowed);
+    assert_eq!(profile.explain("open").expect("known").verdict, CallVerdict::Allowed);
     let other = profile.on(Arch::Aarch64);
     assert_eq!(other.explain("open").expect("known").number, None);
     assert_eq!(other.explain("mount").expect("known").number, Some(40));
@@ -225,12 +225,12 @@ fn an_explanation_says_when_the_policys_own_list_decides() {
         let explained = white.explain(name).expect("known");
         (explained.verdict, explained.list.is_some())
     };
-    assert_eq!(verdict("read"), (Verdict::Allowed, true));
-    assert_eq!(verdict("write"), (Verdict::Refused, true));
-    assert_eq!(verdict("mount"), (Verdict::Refused, false));
+    assert_eq!(verdict("read"), (CallVerdict::Allowed, true));
+    assert_eq!(verdict("write"), (CallVerdict::Refused, true));
+    assert_eq!(verdict("mount"), (CallVerdict::Refused, false));
     let black = Profile::with_list(options, ListMode::Blacklist, ["read"]).expect("known");
     let explained = black.explain("read").expect("known");
-    assert_eq!(explained.verdict, Verdict::Refused);
+    assert_eq!(explained.verdict, CallVerdict::Refused);
     assert_eq!(explained.list, Some("the policy's list of refused calls names it"));
 }
 
@@ -248,8 +248,9 @@ fn explanations_agree_with_the_filter() {
                 count += 1;
                 let nr = explained.number.expect("filtered");
                 let rules = spec.rules().iter().filter(|rule| rule.syscall == nr);
-                let answers: Vec<Answer> = rules.map(|rule| rule.answer).collect();
-                let told: Vec<Answer> = explained.rules.iter().map(|rule| rule.answer).collect();
+                let answers: Vec<CallAnswer> = rules.map(|rule| rule.answer).collect();
+                let told: Vec<CallAnswer> =
+                    explained.rules.iter().map(|rule| rule.answer).collect();
                 assert_eq!(told, answers, "{}", explained.name);
             }
             assert_eq!(count, table::entries(arch).count());

@@ -1,5 +1,5 @@
-//! A classic BPF program and the rules the kernel checks before it takes one. A [`Program`] exists
-//! only if those rules hold, so whoever has one can install or interpret it without further checks.
+//! A classic BPF program and the rules the kernel checks before it accepts one. A [`Program`] exists only if
+//! those rules hold, so it can be installed or interpreted without further checks.
 
 use crate::Error;
 

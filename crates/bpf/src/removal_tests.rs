@@ -1,6 +1,6 @@
 use super::*;
 use crate::interp::SeccompData;
-use crate::{Answer, Arch, Profile, table};
+use crate::{Arch, CallAnswer, Profile, table};
 
 /// Proves: GATE-10 remove
 #[test]
@@ -13,8 +13,8 @@ fn what_removes_a_name_is_shown_to_the_broker_where_it_could_be_allowed() {
         for name in ["unlink", "unlinkat", "rmdir"] {
             let number = table::number(arch, name).expect(name);
             let expected = match gate_paths && guard_writes {
-                true => Answer::Broker,
-                false => Answer::Allow,
+                true => CallAnswer::Broker,
+                false => CallAnswer::Allow,
             };
             assert_eq!(spec.answer(&SeccompData::new(arch, number, [0; 6])), expected, "{name}");
         }

@@ -1,5 +1,5 @@
-//! System call names and numbers of both architectures, complete up to Linux 6.18. Sorted when the
-//! crate is built: looking up costs a binary search and start-up costs nothing.
+//! System call names and numbers of both architectures, complete up to Linux 6.18. Sorted at build time: a
+//! lookup is a binary search and start-up costs nothing.
 
 use crate::Arch;
 

@@ -2,8 +2,8 @@
 
 use crate::interp::{self, SeccompData};
 use crate::{
-    Action, Answer, Arch, Arg, Condition, FilterSpec, Listening, Notice, Program, Refusal, Rule,
-    Test, Width, table,
+    Action, Arch, Arg, CallAnswer, Condition, FilterSpec, Listening, Notice, Program, Refusal,
+    Rule, Test, Width, table,
 };
 
 pub(crate) const BOTH: [Arch; 2] = [Arch::X86_64, Arch::Aarch64];
@@ -29,33 +29,33 @@ pub(crate) fn condition(arg: Arg, width: Width, test: Test) -> Condition {
     Condition { arg, width, test }
 }
 
-pub(crate) fn rule(syscall: u32, conditions: &[Condition], answer: Answer) -> Rule {
+pub(crate) fn rule(syscall: u32, conditions: &[Condition], answer: CallAnswer) -> Rule {
     Rule { syscall, conditions: conditions.to_vec(), answer }
 }
 
-pub(crate) fn quietly(errno: u16) -> Answer {
-    Answer::Refuse(Refusal { errno, notice: Notice::Quiet })
+pub(crate) fn quietly(errno: u16) -> CallAnswer {
+    CallAnswer::Refuse(Refusal { errno, notice: Notice::Quiet })
 }
 
-pub(crate) fn logged(errno: u16) -> Answer {
-    Answer::Refuse(Refusal { errno, notice: Notice::Logged })
+pub(crate) fn logged(errno: u16) -> CallAnswer {
+    CallAnswer::Refuse(Refusal { errno, notice: Notice::Logged })
 }
 
-pub(crate) fn suspicious(errno: u16) -> Answer {
-    Answer::Refuse(Refusal { errno, notice: Notice::Suspicious })
+pub(crate) fn suspicious(errno: u16) -> CallAnswer {
+    CallAnswer::Refuse(Refusal { errno, notice: Notice::Suspicious })
 }
 
 /// The meaning of a specification under a listener or without, said as plainly as can be.
 pub(crate) fn meaning(spec: &FilterSpec, listening: Listening, data: &SeccompData) -> Action {
     match (spec.answer(data), listening) {
-        (Answer::Allow, _) => Action::Allow,
-        (Answer::KillProcess, _) => Action::KillProcess,
-        (Answer::Broker, Listening::Yes) => Action::Notify,
-        (Answer::Broker, Listening::No) => panic!("compiled without a listener: {data:x?}"),
-        (Answer::Refuse(Refusal { notice, .. }), Listening::Yes) if notice > Notice::Quiet => {
+        (CallAnswer::Allow, _) => Action::Allow,
+        (CallAnswer::KillProcess, _) => Action::KillProcess,
+        (CallAnswer::Broker, Listening::Yes) => Action::Notify,
+        (CallAnswer::Broker, Listening::No) => panic!("compiled without a listener: {data:x?}"),
+        (CallAnswer::Refuse(Refusal { notice, .. }), Listening::Yes) if notice > Notice::Quiet => {
             Action::Notify
         }
-        (Answer::Refuse(Refusal { errno, .. }), _) => Action::Errno(errno),
+        (CallAnswer::Refuse(Refusal { errno, .. }), _) => Action::Errno(errno),
     }
 }
 

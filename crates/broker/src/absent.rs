@@ -1,5 +1,6 @@
-//! What was not on the host a moment ago. Programs look for the same missing files again and again; each look
-//! would otherwise go through the supervisor. A file that appears meanwhile is found a moment later.
+//! A short-lived cache of paths that do not exist on the host. Programs look for the same missing files
+//! repeatedly, and each lookup would otherwise go through the supervisor. A file that appears meanwhile is
+//! found when the entry expires.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ const MAX_REMEMBERED: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Absent {
     followed: HashMap<Box<[u8]>, Instant>,
-    /// A link that leads nowhere is there all the same, if it is not followed.
+    /// A dangling link exists, if it is not followed.
     unfollowed: HashMap<Box<[u8]>, Instant>,
 }
 
@@ -28,7 +29,7 @@ impl Absent {
         known.insert(path.into(), Instant::now());
     }
 
-    /// Something came into view.
+    /// The view has changed.
     pub(crate) fn forget(&mut self) {
         self.followed.clear();
         self.unfollowed.clear();

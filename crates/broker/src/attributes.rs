@@ -18,8 +18,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 
 /// `XATTR_NAME_MAX` and `XATTR_SIZE_MAX`.
-const LONGEST_NAME: usize = 255;
-const LARGEST_VALUE: u64 = 65536;
+const MAX_NAME_BYTES: usize = 255;
+const MAX_VALUE_BYTES: u64 = 65536;
 
 impl CallExecutor {
     /// Leaves the call to the kernel. `EROFS` if the kernel would say so because of the mount, so that it can be asked about.
@@ -62,7 +62,7 @@ impl CallExecutor {
     ) -> Result<Done, Stop> {
         let (AttributeArg::Set { name, .. } | AttributeArg::Remove { name }) = attribute;
         let name = caller.path(name)?;
-        if name.is_empty() || name.len() > LONGEST_NAME {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES {
             return Err(Errno::RANGE.into());
         }
         let name = OsStr::from_bytes(&name);
@@ -72,7 +72,7 @@ impl CallExecutor {
         };
         match attribute {
             AttributeArg::Set { value, size, flags, .. } => {
-                if size > LARGEST_VALUE {
+                if size > MAX_VALUE_BYTES {
                     return Err(Errno::TOOBIG.into());
                 }
                 let size = usize::try_from(size).map_err(|_| Errno::TOOBIG)?;

@@ -1,5 +1,5 @@
-//! A notified call by name: which of its arguments is what. Addresses are kept as numbers; nothing is
-//! read from the caller here.
+//! Notified calls by name, and the meaning of their arguments. Addresses stay numbers: this module reads
+//! nothing from the caller.
 
 use palisade_bpf::{Arch, table};
 use palisade_sys::OFlags;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// `AT_FDCWD`.
 pub(crate) const CWD: i32 = -100;
 
-/// A directory descriptor of the caller's and a path that may start there.
+/// A directory descriptor of the caller and a path that may be relative to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathArg {
     pub(crate) dir: i32,
@@ -20,9 +20,9 @@ pub(crate) struct PathArg {
 /// What a notified call asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// To be done in the caller's stead.
+    /// To be performed by the broker.
     Perform(Call),
-    /// To become another program, which only the caller can do.
+    /// An exec, which only the caller can perform.
     Exec(PathArg),
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum AttributeArg {
 }
 
 impl Call {
-    /// Where it makes, writes or removes something.
+    /// The path that it creates, writes or removes.
     pub(crate) fn target(self) -> Option<PathArg> {
         match self {
             Self::Open { path, .. }
@@ -93,7 +93,7 @@ impl Call {
         }
     }
 
-    /// Whether a link in the last place of [`Self::target`] is followed.
+    /// Whether a link as the last component of [`Self::target`] is followed.
     pub(crate) fn follows_target(self) -> bool {
         const STAYS: u32 = OFlags::NOFOLLOW.bits() | OFlags::EXCL.bits();
         match self {
@@ -107,7 +107,7 @@ impl Call {
         }
     }
 
-    /// Whether it only makes something new: where its target is there already, it fails and changes nothing.
+    /// Whether it only creates: if its target exists, it fails and changes nothing.
     pub(crate) fn only_makes(self) -> bool {
         const NEW: u32 = OFlags::CREATE.bits() | OFlags::EXCL.bits();
         match self {
@@ -121,13 +121,13 @@ impl Call {
         }
     }
 
-    /// Of the file that it opens.
+    /// The flags of the file that it opens.
     pub(crate) fn wants_close_on_exec(self) -> bool {
         matches!(self, Self::Open { flags, .. } if flags & OFlags::CLOEXEC.bits() != 0)
     }
 }
 
-/// Which call a number is; asked for every notification.
+/// Which call a number is; needed for every notification.
 #[derive(Debug)]
 pub(crate) struct Calls(HashMap<u32, CallKind>);
 
@@ -220,7 +220,7 @@ impl Calls {
         Self(known.filter_map(|(name, kind)| Some((table::number(arch, name)?, kind))).collect())
     }
 
-    /// `None` for a call that nobody here knows how to perform.
+    /// `None` for a call that the broker does not perform.
     pub(crate) fn parse(&self, notification: &Notification) -> Option<Asked> {
         let Notification { args, .. } = notification;
         let at = |dir: usize| PathArg { dir: int(args[dir]).cast_signed(), address: args[dir + 1] };
@@ -313,7 +313,7 @@ fn device(argument: u64) -> u64 {
     u64::from(int(argument))
 }
 
-/// What creat(2) means.
+/// As creat(2) defines it.
 fn creat_flags() -> u32 {
     (OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC).bits()
 }

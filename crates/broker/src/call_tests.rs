@@ -43,13 +43,13 @@ fn the_upper_half_of_a_descriptor_does_not_count() {
 /// Every call that the rule file hands to the broker is one that it can perform.
 #[test]
 fn every_brokered_call_is_known() {
-    use palisade_bpf::{Answer, BaselineOptions, Profile};
+    use palisade_bpf::{BaselineOptions, CallAnswer, Profile};
     for arch in [Arch::X86_64, Arch::Aarch64] {
         let options =
             BaselineOptions { guard_writes: true, guard_exec: true, ..BaselineOptions::new(arch) };
         let spec = Profile::baseline(options).spec();
         let calls = Calls::of(arch);
-        let brokered = spec.rules().iter().filter(|rule| rule.answer == Answer::Broker);
+        let brokered = spec.rules().iter().filter(|rule| rule.answer == CallAnswer::Broker);
         let mut seen = 0;
         for rule in brokered {
             let call = Notification { id: 1, thread: None, number: rule.syscall, args: [0; 6] };

@@ -1,8 +1,8 @@
-//! The thread that waits for its answer: its memory, directories, umask and program.
+//! The thread whose call is waiting: its memory, directories, umask and program.
 //!
-//! Everything read here is the caller's to change at any moment. It is read once, and the copy is what
-//! is judged and used. Threads come and go: what was read is the caller's only if the notification is
-//! still waiting afterwards.
+//! The caller can change everything read here at any moment. It is read once, and only the copy is judged and
+//! used. Thread ids are reused: what was read belongs to the caller only if the notification is still pending
+//! afterwards.
 
 use crate::call::CWD;
 use crate::{DIRECTORY, NO_MODE};
@@ -15,10 +15,10 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// `PATH_MAX`, with the NUL.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 /// Longer than nearly all paths.
 const USUAL_PATH: usize = 256;
-/// A number cannot come round to another thread in this time.
+/// A thread id is not reused within this time.
 const UMASK_HOLDS: Duration = Duration::from_millis(50);
 const MAX_UMASKS: usize = 1024;
 
@@ -32,8 +32,8 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Asked between reading and acting: only if the call still waits was it this caller that was read,
-    /// and not another thread that got its number.
+    /// Called between reading and acting: only if the call is still pending was this caller read, and not
+    /// another thread with its reused id.
     pub(crate) fn confirm(&self) -> Result<(), Errno> {
         if self.listener.is_waiting(self.id) { Ok(()) } else { Err(Errno::SRCH) }
     }
@@ -42,7 +42,7 @@ impl Caller {
         let mut usual = [0; USUAL_PATH];
         match other::read_string(self.thread, address, &mut usual) {
             Err(Errno::NAMETOOLONG) => {
-                let mut buffer = [0; LONGEST_PATH];
+                let mut buffer = [0; MAX_PATH_BYTES];
                 let length = other::read_string(self.thread, address, &mut buffer)?;
                 Ok(buffer[..length].to_vec())
             }
@@ -69,7 +69,7 @@ impl Caller {
         }
     }
 
-    /// What a descriptor of the caller's refers to, whatever it is.
+    /// What a descriptor of the caller refers to, of any type.
     pub(crate) fn file(&self, number: i32) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         match openat(self.proc, self.file_path(number), flags, NO_MODE) {
@@ -90,7 +90,7 @@ impl Caller {
         other::take_descriptor(&pidfd, number).map_err(|error| error.errno)
     }
 
-    /// As the sandbox sees it; empty where it cannot be found out.
+    /// As the sandbox sees it; empty if unknown.
     pub(crate) fn program(&self) -> Vec<u8> {
         self.link("exe")
     }
@@ -106,7 +106,7 @@ impl Caller {
         self.link("cwd")
     }
 
-    /// Its own numbers, as it knows them: of the process and of the thread.
+    /// Its own ids in its pid namespace: process and thread.
     pub(crate) fn numbers_inside(&self) -> [i32; 2] {
         let innermost = |field| self.status(field)?.split_whitespace().next_back()?.parse().ok();
         ["NStgid:", "NSpid:"].map(|field| innermost(field).unwrap_or_default())
@@ -148,7 +148,7 @@ impl Caller {
     }
 }
 
-/// The umasks of threads that were met lately: asking the kernel costs more than creating a file.
+/// The umasks of recent callers: asking the kernel costs more than creating a file.
 #[derive(Debug, Default)]
 pub(crate) struct Umasks(HashMap<Pid, (Mode, Instant)>);
 
@@ -168,14 +168,14 @@ impl Umasks {
         Ok(umask)
     }
 
-    /// Somebody is changing one, and threads share theirs.
+    /// A thread is changing its umask, and threads share it.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
     }
 }
 
-/// Everybody has ended, maybe before we came. Nobody waits for us but the supervisor, and the sandbox's
-/// mounts stay for as long as we do.
+/// All processes have ended, maybe before we started. Only the supervisor waits for us, and the sandbox's
+/// mounts exist for as long as we do.
 pub(crate) fn no_callers_remain() -> ! {
     palisade_sys::proc::exit_now(0)
 }

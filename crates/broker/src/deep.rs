@@ -1,5 +1,5 @@
-//! The path of a directory that lies deeper than the kernel can tell in one piece: `/proc` and getcwd(2) stop at
-//! `PATH_MAX`, but a program can go down further step by step, as `rm -r` and the tests of file systems do.
+//! Finds the path of a directory deeper than `PATH_MAX`. `/proc` and getcwd(2) fail there, but a program can
+//! descend step by step, as `rm -r` and file system tests do.
 
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::{Errno, OFlags};
@@ -9,11 +9,11 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// Deeper than any program that means well.
+/// Deeper than any legitimate program goes.
 const MAX_STEPS: usize = 100_000;
 
-/// Goes up until `path_of` can tell where it is, and finds the name of each directory in the one above. A directory
-/// that was removed has none: ENOENT, as every call in it answers.
+/// Goes up until `path_of` succeeds, and finds the name of each directory in its parent. A removed directory
+/// has no name: ENOENT, as every call in it returns.
 pub(crate) fn path_beyond_limit(
     dir: BorrowedFd<'_>,
     path_of: impl Fn(BorrowedFd<'_>) -> Result<PathBuf, Errno>,
@@ -51,7 +51,7 @@ fn name_in(above: &OwnedFd, dir: &OwnedFd) -> Result<OsString, Errno> {
             continue;
         }
         if entry.ino() != wanted.st_ino {
-            // On some file systems a listing has numbers of its own.
+            // On some file systems a listing has other inode numbers.
             others.push(name.to_owned());
         } else if is_wanted(name) {
             return Ok(name.to_owned());

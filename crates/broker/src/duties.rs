@@ -1,4 +1,4 @@
-//! What a broker has to do, and who it is.
+//! What a broker has to do, and with whose identity.
 
 use palisade_bpf::FilterSpec;
 use palisade_plan::model::{Executables, Gate, Guard};
@@ -7,15 +7,15 @@ use std::path::PathBuf;
 /// What the broker is to do.
 #[derive(Clone, Debug)]
 pub struct Duties<'p> {
-    /// None: only refused calls are told.
+    /// None: refused calls are only reported.
     pub guard: Option<&'p Guard>,
-    /// The programs that Landlock lets start. None: no exec that is notified may go on.
+    /// The programs that Landlock allows. None: every notified exec is refused.
     pub executables: Option<&'p Executables>,
     /// None: nothing is asked about.
     pub gate: Option<&'p Gate>,
     /// The command's filter, as a description.
     pub filter: &'p FilterSpec,
-    pub identity: Identity,
+    pub identity: CommandIdentity,
     /// Whether Landlock handles truncation in this run.
     pub landlock_truncates: bool,
     /// Trees of the host whose files are not root's there, as the sandbox has them.
@@ -24,7 +24,7 @@ pub struct Duties<'p> {
 
 /// Who the command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Identity {
+pub enum CommandIdentity {
     /// The caller, in the caller's namespaces.
     Caller,
     /// The caller, in a user namespace that maps only it.

@@ -1,11 +1,11 @@
-//! What a program needs to start and is not there: its interpreter or loader, or the right to be executed.
+//! What a program lacks to start: its interpreter or loader, or the right to be executed.
 //!
-//! The kernel opens those itself, and would say no more than "no such file". It only looks; a file that changes
-//! meanwhile fails to start, or finds what the view has anyway.
+//! The kernel opens those itself and would only report "no such file". This module only looks; a file that
+//! changes meanwhile fails to start, or is what the view has anyway.
 
 use crate::NO_MODE;
 use crate::caller::Caller;
-use crate::missing::{Grounds, Missing};
+use crate::missing::{Missing, ScaffoldMounts};
 use crate::path_call::PathCall;
 use palisade_plan::program::{Needs, needs};
 use palisade_sys::{Errno, OFlags};
@@ -20,12 +20,12 @@ const MAX_INTERPRETERS: usize = 5;
 /// Holds the first line of a script, and the headers of nearly all programs.
 const HEAD: usize = 4096;
 
-/// The path of what is missing to start a program that is there itself.
+/// The path that is missing to start a program which itself exists.
 pub(crate) fn unseen(
     caller: &Caller,
     call: &PathCall,
     path: &[u8],
-    grounds: &Grounds,
+    grounds: &ScaffoldMounts,
 ) -> Option<Missing> {
     let is_whole = path.starts_with(b"/");
     let base = if is_whole { None } else { Some(caller.directory(call.path.dir).ok()?) };
@@ -47,7 +47,7 @@ pub(crate) fn unseen(
     None
 }
 
-/// A relative one means another file in every directory.
+/// A relative interpreter names another file in every directory.
 fn found(path: &Path) -> Option<Result<OwnedFd, Errno>> {
     path.is_absolute().then(|| open(None, bytes(path)))
 }
@@ -62,7 +62,7 @@ fn open(base: Option<&OwnedFd>, path: &[u8]) -> Result<OwnedFd, Errno> {
     openat2(base, OsStr::from_bytes(path), flags, NO_MODE, ResolveFlags::NO_MAGICLINKS)
 }
 
-/// None for what the kernel would not start, or we may not read.
+/// None for files the kernel would not start, or we cannot read.
 fn needs_of(caller: &Caller, program: &OwnedFd) -> Option<Needs> {
     let found = fstat(program).ok()?;
     let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;

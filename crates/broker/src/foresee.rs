@@ -1,8 +1,9 @@
-//! What the broker would answer to a write, told before a run: for `sandbox why`.
+//! Predicts the broker's answer to a write, for `sandbox why`.
 //!
-//! It asks the judge that answers in a run, about what is on the host now. It must never have an opinion of its own.
+//! Asks the same judge that answers in a run, about the host's current state. It must never decide anything
+//! itself.
 
-use crate::ground::{Ground, Standing};
+use crate::brokered_trees::{BrokeredTrees, Placement};
 use crate::judge::{Foreseen, Judge};
 use crate::place::{GRANTS, ResolvedParent};
 use crate::verdict::{Allowed, Coming, Denied};
@@ -16,7 +17,7 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteVerdict {
     Allowed,
-    /// Depends on what is written: settings of git, path files of Python.
+    /// Depends on the content: git settings, Python path files.
     ByContent,
     Refused {
         rule: String,
@@ -24,16 +25,16 @@ pub enum WriteVerdict {
     },
 }
 
-/// Whether a file could be written, or something made in a directory. `inside` is where the view has it, free of links.
+/// Whether a file could be written, or created in a directory. `inside` is its path in the view, without links.
 pub fn foresee_write(guard: &Guard, inside: &Path, on_host: &Path) -> WriteVerdict {
-    let ground = Ground::of(Some(guard), None);
+    let ground = BrokeredTrees::of(Some(guard), None);
     match ground.standing(inside) {
-        Standing::In(tree) => judged(guard, guard.matcher(), tree, (inside, on_host)),
-        Standing::Unjudged | Standing::Elsewhere => WriteVerdict::Allowed,
+        Placement::In(tree) => judged(guard, guard.matcher(), tree, (inside, on_host)),
+        Placement::Unjudged | Placement::Elsewhere => WriteVerdict::Allowed,
     }
 }
 
-/// The same of something that people would be asked about: what the broker refuses stays refused after a yes.
+/// The same for a path that would be asked about: what the broker refuses stays refused after a yes.
 pub fn foresee_granted_write(guard: &Guard, gate: &Gate, path: &Path) -> WriteVerdict {
     judged(guard, guard.matcher_for_grants(gate), Path::new(GRANTS), (path, path))
 }

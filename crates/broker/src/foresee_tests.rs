@@ -1,7 +1,7 @@
 //! What `sandbox why --write` is told is what the broker would answer.
 
 use super::{WriteVerdict, foresee_write};
-use palisade_plan::model::{Guard, Limited};
+use palisade_plan::model::{Guard, PartlyWritable};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -15,7 +15,10 @@ fn guard(tree: &Path) -> Guard {
         stores: Vec::new(),
         opened: vec![tree.join("opened")],
         more: Vec::new(),
-        limited: vec![Limited { directory: tree.join("limited"), parts: vec!["objects".into()] }],
+        limited: vec![PartlyWritable {
+            directory: tree.join("limited"),
+            parts: vec!["objects".into()],
+        }],
         hooks: Vec::new(),
     }
 }

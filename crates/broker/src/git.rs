@@ -1,11 +1,11 @@
-//! What git would take for a repository, by its structure, and what it would run from there.
+//! Recognises git directories by their structure, and what git would run from them.
 //!
-//! A directory is guarded as a git directory because of what is in it, not of what it is called: a moved
-//! `.git`, a submodule's, a worktree's, a bare one, and one that a `gitdir:` file or `commondir` points at
-//! all look the same. In such a directory no hook appears, and configuration changes only by a copy
-//! that was read and judged: a descriptor that is still open on the original leads to another file. What is written in
-//! place is written to a staging file first (`staging.rs`).
-//! A directory that is about to become one is judged first, whatever part of it comes last.
+//! A directory is guarded as a git directory for what it contains, not for its name: a moved `.git`, a
+//! submodule's, a worktree's, a bare one, and one that a `gitdir:` file or `commondir` points to all look the
+//! same. No hook can be created in such a directory, and configuration changes only by a copy that was read and
+//! judged: a descriptor that is still open on the original refers to another file. Configuration that is
+//! written in place goes to a staging file first (`staging.rs`). A directory that is about to become a git
+//! directory is judged first, whichever part of it comes last.
 
 use crate::NO_MODE;
 use crate::exists::exists;
@@ -22,20 +22,20 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Larger than any configuration a person keeps; what is larger is not judged, and so refused.
-const LONGEST_CONFIG: usize = 1 << 20;
-/// Ours for the moment between writing and renaming.
+/// Larger than any real configuration. Larger files are not judged, and so refused.
+const MAX_CONFIG_BYTES: usize = 1 << 20;
+/// Our temporary name between writing and renaming.
 const COPY: &str = "config.palisade-copy";
 
 const WHY_HOOKS: &str = "git runs its hooks on the host";
 const WHY_LINKS: &str = "git on the host would write where the link leads";
 const WHY_CONFIG: &str = "git configuration can name programs, which git runs on the host";
 
-/// Names and directories that are looked at where links are looked for.
+/// How many names and directories are searched for links.
 const MAX_NAMES: usize = 20_000;
 const MAX_WAITING: usize = 256;
 
-/// The names that carry meaning in a git directory.
+/// Names with a meaning in a git directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// `config` and `config.worktree`.
@@ -45,9 +45,9 @@ pub(crate) enum Part {
     OldRemotes,
     /// `lazygit.yml`: settings of a program that works on the repository.
     ToolSettings,
-    /// With the others of its kind it makes a directory a git directory.
+    /// Together with the others of its kind, it makes a directory a git directory.
     Marker(Marker),
-    /// `.git`: from its first moment on, with nothing in it yet.
+    /// `.git`: guarded from its creation, while it is still empty.
     Itself,
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum Marker {
 }
 
 impl Part {
-    /// As a file system without case would read it, too.
+    /// Also matches as a case-insensitive file system would.
     pub(crate) fn of(name: &OsStr) -> Option<Self> {
         const PARTS: [(&str, Part); 11] = [
             ("config", Part::Config),
@@ -90,8 +90,8 @@ impl Marker {
     ];
 }
 
-/// Whether a path leads into where git keeps the git directories of submodules. Their configuration says
-/// where their files are, from there: moved elsewhere it would lead out of the tree.
+/// Whether a path leads into the git directories of submodules. Their configuration names their work tree
+/// relative to themselves: moved elsewhere, it would point outside the tree.
 pub(crate) fn is_among_modules(path: &Path) -> bool {
     let mut names = path.iter();
     names.any(|name| Part::of(name) == Some(Part::Itself)) && names.any(|name| name == "modules")
@@ -102,8 +102,8 @@ pub(crate) fn makes_git_directory(name: &OsStr) -> bool {
     matches!(Part::of(name), Some(Part::Marker(_) | Part::Itself))
 }
 
-/// As git's `is_git_directory()` would find it, or as another one's `commondir` would use it; `coming` is
-/// counted as if it were there.
+/// As git's `is_git_directory()` would find it, or as another repository's `commondir` would use it; `coming`
+/// counts as if it existed.
 pub(crate) fn is_git_directory(dir: BorrowedFd<'_>, coming: Option<Marker>) -> bool {
     let has = |wanted: Marker| {
         coming == Some(wanted)
@@ -122,12 +122,14 @@ pub(crate) fn link_denied() -> Denied {
     Denied { rule: "git links".to_owned(), why: WHY_LINKS.to_owned() }
 }
 
-/// Whether a link stays below the directory it is in: git itself makes only such (`refs/heads/main`, and a test on init).
+/// Whether a link stays below its directory: git creates only such links (`refs/heads/main`, and a test on
+/// init).
 pub(crate) fn stays_below(target: &[u8]) -> bool {
     !target.starts_with(b"/") && target.split(|byte| *byte == b'/').all(|name| name != b"..")
 }
 
-/// Whether something in a directory, however deep, is a link that leads out. Where there is more than anybody keeps, yes.
+/// Whether anything in a directory, at any depth, is a link that leads out. Yes, if there is more than can be
+/// searched.
 pub(crate) fn holds_link_out(dir: BorrowedFd<'_>) -> bool {
     let open = |at: BorrowedFd<'_>, name: &OsStr| {
         openat(at, name, OFlags::RDONLY | DIRECTORY_ITSELF, NO_MODE)
@@ -139,7 +141,7 @@ pub(crate) fn holds_link_out(dir: BorrowedFd<'_>) -> bool {
         let Ok(entries) = Dir::read_from(&dir) else { return true };
         for entry in entries.flatten() {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            // Objects are many, and git gives them names of its own.
+            // Objects are many, and git names them itself.
             if matches!(name.as_bytes(), b"." | b".." | b"objects") {
                 continue;
             }
@@ -174,14 +176,14 @@ pub(crate) fn config_denied() -> Denied {
     Denied { rule: "git config".to_owned(), why: WHY_CONFIG.to_owned() }
 }
 
-/// A configuration file as it was read: what may be judged, and then written anew.
+/// A configuration file as it was read: what is judged, and then written to a new file.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) content: Vec<u8>,
     pub(crate) attributes: Attributes,
 }
 
-/// What a copy takes over beside the content.
+/// What a copy keeps besides the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
     pub(crate) mode: Mode,
@@ -207,11 +209,11 @@ impl Attributes {
     }
 }
 
-/// Settings whose values lead elsewhere from another place if they are relative.
+/// Settings whose relative values change their meaning when the file is moved.
 const LEADING: [&str; 4] = ["include.path", "includeif.*.path", "core.hookspath", "core.worktree"];
 
-/// Whether a git directory may get another directory around it: what was there before, and was guarded or judged by where it
-/// leads, must not lead elsewhere from the new place.
+/// Whether a git directory may be moved to another directory: what was guarded or judged by where it leads must
+/// not lead elsewhere from there.
 pub(crate) fn may_be_moved(dir: BorrowedFd<'_>) -> Result<(), Denied> {
     let denied = |what: String| Denied {
         rule: "git directory".to_owned(),
@@ -245,8 +247,8 @@ pub(crate) fn may_be_moved(dir: BorrowedFd<'_>) -> Result<(), Denied> {
     if holds_link_out(dir) { Err(link_denied()) } else { Ok(()) }
 }
 
-/// Judges a directory that is about to become a git directory, and makes its configuration a copy that
-/// nobody else holds open.
+/// Judges a directory that is about to become a git directory, and replaces its configuration by a copy that no
+/// other process holds open.
 pub(crate) fn adopt(
     dir: BorrowedFd<'_>,
     place: &gitconfig::ConfigLocation<'_>,
@@ -282,12 +284,13 @@ pub(crate) fn adopt(
     Ok(())
 }
 
-/// Where the configuration of a git directory stands, with what its settings are judged by.
+/// The location of a git directory's configuration, and what its settings are judged by.
 pub(crate) fn setting<'p>(git_dir: &'p Path, tree: &'p Path) -> gitconfig::ConfigLocation<'p> {
     gitconfig::ConfigLocation { git_dir, tree, worktree: worktree_of(tree) }
 }
 
-/// The files of the worktree whose own directory is a tree of its own (`plan/src/git.rs`): each must point at the other.
+/// The files of a worktree whose own directory is a separate tree (`plan/src/git.rs`): each must point to the
+/// other.
 fn worktree_of(tree: &Path) -> Option<PathBuf> {
     if tree.parent()?.file_name()? != "worktrees" {
         return None;
@@ -315,7 +318,7 @@ pub(crate) fn commit_config(
     Ok(copied.and_then(|()| unlinkat(source.0, source.1, AtFlags::empty())))
 }
 
-/// The same, and leaves the source where it is.
+/// The same, but keeps the source.
 pub(crate) fn copy_config(
     source: (BorrowedFd<'_>, &OsStr),
     dir: BorrowedFd<'_>,
@@ -363,7 +366,7 @@ pub(crate) fn holds_samples_only(dir: &OwnedFd) -> bool {
 const DIRECTORY_ITSELF: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
-/// By its name: configuration of git, or a path file of Python, which is written in the same way.
+/// By name: git configuration, or a Python path file, which is written the same way.
 pub(crate) fn judge(
     name: &OsStr,
     old: Option<&[u8]>,
@@ -383,7 +386,7 @@ pub(crate) fn read(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Config, Errno> {
     read_open(&openat(dir, name, flags, NO_MODE)?)
 }
 
-/// From its beginning, wherever others have read to.
+/// From the start, independent of the file offset of others.
 pub(crate) fn read_open(file: &OwnedFd) -> Result<Config, Errno> {
     let found = fstat(file)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
@@ -396,15 +399,15 @@ pub(crate) fn read_open(file: &OwnedFd) -> Result<Config, Errno> {
             0 => return Ok(Config { content, attributes: Attributes::of(&found) }),
             length => content.extend_from_slice(&part[..length]),
         }
-        if content.len() > LONGEST_CONFIG {
+        if content.len() > MAX_CONFIG_BYTES {
             return Err(Errno::FBIG);
         }
     }
 }
 
-/// Writes a new file and renames it into place: nobody but us ever had it open for writing.
+/// Writes a new file and renames it into place: no other process ever had it open for writing.
 pub(crate) fn replace(dir: BorrowedFd<'_>, name: &OsStr, config: &Config) -> Result<(), Errno> {
-    // One left behind by a broker that was killed here.
+    // Left behind by a broker that was killed here.
     let _ = unlinkat(dir, COPY, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Attributes { mode, .. } = config.attributes;

@@ -167,7 +167,7 @@ fn an_adopted_configuration_is_nobodys_but_ours() {
 /// Proves: FS-9 git-structure
 #[test]
 fn a_configuration_that_cannot_be_judged_is_not_adopted() {
-    let too_long = format!("{HARMLESS}#{}\n", "x".repeat(LONGEST_CONFIG));
+    let too_long = format!("{HARMLESS}#{}\n", "x".repeat(MAX_CONFIG_BYTES));
     for content in [EVIL, "[core", "\0", too_long.as_str()] {
         assert!(
             adopted(&with(&[("config", content)])).is_err(),

@@ -1,13 +1,13 @@
-//! The fast way: is what a call names there? Most calls are about things that are, and each pays for this
-//! look, so it allocates nothing and makes two system calls.
+//! The fast path: does the path of a call exist? For most calls it does, and each pays for this check, so it
+//! allocates nothing and makes two system calls.
 //!
-//! Nothing is given here: the kernel resolves the path anew, and the mount view decides what it finds.
+//! Nothing is granted here: the kernel resolves the path again, and the mount view decides what it finds.
 
 use crate::below::is_below;
 use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
 use crate::own_path;
-use crate::path_access::LONGEST_PATH;
+use crate::path_access::MAX_PATH_BYTES;
 use crate::path_call::PathCall;
 use crate::remote::Remote;
 use palisade_sys::{Errno, Pid, other};
@@ -20,20 +20,20 @@ const ROOM: usize = 32;
 /// Longer than nearly all paths.
 const USUAL: usize = 256;
 
-/// What is the sandbox's own, and never asked about.
+/// Paths of the sandbox's own, which are never asked about.
 pub(crate) const OWN: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
 
-/// The path of the call at hand.
+/// The path of the current call.
 #[derive(Debug)]
 pub(crate) struct PathText {
-    bytes: Box<[u8; ROOM + LONGEST_PATH]>,
+    bytes: Box<[u8; ROOM + MAX_PATH_BYTES]>,
     start: usize,
     end: usize,
-    /// Of the last relative path: most often the next one starts in the same place.
+    /// Of the last relative path: the next one usually starts in the same directory.
     prefix: Prefix,
 }
 
-/// A directory of a thread's, as the host's `/proc` has it, with a slash behind.
+/// A directory of a thread as a path in the host's `/proc`, with a trailing slash.
 #[derive(Debug)]
 struct Prefix {
     of: Option<(Pid, i32)>,
@@ -43,9 +43,9 @@ struct Prefix {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Glance {
-    /// It is there, or it is none of our business.
+    /// It exists, or the broker has nothing to decide.
     GoOn,
-    /// Not to be looked at at all.
+    /// Not to be checked at all.
     Remote,
     Missing,
 }
@@ -53,7 +53,7 @@ pub(crate) enum Glance {
 impl PathText {
     pub(crate) fn new() -> Self {
         Self {
-            bytes: Box::new([0; ROOM + LONGEST_PATH]),
+            bytes: Box::new([0; ROOM + MAX_PATH_BYTES]),
             start: ROOM,
             end: ROOM,
             prefix: Prefix { of: None, text: [0; ROOM], length: 0 },
@@ -64,8 +64,8 @@ impl PathText {
         &self.bytes[self.start..self.end]
     }
 
-    /// Copies the path of `call` and looks for it. Where the path says so itself (`/proc/self/cwd/…`), `call`
-    /// starts somewhere else afterwards.
+    /// Copies the path of `call` and checks it. Where the path itself names another start (`/proc/self/cwd/…`),
+    /// `call` starts there afterwards.
     pub(crate) fn glance(
         &mut self,
         remote: &Remote,
@@ -98,7 +98,7 @@ impl PathText {
         Ok(())
     }
 
-    /// Below `/proc` or `/dev`, a path that goes on from a directory of the caller's. False for all others.
+    /// A path below `/proc` or `/dev` that goes through a directory of the caller. False for all others.
     fn enter(&mut self, caller: &Caller, path: &mut PathArg) -> bool {
         let is_own = |number| caller.numbers_inside().contains(&number);
         let Some((dir, length)) = own_path::leave(self.bytes(), is_own) else { return false };
@@ -109,7 +109,7 @@ impl PathText {
 
     fn look(&mut self, caller: &Caller, call: &PathCall) -> Glance {
         let follow = if call.follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-        // With the effective ids: asked for the real ones, the kernel makes credentials for it each time.
+        // With the effective ids: for the real ones, the kernel would allocate credentials each time.
         let flags = follow | AtFlags::EACCESS;
         let looked = if self.bytes[self.start] == b'/' {
             self.text().and_then(|path| accessat(rustix::fs::CWD, path, Access::EXISTS, flags))

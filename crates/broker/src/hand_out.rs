@@ -1,11 +1,11 @@
-//! Gives an open file to a caller.
+//! Passes an open file to a caller.
 
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Response};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// Our own copy is closed before the caller goes on: it would keep a program from being executed (ETXTBSY), a lock held
-/// after its owner let go (flock(2)), and a watcher from hearing of the end (`IN_CLOSE_WRITE`).
+/// Our own copy is closed before the caller continues: it would keep a program from being executed (ETXTBSY),
+/// keep a lock after its owner released it (flock(2)), and delay a watcher's `IN_CLOSE_WRITE`.
 pub(crate) fn hand_out(
     listener: &Listener,
     id: u64,

@@ -1,9 +1,9 @@
-//! Whether something may come to stand in a place: the names on the list, and git's own structure.
+//! Decides whether a file may be created under a name: by the list of guarded names, and by git's own
+//! structure.
 //!
-//! Every creating, writing and renaming call in the guarded trees comes through a broker, one after the
-//! other, and the brokers of several runs keep out of each other's way (`lock.rs`), so what is found here
-//! still holds when the call is performed: within a sandbox nobody else can move anything. Removing is not
-//! asked about: it plants nothing.
+//! Every creating, writing and renaming call in the guarded trees comes through a broker, one at a time, and
+//! the brokers of several runs exclude each other (`lock.rs`). So what is found here still holds when the call
+//! is performed: no other process in a sandbox can move anything. Removing is not judged: it plants nothing.
 
 use crate::exists::exists;
 use crate::git::{self, Part};
@@ -12,7 +12,7 @@ use crate::python;
 use crate::verdict::{Allowed, Coming, Denied};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::{Below, Matcher, NamePattern, gitconfig};
-use palisade_plan::model::Limited;
+use palisade_plan::model::PartlyWritable;
 use palisade_sys::OFlags;
 use rustix::fs::{AtFlags, Dir, FileType, openat, readlinkat, statat};
 use std::borrow::Cow;
@@ -22,19 +22,19 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// More directories than this a run does not make in sane use; from then on they count as old ones.
+/// A run does not create more directories in normal use; beyond this they count as existing before the run.
 const MAX_NEWBORN: usize = 1_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Judge {
     matcher: Matcher,
-    /// Directories of which only parts are written.
-    limited: Vec<Limited>,
-    /// Relative values of `core.hooksPath` that were there when the run started.
+    /// Directories of which only parts may be written.
+    limited: Vec<PartlyWritable>,
+    /// Relative values of `core.hooksPath` when the run started.
     hooks: Vec<PathBuf>,
-    /// The directories that were made in this run, by device and inode.
+    /// The directories created in this run, by device and inode.
     newborn: HashSet<(u64, u64)>,
-    /// Where no run is going on yet: the place of the guarded tree on the host.
+    /// Without a run: the guarded tree's path on the host.
     foreseen: Option<Foreseen>,
 }
 
@@ -46,16 +46,16 @@ pub(crate) struct Foreseen {
 }
 
 impl Judge {
-    pub(crate) fn new(matcher: Matcher, limited: Vec<Limited>) -> Self {
+    pub(crate) fn new(matcher: Matcher, limited: Vec<PartlyWritable>) -> Self {
         Self { matcher, limited, hooks: Vec::new(), newborn: HashSet::new(), foreseen: None }
     }
 
-    /// Judges before a run, on the host: a directory that is missing would be made in the run.
+    /// Judges before a run, on the host: a missing directory would be created in the run.
     pub(crate) fn before_a_run(self, tree: Foreseen) -> Self {
         Self { foreseen: Some(tree), ..self }
     }
 
-    /// Guards what a relative `core.hooksPath` means wherever a repository comes to be that has it.
+    /// Guards the target of a relative `core.hooksPath` in every repository that comes to have it.
     pub(crate) fn with_hooks(self, hooks: Vec<PathBuf>) -> Self {
         Self { hooks, ..self }
     }
@@ -68,7 +68,7 @@ impl Judge {
         let Some(tree) = &place.tree else { return Ok(Allowed::Plainly) };
         let mut is_old = |dir: &Path| self.is_old(dir);
         self.may_be_named(tree, &place.path)?;
-        // On the way to a listed name: a directory that has it, or a link to where it is free.
+        // An ancestor of a listed name: a directory that contains it, or a link to where it is not guarded.
         if matches!(
             coming,
             Coming::MovedDirectory(_) | Coming::Link | Coming::SymbolicLink | Coming::MovedLink
@@ -106,8 +106,8 @@ impl Judge {
         }
     }
 
-    /// The same of something whose directory is still to be made: by its names, and by the nearest directory above that is
-    /// a git directory.
+    /// The same for something whose directory does not exist yet: by its names, and by the nearest git
+    /// directory above.
     pub(crate) fn may_come_later(&self, tree: &Path, path: &Path) -> Result<(), Denied> {
         self.may_be_named(tree, path)?;
         if self.matcher.is_opened(path) {
@@ -147,7 +147,7 @@ impl Judge {
         })
     }
 
-    /// Whether a link may lead there from `place`: anywhere, but from inside a git directory only to what is below.
+    /// Whether a link at `place` may have this target: any, but from inside a git directory only below it.
     pub(crate) fn may_lead(&self, place: &ResolvedParent, target: &[u8]) -> Result<(), Denied> {
         if git::stays_below(target) || !is_within_git_directory(place) {
             return Ok(());
@@ -155,7 +155,7 @@ impl Judge {
         Err(git::link_denied())
     }
 
-    /// Whether what stands there already may get a second name: through it, it could be written.
+    /// Whether an existing file may get a second name, through which it could be written.
     pub(crate) fn may_be_linked(&self, place: &ResolvedParent) -> Result<(), Denied> {
         match self.may_come(place, Coming::Written)? {
             Allowed::AsJudgedContent => Err(git::config_denied()),
@@ -163,14 +163,14 @@ impl Judge {
         }
     }
 
-    /// Forgets that a directory was made in this run.
+    /// Forgets that a directory was created in this run.
     pub(crate) fn forget(&mut self, dir: BorrowedFd<'_>) {
         if let Ok(found) = rustix::fs::fstat(dir) {
             self.newborn.remove(&(found.st_dev, found.st_ino));
         }
     }
 
-    /// Remembers a directory that was made in this run.
+    /// Remembers a directory that was created in this run.
     pub(crate) fn remember(&mut self, parent: BorrowedFd<'_>, name: &OsStr) {
         if let Ok(made) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
             && self.newborn.len() < MAX_NEWBORN
@@ -241,9 +241,9 @@ impl Judge {
         }
     }
 
-    /// Something comes to be called `.git`. A directory made on the spot is a repository of the run's own
-    /// (init, clone). A file or a link leads to one that may be the host's (a worktree), and so does a
-    /// directory from elsewhere: what is around it is known to the host's programs then.
+    /// Something becomes `.git`. A directory created just now is a repository of the run's own (init, clone). A
+    /// file or a link leads to one that may be the host's (a worktree), and so does a directory from elsewhere:
+    /// programs of the host may know it.
     fn may_become_repository(
         &self,
         place: &ResolvedParent,
@@ -275,7 +275,7 @@ impl Judge {
         Ok(Allowed::AsOldRepository)
     }
 
-    /// What stands beside, and would not have been let there in a directory older than the run.
+    /// What is beside it and would not have been allowed in a directory older than the run.
     fn counts_in_repository(&self, place: &ResolvedParent) -> Option<Denied> {
         let tree = place.tree.as_ref()?;
         let Some(Ok(entries)) = reopened(place.parent.as_fd()).map(|dir| Dir::read_from(&dir))
@@ -293,7 +293,7 @@ impl Judge {
             .is_ok_and(|found| self.newborn.contains(&(found.st_dev, found.st_ino)))
     }
 
-    /// Whether programs of the host may know `dir`: it was there before this run.
+    /// Whether programs of the host may know `dir`: it existed before this run.
     fn is_old(&self, dir: &Path) -> bool {
         if self.foreseen.is_some() {
             return rustix::fs::lstat(self.on_host(dir).as_ref()).is_ok();
@@ -311,7 +311,7 @@ impl Judge {
     }
 }
 
-/// Where the configuration of a git directory will stand.
+/// Where the configuration of a git directory will be.
 pub(crate) fn setting<'p>(
     place: &'p ResolvedParent,
     git_dir: &'p Path,
@@ -319,8 +319,8 @@ pub(crate) fn setting<'p>(
     git::setting(git_dir, place.tree.as_deref().unwrap_or(git_dir))
 }
 
-/// Whether a place is in what `core.hooksPath` means in a directory that shares the settings of a repository: it has a file or
-/// a link called `.git`, or is a git directory, where the path leads once `core.bare` is set.
+/// Whether a path is in what `core.hooksPath` means in a directory that shares the settings of a repository: it
+/// has a file or link called `.git`, or is a git directory, where the path leads once `core.bare` is set.
 fn is_in_hooks(place: &ResolvedParent, coming: Coming<'_>, tree: &Path, hooks: &Path) -> bool {
     let is_same = |(one, other): (&OsStr, &OsStr)| {
         let (one, other) = (one.as_bytes(), other.as_bytes());
@@ -352,8 +352,8 @@ fn shares_settings(base: &Path) -> bool {
             .is_ok_and(|dir| git::is_git_directory(dir.as_fd(), None))
 }
 
-/// Whether a directory is, or lies in, where git keeps the git directories of submodules, whatever the git directory around
-/// it is called.
+/// Whether a directory is, or is in, the place where git keeps the git directories of submodules, whatever the
+/// git directory around it is called.
 pub(crate) fn is_among_modules(place: &ResolvedParent) -> bool {
     let Some(tree) = &place.tree else { return false };
     git::is_among_modules(&place.path)
@@ -371,7 +371,7 @@ pub(crate) fn is_git_directory(name: &OsStr, dir: BorrowedFd<'_>) -> bool {
     Part::of(name) == Some(Part::Itself) || git::is_git_directory(dir, None)
 }
 
-/// A workspace of Jujutsu has its repository elsewhere, where a file says.
+/// A Jujutsu workspace has its repository elsewhere, named in a file.
 fn is_jujutsu_pointer(place: &ResolvedParent, coming: Coming<'_>) -> bool {
     let is = |name: &OsStr, wanted: &[u8]| {
         palisade_guard::comparable(name.as_bytes()).eq_ignore_ascii_case(wanted)
@@ -385,7 +385,7 @@ fn above(dir: &Path) -> &Path {
     dir.parent().unwrap_or(dir)
 }
 
-/// However deep: git writes to files that are known by their places, logs and references among them.
+/// At any depth: git writes to files that are known by their paths, logs and references among them.
 fn is_within_git_directory(place: &ResolvedParent) -> bool {
     let Some(tree) = &place.tree else { return false };
     let above = place.directory().ancestors().take_while(|dir| dir.starts_with(tree));
@@ -409,7 +409,7 @@ fn is_git_directory_above(hooks: BorrowedFd<'_>, path: &Path) -> bool {
 fn is_there(dir: BorrowedFd<'_>, below: &Below<'_>) -> bool {
     let ways = below.dir.ancestors().filter(|way| !way.as_os_str().is_empty());
     if ways.into_iter().any(|way| readlinkat(dir, way, Vec::new()).is_ok()) {
-        // A link on the way leads to where names are judged otherwise.
+        // A link on the way leads to where other rules apply.
         return true;
     }
     match &below.name {
@@ -426,7 +426,7 @@ fn is_there(dir: BorrowedFd<'_>, below: &Below<'_>) -> bool {
     }
 }
 
-/// For reading: what was looked up cannot be listed.
+/// Opened for reading: an `O_PATH` descriptor cannot be listed.
 fn reopened(dir: BorrowedFd<'_>) -> Option<OwnedFd> {
     openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, NO_MODE).ok()
 }

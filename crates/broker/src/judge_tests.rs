@@ -2,11 +2,11 @@
 //! there. A model of the broker's writing calls acts on real directories; git itself is asked at the end.
 
 use super::*;
-use crate::ground::Ground;
+use crate::brokered_trees::BrokeredTrees;
 use crate::place::{Found, Map, Start};
 use crate::staging::tests::WORKING_DIRECTORY;
 use crate::staging::{StagedConfigs, Writer};
-use palisade_guard::Grounds;
+use palisade_guard::MatchContext;
 use palisade_plan::model::Guard;
 use palisade_sys::Mode;
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ enum Step {
 }
 
 /// The broker without its notifications.
-struct Scene {
+struct Fixture {
     directory: TempDir,
     judge: Judge,
     map: Map,
@@ -46,17 +46,18 @@ struct Scene {
     staged: StagedConfigs,
 }
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         let directory = TempDir::new().unwrap();
         let tree = directory.path().canonicalize().unwrap().join("tree");
         fs::create_dir(&tree).unwrap();
         let guard = Guard { trees: vec![tree], ..empty_guard() };
         let proc = openat(rustix::fs::CWD, "/proc", DIRECTORY, NO_MODE).unwrap();
-        let map = Map::new(Ground::of(Some(&guard), None), Box::leak(Box::new(proc))).unwrap();
+        let map =
+            Map::new(BrokeredTrees::of(Some(&guard), None), Box::leak(Box::new(proc))).unwrap();
         Self {
             directory,
-            judge: Judge::new(Matcher::new(Grounds::default()), guard.limited.clone()),
+            judge: Judge::new(Matcher::new(MatchContext::default()), guard.limited.clone()),
             map,
             held: Vec::new(),
             staged: StagedConfigs::default(),
@@ -294,7 +295,7 @@ fn orders<T: Clone>(things: &[T]) -> Vec<Vec<T>> {
 #[test]
 fn git_would_obey_what_is_built_here() {
     for dir in ["sub", "sub/.git"] {
-        let scene = Scene::new();
+        let scene = Fixture::new();
         let top = scene.tree().join(dir);
         for part in ["objects", "refs", "hooks"] {
             fs::create_dir_all(top.join(part)).unwrap();
@@ -336,8 +337,8 @@ fn parts_in_every_order(evil: Step) -> Vec<Vec<Step>> {
 }
 
 /// In `sub/`, and in `aside/`, which then becomes `sub/.git`.
-fn built(steps: &mut [Step]) -> Scene {
-    let mut scene = Scene::new();
+fn built(steps: &mut [Step]) -> Fixture {
+    let mut scene = Fixture::new();
     for top in ["sub", "aside", "moved"] {
         assert!(scene.take(&make(top)));
         for step in steps.iter() {
@@ -365,7 +366,7 @@ fn built(steps: &mut [Step]) -> Scene {
 /// Proves: FS-9 git-structure
 #[test]
 fn a_repository_under_another_name_is_still_one() {
-    let mut scene = Scene::new();
+    let mut scene = Fixture::new();
     let git = scene.tree().join(".git");
     for part in ["objects", "refs", "hooks"] {
         fs::create_dir_all(git.join(part)).unwrap();
@@ -388,7 +389,7 @@ fn a_repository_under_another_name_is_still_one() {
 #[test]
 fn what_becomes_dot_git_is_judged_first() {
     for evil in [write("aside/config", EVIL), write("aside/hooks/post-checkout", "#!/bin/sh\n")] {
-        let mut scene = Scene::new();
+        let mut scene = Fixture::new();
         for step in [make("sub"), make("aside"), make("aside/hooks"), evil.clone()] {
             assert!(scene.take(&step), "{step:?}");
         }
@@ -403,7 +404,7 @@ fn what_becomes_dot_git_is_judged_first() {
 #[test]
 fn a_held_configuration_is_not_the_one_that_counts() {
     for last in ["objects", "refs"] {
-        let mut scene = Scene::new();
+        let mut scene = Fixture::new();
         for step in [make("sub"), write("sub/config", HARMLESS), write("sub/HEAD", HEAD)] {
             assert!(scene.take(&step), "{step:?}");
         }
@@ -418,7 +419,7 @@ fn a_held_configuration_is_not_the_one_that_counts() {
 /// Proves: FS-9 git-works
 #[test]
 fn what_git_does_itself_is_done() {
-    let mut scene = Scene::new();
+    let mut scene = Fixture::new();
     for step in [
         make("new"),
         make("new/.git"),
@@ -441,7 +442,7 @@ fn what_git_does_itself_is_done() {
 /// A link into the tree does not lead around the judge: its target is judged.
 #[test]
 fn a_place_is_judged_by_its_real_path() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     fs::create_dir_all(scene.tree().join("real/.git/hooks")).unwrap();
     symlink("real/.git/hooks", scene.tree().join("innocent")).unwrap();
     let place = scene.place("innocent/pre-commit").unwrap();
@@ -524,7 +525,7 @@ proptest! {
     /// Proves: FS-9 git-structure, FS-9 created-names
     #[test]
     fn no_sequence_of_calls_plants_anything(steps in any_sequence()) {
-        let mut scene = Scene::new();
+        let mut scene = Fixture::new();
         for step in [make("a"), make("b")].iter().chain(&steps) {
             scene.take(step);
         }

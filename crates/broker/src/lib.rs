@@ -1,22 +1,23 @@
-//! The broker: a process beside the sandbox that answers the calls its filter notifies (FS-9, SYS-2).
+//! The broker: a helper process that answers the system calls which the filter notifies (FS-9, SYS-2).
 //!
-//! In the trees of the host that the command may write, Landlock takes from it everything but removing.
-//! What creates, writes or renames there arrives here; the broker copies the arguments once, resolves the
-//! path itself, judges what would come to stand where, performs the call and hands back the result. It
-//! never lets the kernel do a call that Landlock would not refuse if its arguments had changed meanwhile:
-//! that is what makes `Continue` harmless here. Nor does it let the kernel go on where Landlock would refuse what
-//! the caller may do: such a call is performed, or answered with the errno that was seen.
+//! In writable trees of the host, Landlock denies the command everything but removing. Calls that create, write
+//! or rename there arrive here. The broker copies the arguments once, resolves the path itself, judges the
+//! result, performs the call and returns its result. It never lets the kernel continue a call that Landlock
+//! would not refuse if its arguments had changed meanwhile: that is what makes `Continue` safe here. Nor does
+//! it let the kernel continue where Landlock would refuse what the caller may do: such a call is performed, or
+//! answered with the errno that was seen.
 //!
-//! Programs about to be executed arrive where a policy says which may be: forbidden ones are refused here, unlisted ones
-//! by Landlock.
+//! Where a policy lists programs, exec arrives here too: forbidden programs are refused here, unlisted ones by
+//! Landlock.
 //!
-//! Refused calls arrive too, so that they can be told to the supervisor, and get their errno.
+//! Refused calls also arrive, get their errno, and are reported to the supervisor.
 
 #![forbid(unsafe_code)]
 
 mod absent;
 mod attributes;
 mod below;
+mod brokered_trees;
 mod call;
 mod caller;
 mod deep;
@@ -26,7 +27,6 @@ mod exists;
 mod foresee;
 mod git;
 mod glance;
-mod ground;
 mod hand_out;
 mod judge;
 mod lock;
@@ -52,11 +52,11 @@ mod startup;
 mod test_sandbox;
 mod verdict;
 
-pub use duties::{Duties, Identity};
+pub use duties::{CommandIdentity, Duties};
 pub use foresee::{WriteVerdict, foresee_granted_write, foresee_write};
 pub use lock::{PRESENCE, TreeLock, TreeLocks};
-pub use message::{Blocked, Message, NotExecuted, Protected};
-pub use path_access::{PathAccess, Reply, Trigger, Wants};
+pub use message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
+pub use path_access::{AccessReply, PathAccess, Trigger, Wants};
 pub use startup::{BrokerStartup, run_broker};
 
 use palisade_sys::{Mode, OFlags};

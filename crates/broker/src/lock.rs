@@ -1,12 +1,13 @@
-//! Keeps the brokers of several runs from stepping between each other's judging and performing.
+//! Locks that keep the brokers of several runs from changing a tree between each other's judging and
+//! performing.
 //!
-//! Two runs in one project have a broker each, and what one judges the other could change: make a plain
-//! directory a git directory, say, between the look at it and the writing into it. So every call is performed
-//! under the lock of the tree it is in; what changes the meaning of other names (a rename, a part that makes a
-//! git directory) is performed alone.
+//! Two runs in one project have a broker each, and one could change what the other has judged: for example,
+//! turn a plain directory into a git directory between the check and the write. So every call is performed
+//! under the lock of its tree, and calls that change the meaning of other names (a rename, a part that makes a
+//! git directory) under an exclusive one.
 //!
-//! A lock belongs to one tree: runs that share no tree share no lock. And nobody waits for it without bound: a run
-//! that was stopped in the middle of a call costs others in the same tree a moment and then an EBUSY, never more.
+//! A lock belongs to one tree: runs that share no tree share no lock. Waiting is bounded: a run that was
+//! stopped in the middle of a call costs others in the same tree a short delay and then an EBUSY, never more.
 
 use palisade_sys::Errno;
 use palisade_sys::lock::{ByteLock, try_lock_byte, unlock_byte};
@@ -15,17 +16,17 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Locked, shared, for as long as a run lives.
+/// Held shared for as long as a run lives.
 pub const PRESENCE: i64 = 0;
-/// Locked while a call is judged and performed.
+/// Held while a call is judged and performed.
 const CALLS: i64 = 1;
 
-/// A call takes microseconds; who has not finished one in this time was stopped in it.
+/// A call takes microseconds; a holder that exceeds this was stopped in the middle of one.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The same, once that is known.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(20);
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+const MAX_PAUSE: Duration = Duration::from_millis(2);
 
 /// The lock files of a run's trees, opened for this broker alone: the kernel counts by open file.
 #[derive(Debug, Default)]
@@ -37,9 +38,9 @@ pub struct TreeLocks {
 /// What a call in a tree has to lock: the tree's own file, and those of trees of other runs that overlap it.
 #[derive(Debug)]
 pub struct TreeLock {
-    /// As the sandbox has it.
+    /// As the sandbox sees it.
     pub tree: PathBuf,
-    /// Numbers into the files.
+    /// Indices into the files.
     pub files: Vec<usize>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) enum Company {
     Alone,
 }
 
-/// What a call needs; found out on the way, so that it is tried again with more.
+/// What a call needs. Discovered while it is judged, so that it is retried with more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Needed {
     files: Vec<usize>,
@@ -60,9 +61,9 @@ pub(crate) struct Needed {
 pub(crate) struct Locks {
     locks: TreeLocks,
     held: Needed,
-    /// Those of the held ones that the call at hand turned out to need.
+    /// The held locks that the current call turned out to need.
     used: Vec<usize>,
-    /// What the last call needed: most often the next one is in the same tree.
+    /// What the last call needed: the next one is usually in the same tree.
     likely: Vec<usize>,
     patience: Duration,
 }
@@ -78,17 +79,17 @@ impl Locks {
         }
     }
 
-    /// What a call is begun with.
+    /// The locks a call starts with.
     pub(crate) fn guess(&self, company: Company) -> Needed {
         Needed { files: self.likely.clone(), company }
     }
 
-    /// What a call is begun with that is judged by nothing in a tree.
+    /// The locks of a call that is judged by nothing in a tree.
     pub(crate) fn nothing() -> Needed {
         Needed { files: Vec::new(), company: Company::Shared }
     }
 
-    /// What has to be held to judge something in `tree`, if more than what is.
+    /// The locks needed to judge something in `tree`, if more than are held.
     pub(crate) fn missing_for(&mut self, tree: Option<&Path>, company: Company) -> Option<Needed> {
         let tree = tree?;
         let wanted = &self.locks.trees.iter().find(|lock| lock.tree == tree)?.files;
@@ -103,7 +104,7 @@ impl Locks {
             return None;
         }
         let mut files = self.used.clone();
-        // Everybody takes them in one order.
+        // All brokers take them in the same order.
         files.sort_unstable();
         Some(Needed { files, company: if is_alone { Company::Alone } else { company } })
     }
@@ -133,14 +134,14 @@ impl Locks {
                         return Err(LockError::Busy { tree: self.tree_of(busy), is_first });
                     }
                     let _ = proc::poll(&mut [], Some(pause));
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(MAX_PAUSE);
                 }
                 Err(errno) => return Err(LockError::Failed(errno)),
             }
         }
     }
 
-    /// All of them or none; the one that somebody else has.
+    /// All of them or none; returns the one that is taken.
     fn try_all(&self, files: &[usize], lock: ByteLock) -> Result<Option<usize>, Errno> {
         for (count, number) in files.iter().enumerate() {
             let Some(file) = self.locks.files.get(*number) else { continue };
@@ -164,7 +165,7 @@ impl Locks {
 
     fn unlock(&self, files: &[usize]) {
         for file in files.iter().filter_map(|number| self.locks.files.get(*number)) {
-            // Of a lock that is held this cannot fail.
+            // For a held lock this cannot fail.
             let _ = unlock_byte(file, CALLS);
         }
     }
@@ -176,7 +177,7 @@ impl Locks {
     }
 }
 
-/// Why a lock was not had.
+/// Why a lock was not taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LockError {
     Busy { tree: PathBuf, is_first: bool },

@@ -1,58 +1,60 @@
-//! What the broker tells the supervisor, packet by packet.
+//! Messages from the broker to the supervisor, one per packet.
 //!
-//! But for a [`PathAccess`] no answer is awaited, and a supervisor that reads slowly costs the sandbox nothing but
-//! the details of its later attempts.
+//! Only a [`PathAccess`] is answered. A supervisor that reads slowly costs the sandbox nothing but the details
+//! of later attempts.
 
 use crate::path_access::{MAX_FIELD, PathAccess};
 use palisade_wire::{Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Message {
+pub enum BrokerMessage {
     /// A call that the filter refuses.
-    Blocked(Blocked),
-    /// A write that the host would run later.
+    Blocked(BlockedCall),
+    /// A write to a file that the host would run later.
     Protected(Protected),
     /// A program that may not be executed.
     NotExecuted(NotExecuted),
-    /// A socket was put into a tree of the host's: somebody there may connect to it.
+    /// A socket was created in a tree of the host: a process there may connect to it.
     Socket {
         #[serde(with = "Truncated::<MAX_FIELD>")]
         path: Vec<u8>,
         pid: u32,
     },
-    /// Whether git configuration is being written whose content is yet to be judged: until then the broker is not to be
+    /// Whether git configuration is being written that is not judged yet: until then the broker must not be
     /// ended.
     Staging { is_open: bool },
-    /// A write failed because the view has this directory read-only; on the host, the command could write there.
+    /// A write failed because this directory is read-only in the view; on the host, the command could write
+    /// there.
     ReadOnly {
         #[serde(with = "Truncated::<MAX_FIELD>")]
         directory: Vec<u8>,
     },
-    /// A call in this tree failed with EBUSY: another run that shares the tree does not finish one of its own.
+    /// A call in this tree failed with EBUSY: another run that shares the tree does not finish a call of its
+    /// own.
     Busy {
         #[serde(with = "Truncated::<MAX_FIELD>")]
         tree: Vec<u8>,
     },
-    /// A call that waits for a [`Reply`](crate::Reply).
+    /// A call that waits for a [`AccessReply`](crate::AccessReply).
     PathAccess(PathAccess),
-    /// A call that was let go on for once is over.
+    /// A call that was allowed once has returned.
     Returned { request: u64 },
-    /// Nobody waits for the answer any more.
+    /// The answer is no longer awaited.
     Withdrawn { request: u64 },
-    /// So many messages before this one found no room, and so many of them told of suspicious calls.
+    /// This many messages before this one were dropped, and this many of them reported suspicious calls.
     Lost { count: u64, suspicious: u64 },
-    /// The broker cannot go on; with it the command cannot write.
+    /// The broker cannot go on; without it the command cannot write.
     Failed(#[serde(with = "Truncated::<MAX_FIELD>")] String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Blocked {
+pub struct BlockedCall {
     pub number: u32,
     pub arguments: [u64; 6],
     /// On the host.
     pub pid: u32,
-    /// The program, as the sandbox sees it; empty if it could not be found out.
+    /// The program, as the sandbox sees it; empty if unknown.
     #[serde(with = "Truncated::<MAX_FIELD>")]
     pub executable: Vec<u8>,
     pub errno: u16,
@@ -92,7 +94,7 @@ pub struct NotExecuted {
     pub executable: Vec<u8>,
 }
 
-impl WireMessage for Message {
+impl WireMessage for BrokerMessage {
     /// Three paths and a few words, each at its limit.
     const MAX_BYTES: usize = 14 * 1024;
 }

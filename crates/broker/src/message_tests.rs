@@ -5,7 +5,7 @@ use palisade_wire::{decode, encode};
 fn every_message_comes_back_as_it_was() {
     let executable = b"/usr/bin/\xff\n\x1f\0".to_vec();
     for message in [
-        Message::Blocked(Blocked {
+        BrokerMessage::Blocked(BlockedCall {
             number: 165,
             arguments: [0, 1, u64::MAX, 3, 4, 5],
             pid: 77,
@@ -13,15 +13,15 @@ fn every_message_comes_back_as_it_was() {
             errno: 1,
             suspicious: true,
         }),
-        Message::NotExecuted(NotExecuted {
+        BrokerMessage::NotExecuted(NotExecuted {
             call: "execve".into(),
             path: b"/bin/echo".to_vec(),
             rule: "process.allowExec".into(),
             pid: 4,
             executable,
         }),
-        Message::Staging { is_open: true },
-        Message::Lost { count: 12, suspicious: 3 },
+        BrokerMessage::Staging { is_open: true },
+        BrokerMessage::Lost { count: 12, suspicious: 3 },
     ] {
         assert_eq!(decode(&encode(&message).unwrap()), Ok(message));
     }
@@ -31,7 +31,7 @@ fn every_message_comes_back_as_it_was() {
 fn no_field_makes_a_message_too_long() {
     let long = vec![b'x'; 1 << 20];
     let text = String::from_utf8(long.clone()).unwrap();
-    let message = Message::Protected(Protected {
+    let message = BrokerMessage::Protected(Protected {
         call: text.clone(),
         path: long.clone(),
         rule: text.clone(),
@@ -40,6 +40,6 @@ fn no_field_makes_a_message_too_long() {
         executable: long,
     });
     let told = decode(&encode(&message).unwrap());
-    let Ok(Message::Protected(told)) = told else { panic!("{told:?}") };
+    let Ok(BrokerMessage::Protected(told)) = told else { panic!("{told:?}") };
     assert_eq!(told.path, [b'x'; MAX_FIELD]);
 }

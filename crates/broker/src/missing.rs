@@ -1,7 +1,7 @@
-//! The slow way: a path leads nowhere; up to which directory does it lead, and is that one of ours?
+//! The slow path: how far does a path exist, and does it end in our scaffolding?
 //!
 //! Our own scaffolding (the root, a private home directory, frames) is where ungranted paths end. In every
-//! other mount, what is missing is missing on the host as well, and there is nothing to ask.
+//! other mount, what is missing inside is missing on the host as well, and there is nothing to ask.
 
 use crate::numbered::name_of_own;
 use crate::{DIRECTORY, NO_MODE};
@@ -16,8 +16,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often a walk is begun again because a directory went away under it: the mount points of a grant that
-/// is over do.
+/// How often a walk is restarted because a directory was removed during it, as the mount points of an expired
+/// grant are.
 const MAX_WALKS: usize = 12;
 /// Twice as long each time, 80 ms in all.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
@@ -28,25 +28,25 @@ const PROCFS: i64 = 0x9fa0;
 
 /// The mounts of our own scaffolding.
 #[derive(Debug)]
-pub(crate) struct Grounds {
+pub(crate) struct ScaffoldMounts {
     mounts: Vec<u64>,
     /// Every mount of the view, and whether it is one of these.
     tops: Vec<(PathBuf, bool)>,
     /// Never asked about, each with everything below.
     never: Vec<PathBuf>,
-    /// The host's `/proc`, where our own descriptors tell their paths.
+    /// The host's `/proc`, which resolves our own descriptors to paths.
     proc: &'static OwnedFd,
 }
 
-/// Something that is not there, by the whole path: without links as far as it leads, then as it was typed.
+/// A path that does not exist: without links as far as it does, then as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     pub(crate) path: Vec<u8>,
-    /// How many bytes of it lead to a directory that is there.
+    /// How many bytes of it lead to an existing directory.
     pub(crate) existing: usize,
 }
 
-/// Where the walk is, and what is still to go.
+/// The current position, and what remains.
 struct Walk {
     at: OwnedFd,
     rest: Vec<u8>,
@@ -54,15 +54,15 @@ struct Walk {
 }
 
 enum Step {
-    /// One name further, or somewhere else through a link.
+    /// One name further, or to another place through a link.
     On(Walk),
     /// The directory, with what is not in it.
     Missing(OwnedFd, Vec<u8>),
-    /// It leads somewhere, or where nobody is asked.
+    /// It exists, or is in a place that is never asked about.
     Over,
 }
 
-impl Grounds {
+impl ScaffoldMounts {
     /// Of a process that sees what the command sees.
     pub(crate) fn look_up(gate: &Gate, proc: &'static OwnedFd) -> Self {
         let opened = gate.grounds.iter().filter_map(|top| directory(top));
@@ -77,8 +77,8 @@ impl Grounds {
         }
     }
 
-    /// The path of something that was granted, but not for executing it. What the plan itself shows without
-    /// that right stays without.
+    /// The path of something that was granted, but not for executing. What the plan itself shows without that
+    /// right stays without it.
     pub(crate) fn unexecutable(&self, file: &OwnedFd) -> Option<Vec<u8>> {
         if !fstatvfs(file).ok()?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
             return None;
@@ -101,18 +101,18 @@ impl Grounds {
         for _ in 0..MAX_WALKS {
             let (directory, rest) = self.last_directory(&base, path, follow)?;
             let told = self.told(directory.as_fd(), &rest)?;
-            // Of a directory that is gone `/proc` tells no path that leads anywhere.
+            // `/proc` shows no usable path for a removed directory.
             if fstat(&directory).ok()?.st_nlink > 0 {
                 return Some(told);
             }
-            // It has no links any more, and its name goes a moment later: who removes it must get to run.
+            // It has no links any more, and its name is removed a moment later: the remover must get to run.
             let _ = proc::poll(&mut [], Some(pause));
             pause *= 2;
         }
         None
     }
 
-    /// Up to where the path leads, and what is not there.
+    /// How far the path exists, and what is missing.
     fn last_directory(
         &self,
         base: impl Fn() -> Result<OwnedFd, Errno>,
@@ -129,7 +129,7 @@ impl Grounds {
         }
     }
 
-    /// Most often only the last name is missing: the kernel walks up to it at once.
+    /// Usually only the last name is missing: the kernel resolves the rest in one call.
     fn start(&self, base: impl Fn() -> Result<OwnedFd, Errno>, path: &[u8]) -> Option<Walk> {
         let base = if path.starts_with(b"/") { None } else { Some(base().ok()?) };
         let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
@@ -146,7 +146,7 @@ impl Grounds {
         }
     }
 
-    /// What is missing in a directory, if that is one of ours.
+    /// What is missing in a directory, if that is our scaffolding.
     pub(crate) fn told(&self, directory: BorrowedFd<'_>, rest: &[u8]) -> Option<Missing> {
         let mount = mounts::mount_id(directory).ok()?;
         if !self.mounts.contains(&mount) {
@@ -156,7 +156,7 @@ impl Grounds {
         let existing = path.as_os_str().len();
         path.push(OsStr::from_bytes(rest));
         let path = path.into_os_string().into_vec();
-        let is_told = path.len() < crate::path_access::LONGEST_PATH && !self.is_never(&path);
+        let is_told = path.len() < crate::path_access::MAX_PATH_BYTES && !self.is_never(&path);
         is_told.then_some(Missing { path, existing })
     }
 

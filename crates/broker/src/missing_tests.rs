@@ -1,4 +1,4 @@
-use super::{Gate, Grounds};
+use super::{Gate, ScaffoldMounts};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_policy::model::OnAsk;
 use palisade_sys::Errno;
@@ -11,7 +11,7 @@ use std::thread;
 
 const ROUNDS: u32 = 10_000;
 
-fn grounds(top: &std::path::Path) -> Grounds {
+fn grounds(top: &std::path::Path) -> ScaffoldMounts {
     let gate = Gate {
         grounds: vec![top.to_owned()],
         never: Vec::new(),
@@ -29,7 +29,7 @@ fn grounds(top: &std::path::Path) -> Grounds {
         known_callers: true,
     };
     let proc = openat(CWD, "/proc", DIRECTORY, NO_MODE).unwrap();
-    Grounds::look_up(&gate, Box::leak(Box::new(proc)))
+    ScaffoldMounts::look_up(&gate, Box::leak(Box::new(proc)))
 }
 
 /// The mount points of a grant for one call go while the next call looks for its own way.

@@ -1,12 +1,12 @@
-//! Paths through the caller's own entry in `/proc`: the broker, in another pid namespace, would find its own or
-//! nobody's there. They are read as the caller means them.
+//! Paths through the caller's own entry in `/proc`. The broker is in another pid namespace and would find its
+//! own entry or none, so they are resolved as the caller means them.
 
 use crate::call::CWD;
 
 const SELVES: [&[u8]; 2] = [b"self", b"thread-self"];
 
-/// The directory of the caller's that a path goes on from, and how much of the path that takes; what follows
-/// is a relative path or, behind `root`, an absolute one. `is_own` says by what numbers the caller knows itself.
+/// The directory of the caller that a path goes through, and how much of the path that takes; the rest is a
+/// relative path or, after `root`, an absolute one. `is_own` says by which ids the caller knows itself.
 pub(crate) fn leave(path: &[u8], is_own: impl Fn(i32) -> bool) -> Option<(i32, usize)> {
     if let Some(rest) = path.strip_prefix(b"/dev/fd/") {
         return descriptor(path, rest);
@@ -15,7 +15,7 @@ pub(crate) fn leave(path: &[u8], is_own: impl Fn(i32) -> bool) -> Option<(i32, u
     let (what, after) = split(rest)?;
     let found = match what {
         b"cwd" => (CWD, onward(path, after)?),
-        // The slash stays: the root is the broker's as well.
+        // The slash stays: the broker has the same root.
         b"root" => (CWD, onward(path, after)? - 1),
         b"fd" => descriptor(path, after)?,
         _ => return None,
@@ -29,7 +29,7 @@ fn descriptor(path: &[u8], rest: &[u8]) -> Option<(i32, usize)> {
     Some((digits(number)?, onward(path, after)?))
 }
 
-/// How much of a path is behind us when `after` is what is left of it; none if nothing follows.
+/// How much of a path is resolved when `after` is left; none if nothing follows.
 fn onward(path: &[u8], after: &[u8]) -> Option<usize> {
     let start = after.iter().position(|byte| *byte != b'/')?;
     Some(path.len() - after.len() + start)

@@ -1,6 +1,6 @@
-//! A call on something that is not there inside and may be outside: what the broker tells of it, and what it
-//! is told to do. The seam of the gate: whatever notices a first touch speaks these two types, and
-//! everything behind them is the same.
+//! The interface between the broker and the gate: a call on a path that does not exist inside but may exist on
+//! the host, and what to do with it. Any mechanism that notices the first use of a path uses these two types;
+//! the rest of the gate does not depend on it.
 
 use palisade_sys::Errno;
 use palisade_wire::{Raw, Truncated, WireMessage};
@@ -10,34 +10,35 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A path that is only shown; a longer one is an attempt to make the message fail.
+/// A path that is only displayed; a longer one is an attempt to make the message fail.
 pub(crate) const MAX_FIELD: usize = 2048;
 
-/// The most a path can have in a touch; what is longer no system call takes either (`PATH_MAX`).
-pub(crate) const LONGEST_PATH: usize = 4096;
+/// The longest path in a message; no system call accepts a longer one (`PATH_MAX`).
+pub(crate) const MAX_PATH_BYTES: usize = 4096;
 
-/// A call that waits for an answer.
+/// A call that is waiting for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathAccess {
-    /// Names it in every answer; never used again.
+    /// Identifies it in every answer; never reused.
     pub id: u64,
     /// The system call.
     #[serde(with = "Truncated::<MAX_FIELD>")]
     pub call: String,
     pub wants: Wants,
-    /// Absolute: as far as it leads inside without a link left in it, then the rest as it was typed.
+    /// Absolute: without links as far as it exists inside, then the rest as it was written.
     #[serde(with = "Raw")]
     pub path: Vec<u8>,
-    /// How many bytes of the path lead to a directory that is there inside; 0 where that is not known.
+    /// How many bytes of the path lead to a directory that exists inside; 0 if unknown.
     pub existing: usize,
-    /// What a rename would call it, for people to read: the caller may write something else meanwhile. Empty for all others.
+    /// The new name in a rename, for display only: the caller may change it meanwhile. Empty for all other
+    /// calls.
     #[serde(with = "Truncated::<MAX_FIELD>")]
     pub new_path: Vec<u8>,
-    /// Whether a link in the last place is followed.
+    /// Whether a link as the last component is followed.
     pub follow: bool,
     /// The thread, on the host.
     pub pid: u32,
-    /// The program, as the sandbox sees it; empty if it could not be found out.
+    /// The program, as the sandbox sees it; empty if unknown.
     #[serde(with = "Truncated::<MAX_FIELD>")]
     pub executable: Vec<u8>,
     #[serde(with = "Truncated::<MAX_FIELD>")]
@@ -46,7 +47,7 @@ pub struct PathAccess {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wants {
-    /// To read it. `directory`: nothing but a directory will do; `path_only`: `O_PATH`.
+    /// To read it. `directory`: it must be a directory; `path_only`: `O_PATH`.
     Open {
         directory: bool,
         path_only: bool,
@@ -56,15 +57,15 @@ pub enum Wants {
     /// To make it the working directory.
     Enter,
     Execute,
-    /// To give it another name.
+    /// To rename it.
     Source,
-    /// To write it, to make it, or to make something below it.
+    /// To write it, to create it, or to create something below it.
     Write,
-    /// To make it, which fails where it is there already; or to make something below it.
+    /// To create it, which fails if it exists; or to create something below it.
     Make,
-    /// To put another file in its place, or where it would be.
+    /// To replace it, or to move a file to where it would be.
     Replace,
-    /// To give it another name in the directory it is in.
+    /// To rename it within its directory.
     Rename,
     Remove,
     /// To change its mode, owner, times or extended attributes.
@@ -74,7 +75,7 @@ pub enum Wants {
 }
 
 impl Wants {
-    /// Whether something would be written, made or removed.
+    /// Whether something would be written, created or removed.
     pub fn is_change(self) -> bool {
         match self {
             Self::Write
@@ -88,28 +89,29 @@ impl Wants {
         }
     }
 
-    /// Whether it may be about something that is not there.
+    /// Whether it may be about something that does not exist.
     pub fn may_make(self) -> bool {
         matches!(self, Self::Write | Self::Make | Self::Replace | Self::MoveInto)
     }
 }
 
-/// What becomes of a touch.
+/// The answer to a [`PathAccess`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Reply {
-    /// It was granted for longer than this call: the kernel goes on.
+pub enum AccessReply {
+    /// Granted for longer than this call: the kernel continues.
     Continue {
         request: u64,
     },
-    /// It was granted for this call: the kernel goes on, and the broker says when the call has returned.
+    /// Granted for this call: the kernel continues, and the broker reports when the call has returned.
     ContinueAndWatch {
         request: u64,
     },
-    /// What was granted for this call is taken away again: others may look.
+    /// The grant for this call has been withdrawn again: other calls may go on.
     Ended {
         request: u64,
     },
-    /// It is not on the host either: the kernel goes on, and the same is not told again for a moment.
+    /// It does not exist on the host either: the kernel continues, and the same path is not reported again for
+    /// a moment.
     Absent {
         request: u64,
     },
@@ -121,36 +123,37 @@ pub enum Reply {
     File {
         request: u64,
     },
-    /// A descriptor comes with it by which this call, and no other, may write: the file, or the directory that something
-    /// is made in or removed from. The path is the real one of what the call changes, name included.
+    /// Comes with a descriptor through which this call, and no other, may write: the file, or the directory to
+    /// create in or remove from. The path is the real one of what the call changes, including its name.
     WriteOnce {
         request: u64,
         #[serde(with = "Raw")]
         path: Vec<u8>,
     },
-    /// It succeeds, and nothing is done: for the run, what it would remove is gone.
+    /// It succeeds without effect: for the run, what it would remove is already gone.
     Pretend {
         request: u64,
     },
 }
 
-/// Whatever notices first touches, seen from the supervisor: they come as [`PathAccess`]es, each gets one answer.
+/// The source of [`PathAccess`]es as the supervisor sees it; each one gets one answer.
 pub trait Trigger {
     type Error;
 
-    /// `file` belongs to [`Reply::File`] and [`Reply::WriteOnce`]. An answer to a call that is over by now is no error.
-    fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), Self::Error>;
+    /// `file` belongs to [`AccessReply::File`] and [`AccessReply::WriteOnce`]. An answer to a call that has
+    /// ended is no error.
+    fn reply(&self, reply: AccessReply, file: Option<BorrowedFd<'_>>) -> Result<(), Self::Error>;
 }
 
 impl PathAccess {
-    /// The deepest directory on the way that is there inside, if that is known.
+    /// The deepest directory of the path that exists inside, if known.
     pub fn existing_directory(&self) -> Option<&Path> {
         let existing = self.path.get(..self.existing).filter(|path| !path.is_empty())?;
         Some(Path::new(OsStr::from_bytes(existing)))
     }
 }
 
-impl Reply {
+impl AccessReply {
     pub fn request(&self) -> u64 {
         match *self {
             Self::Continue { request }
@@ -171,9 +174,9 @@ impl Reply {
     }
 }
 
-impl WireMessage for Reply {
+impl WireMessage for AccessReply {
     /// A path and a few numbers.
-    const MAX_BYTES: usize = LONGEST_PATH + 128;
+    const MAX_BYTES: usize = MAX_PATH_BYTES + 128;
 }
 
 #[cfg(test)]

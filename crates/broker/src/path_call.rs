@@ -1,5 +1,5 @@
-//! Calls that name a path and write nothing: which of their arguments is what. They are let go on as soon as
-//! the path is there, so they are told apart by number alone.
+//! Calls that name a path and write nothing, and the meaning of their arguments. They continue as soon as the
+//! path exists, so the number alone identifies them.
 
 use crate::call::{CWD, PathArg};
 use crate::path_access::Wants;
@@ -14,12 +14,12 @@ const WRITES_OR_CREATES: u32 = 0x0040_0243;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathCall {
     pub(crate) path: PathArg,
-    /// Whether a link in the last place is followed.
+    /// Whether a link as the last component is followed.
     pub(crate) follow: bool,
     pub(crate) wants: Wants,
     /// Of the file that it opens.
     pub(crate) close_on_exec: bool,
-    /// What access(2) asks about, if that includes writing.
+    /// The mode access(2) asks for, if that includes writing.
     pub(crate) tests_writing: Option<Access>,
 }
 
@@ -35,7 +35,7 @@ enum Shape {
         follow: bool,
         wants: Wants,
     },
-    /// Whether it follows is said by the flags in this argument.
+    /// The flags in this argument say whether links are followed.
     AtWith {
         flags: usize,
         wants: Wants,
@@ -78,12 +78,12 @@ const EXECUTING: [(&str, Shape); 2] = [
     ("execveat", Shape::AtWith { flags: 4, wants: Wants::Execute }),
 ];
 
-/// By number: looked at for every notification.
+/// By number: checked for every notification.
 #[derive(Debug)]
 pub(crate) struct PathCalls(Vec<Option<Shape>>);
 
 impl PathCalls {
-    /// `executes`: whether starting a program is one of them.
+    /// `executes`: whether starting a program counts.
     pub(crate) fn of(arch: Arch, executes: bool) -> Self {
         let executing = EXECUTING.iter().filter(|_| executes);
         let mut shapes = Vec::new();

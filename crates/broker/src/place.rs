@@ -1,17 +1,17 @@
-//! From a path of the caller's to the place it means: a directory held open, its real path, a last name.
+//! Resolves a path of the caller to an open parent directory, its real path, and the last name.
 //!
-//! The broker stands in the sandbox's mount namespace and root, so the kernel resolves for it as for the
-//! caller. Only the last name is left, for the judge to see before anything happens to it. Links in
-//! `/proc` that are not names but other processes' files are never followed.
+//! The broker is in the sandbox's mount namespace and root, so the kernel resolves for it as for the caller.
+//! Only the last name is left unresolved, for the judge to see before anything happens to it. Magic links in
+//! `/proc` are never followed.
 //!
-//! A directory on the way that cannot be entered is an answer, not a reason to let the kernel look again: another
-//! thread may make that directory in between, and then Landlock would refuse with EACCES what two threads that make the
-//! same tree may do.
+//! A directory on the way that cannot be entered is an answer, not a reason to let the kernel continue: another
+//! thread may create that directory in between, and then Landlock would refuse with EACCES what two threads
+//! that create the same tree may do.
 
 use crate::below::is_below;
+use crate::brokered_trees::{BrokeredTrees, Placement};
 use crate::caller::Caller;
 use crate::deep::path_beyond_limit;
-use crate::ground::{Ground, Standing};
 use crate::numbered::{numbered_descriptor, own_descriptor};
 use crate::{DIRECTORY, NO_MODE, own_path};
 use palisade_sys::{Errno, OFlags, mounts};
@@ -28,9 +28,9 @@ use std::path::{Path, PathBuf};
 
 /// As many as the kernel follows.
 const MAX_LINKS: usize = 40;
-/// Directories that are remembered by what they were shown as.
+/// How many directories shown for one call are remembered.
 const MAX_SHOWN: usize = 256;
-/// The tree that everything granted while a run goes on is judged in: names count from the root on.
+/// The tree in which grants made during a run are judged: names count from the root.
 pub(crate) const GRANTS: &str = "/";
 /// `PROC_SUPER_MAGIC`.
 const PROC: i64 = 0x9fa0;
@@ -43,7 +43,7 @@ pub(crate) struct ResolvedParent {
     pub(crate) path: PathBuf,
     /// The guarded tree it is in; none where nothing is judged.
     pub(crate) tree: Option<PathBuf>,
-    /// Whether the caller wrote a slash behind it.
+    /// Whether the caller wrote a trailing slash.
     pub(crate) is_directory_meant: bool,
 }
 
@@ -51,13 +51,14 @@ pub(crate) struct ResolvedParent {
 #[derive(Debug)]
 pub(crate) enum Found {
     Ours(ResolvedParent),
-    /// To a file the caller holds open, by its number there.
+    /// To a file that the caller holds open, by its descriptor number.
     Descriptor(i32),
-    /// To `/`, `.` or `..`: there is no last name that anything could get. The kernel sees that in the text and
-    /// answers before it asks Landlock (EEXIST, EBUSY, EISDIR), whatever other threads do.
+    /// To `/`, `.` or `..`: there is no last name to create. The kernel sees that in the text and answers
+    /// before it asks Landlock (EEXIST, EBUSY, EISDIR), whatever other threads do.
     NoName,
-    /// Where nothing is brokered: an island, the run's own file systems, devices, `/proc`. The directory is there,
-    /// and Landlock grants or refuses all of it by its place alone, so no thread can change the answer.
+    /// Where nothing is brokered: an island, the run's own file systems, devices, `/proc`. The directory
+    /// exists, and Landlock allows or refuses everything there by location alone, so no thread can change the
+    /// answer.
     Elsewhere,
 }
 
@@ -65,7 +66,7 @@ pub(crate) enum Found {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elsewhere;
 
-/// Where a relative path starts: asked for only if the path is one.
+/// Where a relative path starts: requested only if the path is relative.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Start<'a> {
     Caller(&'a Caller, i32),
@@ -74,10 +75,11 @@ pub(crate) enum Start<'a> {
 
 #[derive(Debug)]
 pub(crate) struct Map {
-    pub(crate) ground: Ground,
+    pub(crate) ground: BrokeredTrees,
     /// The host's `/proc`.
     pub(crate) proc: &'static OwnedFd,
-    /// In it, where our own descriptors tell their paths: asked for every call, and half as dear as by way of `self`.
+    /// The directory in it that resolves our own descriptors to paths: needed for every call, and half as
+    /// expensive as through `self`.
     pub(crate) own_descriptors: OwnedFd,
     /// Directories that were shown for one call, by device and inode.
     shown_once: HashMap<(u64, u64), PathBuf>,
@@ -85,7 +87,7 @@ pub(crate) struct Map {
 
 impl Map {
     /// Only for the process that makes it.
-    pub(crate) fn new(ground: Ground, proc: &'static OwnedFd) -> Result<Self, Errno> {
+    pub(crate) fn new(ground: BrokeredTrees, proc: &'static OwnedFd) -> Result<Self, Errno> {
         let own_descriptors = openat(proc, "self/fd", DIRECTORY, NO_MODE)?;
         Ok(Self { ground, proc, own_descriptors, shown_once: HashMap::new() })
     }
@@ -97,7 +99,7 @@ impl Map {
         }
         let (start, path) = enter_own(start, path);
         if is_below(path, b"/proc") {
-            // What is there depends on who looks.
+            // What is there depends on the caller.
             return Ok(Found::Elsewhere);
         }
         let Some((directory, name, is_directory_meant)) = split(path) else {
@@ -121,8 +123,8 @@ impl Map {
         Ok(if place.is_granted() { self.on_top(place) } else { Found::Ours(place) })
     }
 
-    /// A directory is shown for one call, by this path: who keeps it open stands on a mount that is attached nowhere later,
-    /// where no path is told of it.
+    /// Records a directory that is shown for one call at this path: a process that keeps it open is later on a
+    /// detached mount, for which the kernel reports no path.
     pub(crate) fn remember_shown(&mut self, path: &Path) {
         let held = openat(CWD, path, DIRECTORY, NO_MODE).and_then(|directory| inode_of(&directory));
         let Ok(held) = held else { return };
@@ -132,8 +134,8 @@ impl Map {
         self.shown_once.insert(held, path.to_owned());
     }
 
-    /// On the mount that covers it by now: who stands in a directory since before it could be written still stands on the mount
-    /// of then. Elsewhere if nobody knows where that is.
+    /// The mount that covers it now: a process that entered a directory before it became writable is still on
+    /// the old mount. Elsewhere if its path is unknown.
     fn on_top(&self, place: ResolvedParent) -> Found {
         let is_read_only = fstatvfs(&place.parent)
             .is_ok_and(|seen| seen.f_flag.contains(StatVfsMountFlags::RDONLY));
@@ -152,24 +154,24 @@ impl Map {
         }
     }
 
-    /// The tree that a name in this directory is judged in; none where nothing is judged.
+    /// The tree in which a name in this directory is judged; none where nothing is judged.
     pub(crate) fn tree_of(
         &self,
         path: &Path,
         directory: BorrowedFd<'_>,
     ) -> Result<Option<PathBuf>, Elsewhere> {
         match self.ground.standing(path) {
-            Standing::In(tree) => Ok(Some(tree.to_owned())),
-            // Of the host, and writable if that was granted: judged wherever the grant begins.
-            Standing::Unjudged if self.ground.is_grant(path, directory) => {
+            Placement::In(tree) => Ok(Some(tree.to_owned())),
+            // A tree of the host, writable if that was granted: judged from where the grant begins.
+            Placement::Unjudged if self.ground.is_grant(path, directory) => {
                 Ok(Some(PathBuf::from(GRANTS)))
             }
-            Standing::Unjudged => Ok(None),
-            Standing::Elsewhere => Err(Elsewhere),
+            Placement::Unjudged => Ok(None),
+            Placement::Elsewhere => Err(Elsewhere),
         }
     }
 
-    /// The same, and on through links in the last place.
+    /// The same, following links as the last component.
     pub(crate) fn locate_target(&self, start: Start<'_>, path: &[u8]) -> Result<Found, Errno> {
         let own = |path: &[u8]| match start {
             Start::Caller(caller, _) => numbered_descriptor(path, caller),
@@ -190,18 +192,18 @@ impl Map {
         Err(Errno::LOOP)
     }
 
-    /// Opens what a path means, wherever in the view that is.
+    /// Opens what a path names, anywhere in the view.
     pub(crate) fn open_to_truncate(&self, start: Start<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let base = base_of(start, path)?;
         match open_at(base.as_ref().map(AsFd::as_fd), path, flags) {
-            // A pipe nobody reads, which cannot be truncated anyway.
+            // A pipe without a reader, which cannot be truncated anyway.
             Err(Errno::NXIO) => Err(Errno::INVAL),
             opened => opened,
         }
     }
 
-    /// Holds what a path means without opening it. None in `/proc`, where it is not for us to say.
+    /// Holds what a path names without opening it. None in `/proc`, where only the caller can resolve it.
     pub(crate) fn pin(
         &self,
         start: Start<'_>,
@@ -221,7 +223,7 @@ impl Map {
         }
     }
 
-    /// The directory that a whole path means, held open, with its real path. None in `/proc`.
+    /// The directory that a whole path names, held open, with its real path. None in `/proc`.
     pub(crate) fn directory(
         &self,
         start: Start<'_>,
@@ -232,7 +234,7 @@ impl Map {
         Ok(Some((found, path)))
     }
 
-    /// The real path of something we hold open.
+    /// The real path of a descriptor.
     pub(crate) fn path_of(&self, fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
         let own = fd.as_raw_fd().to_string();
         let path = readlinkat(&self.own_descriptors, own, Vec::with_capacity(256))?;
@@ -248,7 +250,7 @@ impl Map {
     }
 }
 
-/// Where a path through the caller's own entry in `/proc` goes on from.
+/// Where a path through the caller's own entry in `/proc` continues.
 fn enter_own<'s, 'p>(start: Start<'s>, path: &'p [u8]) -> (Start<'s>, &'p [u8]) {
     let Start::Caller(caller, _) = start else { return (start, path) };
     let is_own = |number| caller.numbers_inside().contains(&number);
@@ -258,7 +260,7 @@ fn enter_own<'s, 'p>(start: Start<'s>, path: &'p [u8]) -> (Start<'s>, &'p [u8]) 
     }
 }
 
-/// None for a whole path, which starts at the root.
+/// None for an absolute path.
 fn base_of(start: Start<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
     match start {
         _ if path.starts_with(b"/") => Ok(None),
@@ -272,8 +274,8 @@ fn open_at(base: Option<BorrowedFd<'_>>, path: &[u8], flags: OFlags) -> Result<O
     openat2(at, OsStr::from_bytes(path), flags, NO_MODE, ResolveFlags::NO_MAGICLINKS)
 }
 
-/// Whether a path that could not be followed leads through `/proc`: there the caller finds other things than we do
-/// (`self`, its descriptors), and only the kernel can answer it.
+/// Whether a path that could not be resolved leads through `/proc`: the caller finds other things there than we
+/// do (`self`, its descriptors), and only the kernel can answer.
 fn enters_proc(base: Option<BorrowedFd<'_>>, path: &[u8]) -> bool {
     const PASSED: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
     let names = |path: &[u8]| -> Vec<Vec<u8>> {
@@ -321,21 +323,21 @@ fn inode_of(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
 }
 
 impl ResolvedParent {
-    /// Whether what stands here, or the directory it would be made in, was granted while the run went on.
-    pub(crate) fn was_granted(&self, ground: &Ground) -> bool {
+    /// Whether what is here, or the directory it would be created in, was granted during the run.
+    pub(crate) fn was_granted(&self, ground: &BrokeredTrees) -> bool {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let there = openat(&self.parent, &self.name, flags, NO_MODE);
         let held = there.as_ref().map_or(self.parent.as_fd(), AsFd::as_fd);
         ground.is_grant(&self.path, held)
     }
 
-    /// What the link says, if it is one.
+    /// The link's target, if it is a link.
     pub(crate) fn link_target(&self) -> Option<Vec<u8>> {
         let target = readlinkat(&self.parent, &self.name, Vec::new()).ok()?;
         Some(target.into_bytes())
     }
 
-    /// The name with the slash that the caller wrote behind it: the kernel then answers for a directory only.
+    /// The name with the caller's trailing slash: the kernel then accepts only a directory.
     pub(crate) fn name_as_written(&self) -> Cow<'_, OsStr> {
         if !self.is_directory_meant {
             return Cow::Borrowed(&self.name);
@@ -354,7 +356,7 @@ impl ResolvedParent {
         })
     }
 
-    /// Whether it is in what was granted while the run goes on.
+    /// Whether it is part of a grant made during the run.
     pub(crate) fn is_granted(&self) -> bool {
         self.tree.as_deref() == Some(Path::new(GRANTS))
     }
@@ -371,8 +373,8 @@ impl ResolvedParent {
     }
 }
 
-/// Directory part, last name, and whether slashes follow it. None if there is no last name to judge: the
-/// path is empty, `/`, or ends in `.` or `..`.
+/// Directory part, last name, and whether slashes follow it. None if there is no last name to judge: the path
+/// is empty, `/`, or ends in `.` or `..`.
 fn split(path: &[u8]) -> Option<(&[u8], &[u8], bool)> {
     let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
     let start = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);

@@ -1,7 +1,7 @@
-//! Which file is about to be executed, and whether a list of programs has it.
+//! Finds the file that is about to be executed, and checks it against a list of programs.
 //!
-//! It only looks. Where exec is forbidden the broker's answer holds; where programs are listed Landlock does, and
-//! what is found out here is only told.
+//! It only looks. Where exec is forbidden, the broker's answer decides; where programs are listed, Landlock
+//! does, and the result here is only reported.
 
 use crate::NO_MODE;
 use crate::call::PathArg;
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What a path given to exec means.
+/// What a path given to exec names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     Program {
@@ -25,9 +25,9 @@ pub(crate) enum Meant {
         /// Device and number.
         inode: (u64, u64),
     },
-    /// The kernel would not start it for anybody. Whoever looks for a program in `PATH` meets it often.
+    /// The kernel would not start it for any user. Common when a program is searched in `PATH`.
     NoProgram(Errno),
-    /// What only the caller can resolve, such as its own `/proc/self/exe`.
+    /// Only the caller can resolve it, for example its own `/proc/self/exe`.
     Unknown,
 }
 
@@ -62,7 +62,7 @@ fn open(caller: &Caller, at: PathArg, path: &[u8]) -> Result<OwnedFd, Errno> {
     openat2(base, OsStr::from_bytes(path), flags, NO_MODE, ResolveFlags::NO_MAGICLINKS)
 }
 
-/// As Landlock counts: a file by whatever name, or everything below a directory.
+/// As Landlock counts: a file under any name, or everything below a directory.
 pub(crate) fn is_listed(list: &Executables, path: &Path, inode: (u64, u64)) -> bool {
     let mut listed = list.listed.iter().chain(&list.needed);
     listed.any(|listed| {

@@ -1,8 +1,9 @@
-//! Environments of Python, by their structure: `lib/python3.12/site-packages` of a directory that was there before the run.
+//! Recognises Python environments by their structure: `lib/python3.12/site-packages` in a directory that
+//! existed before the run.
 //!
-//! Every start of the interpreter there reads the path files (`*.pth`) and runs some of their lines, and editors start it by
-//! themselves. Packages can be installed; a path file changes only by a copy that was read and judged, as configuration of git
-//! does. Never looks for environments: the path that is written tells.
+//! The interpreter reads the path files (`*.pth`) there at every start and runs some of their lines, and
+//! editors start it by themselves. Packages can be installed; a path file changes only by a copy that was read
+//! and judged, like git configuration. Never searches for environments: the path that is written says enough.
 
 use crate::exists::exists;
 use crate::verdict::{Allowed, Coming, Denied};
@@ -24,7 +25,7 @@ pub(crate) fn is_path_file(name: &OsStr) -> bool {
     palisade_guard::comparable(name.as_bytes()).to_ascii_lowercase().ends_with(b".pth")
 }
 
-/// What is to be done about a path in an environment; none where it is none. `is_old` tells whether a directory was there
+/// What to do about a path in an environment; none outside of one. `is_old` says whether a directory existed
 /// before the run.
 pub(crate) fn may_come(
     path: &Path,
@@ -42,7 +43,7 @@ pub(crate) fn may_come(
             Coming::Directory | Coming::MovedDirectory(_) => Ok(None),
         };
     }
-    // What comes to stand on the way to path files.
+    // Something that becomes an ancestor of path files.
     let Some((environment, rest)) = on_the_way(path) else { return Ok(None) };
     let holds = match coming {
         Coming::MovedDirectory(source) => holds_path_file(source, rest),
@@ -54,7 +55,7 @@ pub(crate) fn may_come(
     if holds && is_old(environment) { Err(denied()) } else { Ok(None) }
 }
 
-/// Whether the new content of a path file may take the place of the old.
+/// Whether the new content of a path file may replace the old.
 pub(crate) fn judge(old: Option<&[u8]>, new: &[u8]) -> Result<(), Denied> {
     if path_file::brings_code(old, new) { Err(denied()) } else { Ok(()) }
 }
@@ -80,7 +81,7 @@ fn environment_of(packages: &Path) -> &Path {
     on_the_way(packages).map_or(packages, |(environment, _)| environment)
 }
 
-/// How far it is from a directory to the path files.
+/// How many levels a directory is above the path files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Here,
@@ -102,7 +103,7 @@ fn on_the_way(path: &Path) -> Option<(&Path, Rest)> {
     is_library(path).then_some((above, Rest::InVersions))
 }
 
-/// Whether a directory brings path files along that are read then. What cannot be read might.
+/// Whether a directory contains path files that would then be read. One that cannot be read might.
 fn holds_path_file(dir: BorrowedFd<'_>, rest: Rest) -> bool {
     let below = |name: &OsStr, rest: Rest| match openat(dir, name, DIRECTORY, NO_MODE) {
         Ok(below) => holds_path_file(below.as_fd(), rest),

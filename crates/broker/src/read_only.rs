@@ -4,7 +4,7 @@
 use crate::NO_MODE;
 use crate::call::{Call, PathArg};
 use crate::caller::Caller;
-use crate::message::Message;
+use crate::message::BrokerMessage;
 use crate::numbered::name_of_own;
 use crate::perform::{CallExecutor, Done};
 use crate::place::Start;
@@ -33,7 +33,7 @@ impl BrokerServer<'_> {
         let Some(directory) = self.executor.read_only_directory(caller, call, path) else { return };
         if self.read_only.insert(directory.clone()) {
             let directory = directory.into_os_string().into_vec();
-            self.events.tell(&Message::ReadOnly { directory });
+            self.events.tell(&BrokerMessage::ReadOnly { directory });
         }
     }
 }

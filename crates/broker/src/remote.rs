@@ -1,8 +1,9 @@
-//! Mounts that somebody else's machine or program answers for: a look there may never come back, and everybody would wait
-//! with us.
+//! Mounts served by another machine or program. A lookup there may never return, and would block all other
+//! calls.
 //!
-//! It need not be looked there: what is missing in a mount of the host's is missing on the host, and there is nothing to
-//! ask. A path is known by its text; one that leads there through a link elsewhere is looked for all the same.
+//! It is not needed either: what is missing in a mount of the host is missing on the host, and there is nothing
+//! to ask. A path is recognised by its text; one that leads there through a link elsewhere is looked up all the
+//! same.
 
 use crate::below::is_below;
 use crate::caller::Caller;
@@ -35,7 +36,7 @@ const KINDS: [&[u8]; 18] = [
     b"virtiofs",
 ];
 
-/// Every mount in the order they were made; empty where none is remote.
+/// Every mount in the order of creation; empty if none is remote.
 #[derive(Debug, Default)]
 pub(crate) struct Remote(Vec<Mount>);
 
@@ -50,7 +51,7 @@ impl Remote {
     pub(crate) fn look_up(proc: &OwnedFd) -> Self {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let mut text = Vec::new();
-        // Where it cannot be told, everything is looked for.
+        // If unknown, everything is looked up.
         let opened = openat(proc, "self/mountinfo", flags, NO_MODE);
         let read = opened.map(|file| File::from(file).read_to_end(&mut text));
         if matches!(read, Ok(Ok(_))) { Self::of(&text) } else { Self::default() }
@@ -62,7 +63,7 @@ impl Remote {
         if mounts.iter().any(|mount| mount.is_remote) { Self(mounts) } else { Self::default() }
     }
 
-    /// Whether a path of the caller's is there, as far as its text tells.
+    /// Whether a path of the caller is on a remote mount, as far as its text shows.
     pub(crate) fn has(&self, caller: &Caller, dir: i32, path: &[u8]) -> bool {
         if self.0.is_empty() {
             return false;
@@ -79,7 +80,7 @@ impl Remote {
 
     fn is_below(&self, path: &[u8]) -> bool {
         let above = self.0.iter().filter(|mount| mount.top == b"/" || is_below(path, &mount.top));
-        // Of two in one place the later one counts, and comes last.
+        // Of two mounts at one path the later one counts, and comes last.
         above.max_by_key(|mount| mount.top.len()).is_some_and(|mount| mount.is_remote)
     }
 }

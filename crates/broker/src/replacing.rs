@@ -1,7 +1,9 @@
-//! A file that is to take the place of one on another mount: programs write beside what they change and rename that over it,
-//! and what was granted by itself stands on a mount of its own. A rename there gets the content over, and removes the source.
+//! Renames over a file on another mount. Programs write a new file beside the one they change and rename it
+//! over; a file that was granted by itself is on its own mount. There a rename copies the content and removes
+//! the source.
 //!
-//! Everything that can fail is tried before the first byte is written: what was there is not lost to a full disk.
+//! Everything that can fail is tried before the first byte is written, so that a full disk does not destroy the
+//! old content.
 
 use crate::NO_MODE;
 use crate::caller::Caller;
@@ -14,9 +16,9 @@ use rustix::fs::{
 };
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// Nobody else is served meanwhile; who gets `EXDEV` copies by itself.
-const LARGEST: usize = 16 << 20;
-/// Nothing that is opened so keeps us waiting.
+/// No other call is served meanwhile; a program that gets `EXDEV` copies the file itself.
+const MAX_FILE_BYTES: usize = 16 << 20;
+/// Opening with these flags never blocks.
 pub(crate) const TO_WRITE: OFlags =
     OFlags::WRONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -44,7 +46,7 @@ impl Movable {
             return Err(Errno::XDEV);
         }
         let content = read_all(&file)?;
-        // setrlimit(2): for the caller's limit it is the broker that would be asked.
+        // setrlimit(2): the caller's limit would otherwise be checked against the broker's.
         let limit = caller.largest_file().ok_or(Errno::SRCH)?;
         if content.len() as u64 > limit {
             return Err(Errno::FBIG);
@@ -52,7 +54,7 @@ impl Movable {
         Ok(Self { place, content, mode: Mode::from_raw_mode(found.st_mode & 0o777) })
     }
 
-    /// To a name that is not taken, or over the file that has it.
+    /// To a free name, or over an existing file.
     pub(crate) fn move_to(self, new: &ResolvedParent, flags: RenameFlags) -> Result<(), Errno> {
         let only_new = TO_WRITE | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         match openat(&new.parent, &new.name, only_new, self.mode) {
@@ -79,7 +81,7 @@ impl Movable {
         let length = self.content.len() as u64;
         if length > 0 {
             match fallocate(target, FallocateFlags::KEEP_SIZE, 0, length) {
-                // Some file systems cannot say beforehand.
+                // Some file systems cannot reserve space.
                 Err(Errno::OPNOTSUPP) | Ok(()) => {}
                 Err(errno) => return Err(errno),
             }
@@ -101,13 +103,13 @@ fn read_all(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
             0 => return Ok(content),
             count => content.extend_from_slice(&chunk[..count]),
         }
-        if content.len() > LARGEST {
+        if content.len() > MAX_FILE_BYTES {
             return Err(Errno::XDEV);
         }
     }
 }
 
-/// Whether what stands in a place was granted by itself: the kernel would answer with `EBUSY`.
+/// Whether what is here was granted by itself: the kernel would answer `EBUSY`.
 pub(crate) fn stands_on_a_mount_of_its_own(place: &ResolvedParent) -> bool {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let there = openat(&place.parent, &place.name, flags, NO_MODE);

@@ -1,11 +1,13 @@
-//! Whether a signal waits for a thread whose call waits for an answer.
+//! Whether a signal is pending for a thread whose call waits for an answer.
 //!
-//! The kernel lets a notified call be interrupted by nothing but death (`WAIT_KILLABLE_RECV`), as what the broker
-//! performs must not happen twice. A question may take minutes, so there the broker does it: the call ends with
-//! ERESTARTSYS, the handler runs, and the call is made anew or ends with EINTR, as the handler was set up.
+//! The kernel lets only a fatal signal interrupt a notified call (`WAIT_KILLABLE_RECV`), because what the
+//! broker performs must not happen twice. A question may take minutes, so there the broker interrupts: the call
+//! returns ERESTARTSYS, the handler runs, and the call is made again or ends with EINTR, as the handler was set
+//! up.
 //!
-//! That is for signals that somebody sends. Those that come by themselves, from timers, children and windows, wait for the
-//! answer: outside no handler ever ends such a call, and a program with a timer could otherwise never be answered.
+//! This applies to signals that a process sends. Signals from timers, children and windows wait for the answer:
+//! outside a sandbox no handler ever interrupts such a call, and a program with a timer could otherwise never
+//! get an answer.
 
 use palisade_sys::Errno;
 
@@ -20,17 +22,17 @@ const BY_THEMSELVES: u64 =
 /// otherwise see this number.
 const RESTART: i32 = 512;
 
-/// What a thread's `status` in `/proc` says of signals.
+/// The signal fields of a thread's `status` in `/proc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Signals {
     of_thread: u64,
     of_process: u64,
-    /// Whether what waits for the process waits for this thread first: it is the first one, or the only one.
+    /// Whether signals for the process go to this thread first: it is the first one, or the only one.
     is_first: bool,
 }
 
 impl Signals {
-    /// Those that would interrupt it. `None` if the text is not what it should be.
+    /// Signals that would interrupt it. `None` if the text is malformed.
     pub(crate) fn of_status(text: &str) -> Option<Self> {
         let field =
             |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -48,8 +50,8 @@ impl Signals {
         self.of_thread != 0 || self.of_process != 0
     }
 
-    /// What an interrupted call returns. A signal to the process is brought to its first thread where that can
-    /// take it (complete_signal()); any other may never look, and gets a number it can be shown.
+    /// What an interrupted call returns. A signal for the process is delivered to its first thread if that can
+    /// take it (complete_signal()); any other thread may never check, and gets an errno that it may see.
     pub(crate) fn errno(self) -> Errno {
         if self.of_thread != 0 || self.is_first {
             Errno::from_raw_os_error(RESTART)

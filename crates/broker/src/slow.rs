@@ -1,5 +1,5 @@
-//! Opening what may block for long (a pipe without a reader, a file under a lease) in a child of the
-//! broker's, so that a caller who waits keeps nobody else waiting (F15).
+//! Opens files that may block for long (a pipe without a reader, a file under a lease) in a child process, so
+//! that one waiting caller does not delay others (F15).
 
 use crate::NO_MODE;
 use crate::hand_out::hand_out;
@@ -11,14 +11,14 @@ use palisade_sys::{Errno, OFlags, Pid, creds};
 use rustix::fs::openat;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-/// Each is a process; a caller that wants more of them waits for nothing useful.
+/// Each is a process; no legitimate caller needs more.
 const MAX_HELPERS: usize = 32;
 
 /// What can be set on an open file; an `O_NONBLOCK` that was ours is taken off with them.
 pub(crate) const SETTABLE: OFlags =
     OFlags::APPEND.union(OFlags::DIRECT).union(OFlags::NOATIME).union(OFlags::NONBLOCK);
 
-/// A file that was judged, held by itself and not by a name.
+/// A file that was judged, held by a descriptor and not by a name.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) file: OwnedFd,
@@ -86,7 +86,7 @@ impl Helpers {
         }
     }
 
-    /// Lets go of those who are done, or whose caller died: a pipe must not find a writer in its stead.
+    /// Reaps those that are done, or whose caller died: a pipe must not find a writer in its place.
     pub(crate) fn tidy(&mut self, listener: &Listener) {
         self.0.retain(|helper| {
             let is_needed = listener.is_waiting(helper.id);

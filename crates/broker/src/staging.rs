@@ -1,12 +1,12 @@
 //! Git configuration that is written in place: by `cp`, `tar`, libgit2, a shell's redirection.
 //!
-//! A descriptor that is open for writing can be written to after its content was judged, and git on the host may read
-//! the file at any moment. So a caller never gets the file that has the name: it gets a staging file without a name, which
-//! holds what the configuration holds. When a descriptor of it is closed for the last time (inotify tells), its content
-//! is read, judged, and written to a new file that is renamed into place, as `git::replace` does. A descriptor or a
-//! mapping that is kept leads to the staging file and nowhere else.
+//! A descriptor that is open for writing can be written to after its content was judged, and git on the host
+//! may read the file at any moment. So a caller never gets the named file: it gets an unnamed staging file with
+//! the same content. When a descriptor of it is closed for the last time (inotify reports it), the content is
+//! read, judged, and written to a new file that is renamed into place, as in `git::replace`. A descriptor or a
+//! mapping that is kept refers to the staging file and nothing else.
 //!
-//! What stands in place meanwhile is what was judged last. Content that is refused is not committed, and told.
+//! Until then the name refers to what was judged last. Content that is refused is not committed, and reported.
 
 use crate::git::{self, Attributes, Config};
 use crate::numbered::name_of_own;
@@ -21,9 +21,9 @@ use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// As many repositories have their configuration open at a time; each takes three descriptors of ours.
+/// At most this many repositories have their configuration open at a time; each takes three of our descriptors.
 const MAX_STAGED: usize = 64;
-/// Ours until it is unlinked, where the file system makes no file without a name.
+/// Our name for it until it is unlinked, where the file system has no `O_TMPFILE`.
 const NAMED: &str = "config.palisade-staging";
 /// What a caller's descriptor is opened with.
 const PASSED_ON: OFlags = OFlags::RWMODE
@@ -51,12 +51,12 @@ pub(crate) struct StagedConfigs {
 
 #[derive(Debug)]
 pub(crate) struct StagedConfig {
-    /// What callers write to, open for reading.
+    /// What callers write to, opened for reading.
     file: OwnedFd,
     watch: i32,
     pub(crate) dir: OwnedFd,
     pub(crate) name: OsString,
-    /// What has the name now, held so that its number cannot come to another file.
+    /// The file that has the name now, held so that its inode number is not reused.
     present: OwnedFd,
     /// Of `present`, as we left it.
     left: Attributes,
@@ -72,7 +72,7 @@ enum State {
     Closed,
     /// What it held then was judged.
     Judged,
-    /// Its content has no place any more.
+    /// The content has no destination any more.
     Superseded,
 }
 
@@ -86,8 +86,8 @@ impl StagedConfigs {
         self.events.as_ref().filter(|_| !self.is_empty()).map(OwnedFd::as_fd)
     }
 
-    /// A descriptor to write to instead of the configuration `name`, which exists in `dir`. `proc` is where our own
-    /// descriptors can be opened once more.
+    /// A descriptor to write to instead of the configuration `name`, which exists in `dir`. `proc` is where our
+    /// own descriptors can be reopened.
     pub(crate) fn open(
         &mut self,
         proc: &OwnedFd,
@@ -111,11 +111,11 @@ impl StagedConfigs {
         let made = unnamed(dir)?;
         git::write_all(&made, &old.content)?;
         let file = reopened(proc, &made, OFlags::RDONLY)?;
-        // A descriptor of ours that is closed must not count as the caller's.
+        // Closing a descriptor of ours must not count as the caller's.
         drop(made);
         let watch = self.watch(proc, &file)?;
         let handed_out = for_caller(proc, &file, flags)?;
-        // Last, since it may be a mode that nobody could open.
+        // Last, because the mode may forbid opening it.
         rustix::fs::fchmod(&handed_out, old.attributes.mode)?;
         if !flags.contains(OFlags::TRUNC) {
             rustix::fs::futimens(&handed_out, &old.attributes.times())?;
@@ -140,7 +140,8 @@ impl StagedConfigs {
             None => inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?,
         };
         let events = self.events.insert(events);
-        // inotify_add_watch(2) knows no directory descriptors. Nothing else here depends on the working directory.
+        // inotify_add_watch(2) takes no directory descriptor. Nothing else here depends on the working
+        // directory.
         rustix::process::fchdir(proc)?;
         let path = name_of_own(file);
         let watch = inotify::add_watch(events, path, inotify::WatchFlags::CLOSE_WRITE);
@@ -148,7 +149,7 @@ impl StagedConfigs {
         watch
     }
 
-    /// Takes note of what was closed. True if there is something to commit.
+    /// Records which files were closed. True if there is something to commit.
     pub(crate) fn hear(&mut self) -> bool {
         let Some(events) = &self.events else { return false };
         let mut buffer = [MaybeUninit::uninit(); 1024];
@@ -164,26 +165,26 @@ impl StagedConfigs {
         self.open.iter().any(|staged| staged.state == State::Closed)
     }
 
-    /// As if all of them were closed: nobody is left who could write.
+    /// As if all were closed: no process is left that could write.
     pub(crate) fn close_all(&mut self) {
         for staged in self.open.iter_mut().filter(|staged| staged.state == State::Open) {
             staged.state = State::Closed;
         }
     }
 
-    /// What was closed and is yet to be judged.
+    /// What was closed and is not judged yet.
     pub(crate) fn closed(&mut self) -> impl Iterator<Item = &mut StagedConfig> {
         self.open.iter_mut().filter(|staged| staged.state == State::Closed)
     }
 
-    /// Lets go of what nobody can write to any more.
+    /// Drops what can no longer be written to.
     pub(crate) fn forget_unwritten(&mut self) {
         let events = self.events.as_ref();
         self.open.retain(|staged| {
             let is_needed = match staged.state {
                 State::Superseded => false,
                 State::Closed => true,
-                // Where that cannot be known, the first close is taken for the last.
+                // If that is unknown, the first close is taken for the last.
                 state => has_writers(&staged.file).unwrap_or(state == State::Open),
             };
             if !is_needed && let Some(events) = events {
@@ -195,14 +196,14 @@ impl StagedConfigs {
 }
 
 impl StagedConfig {
-    /// Whether it is written instead of the file that `found` tells of.
+    /// Whether it is written instead of the file that `found` describes.
     fn stands_for(&self, found: &Stat) -> bool {
         fstat(&self.present)
             .is_ok_and(|own| (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino))
     }
 
-    /// Judges what was written, and puts a copy of it in place. Nothing happens if something else has the name by now, or
-    /// nothing has: so it is with any file that is removed while it is open.
+    /// Judges what was written, and puts a copy of it in place. Does nothing if another file has the name by
+    /// now, or none: as with any file that is removed while it is open.
     pub(crate) fn commit(&mut self, place: &gitconfig::ConfigLocation<'_>) -> Result<(), Denied> {
         let found = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         let Some(found) = found.ok().filter(|found| self.stands_for(found)) else {
@@ -213,7 +214,7 @@ impl StagedConfig {
         let mut new = git::read_open(&self.file).map_err(|_| git::config_denied())?;
         let old = git::read(self.dir.as_fd(), &self.name).map_err(|_| git::config_denied())?;
         git::judge(&self.name, Some(&old.content), &new.content, place)?;
-        // What was set by the name meanwhile, by `os.utime(path)` say, is newer.
+        // What was set through the name meanwhile, for example by `os.utime(path)`, is newer.
         let now = Attributes::of(&found);
         if now.mode != self.left.mode {
             new.attributes.mode = now.mode;
@@ -247,20 +248,21 @@ fn pinned(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, NO_MODE)
 }
 
-/// The same file once more, as another open file.
+/// The same file as another open file description.
 fn reopened(proc: &OwnedFd, file: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let path = name_of_own(file);
     openat(proc, path, flags | OFlags::CLOEXEC, NO_MODE)
 }
 
-/// Without waiting: somebody who has it open can take a lease on it, which would keep us for as long as the kernel lets it.
+/// Non-blocking: a process that has it open can take a lease on it, which would block us for as long as the
+/// kernel allows.
 fn for_caller(proc: &OwnedFd, file: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let opened = reopened(proc, file, (flags & PASSED_ON) | OFlags::NONBLOCK)?;
     rustix::fs::fcntl_setfl(&opened, flags & slow::SETTABLE)?;
     Ok(opened)
 }
 
-/// A file that has no name and can get none, beside the one it stands for: of the same file system and owner.
+/// An unnamed file that cannot get a name, beside the one it replaces: same file system and owner.
 fn unnamed(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     const OURS: Mode = Mode::RUSR.union(Mode::WUSR);
     let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;

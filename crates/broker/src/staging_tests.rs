@@ -15,13 +15,13 @@ const EVIL: &str = "[core]\n\tfsmonitor = evil-program\n";
 pub(crate) static WORKING_DIRECTORY: Mutex<()> = Mutex::new(());
 
 /// A git directory with a configuration, and the staging files of a broker.
-struct Scene {
+struct Fixture {
     dir: TempDir,
     proc: OwnedFd,
     staged: StagedConfigs,
 }
 
-impl Scene {
+impl Fixture {
     fn with(config: &str) -> Self {
         let dir = TempDir::new().unwrap();
         fs::write(dir.path().join("config"), config).unwrap();
@@ -70,7 +70,7 @@ const ANEW: OFlags = OFlags::WRONLY.union(OFlags::TRUNC);
 #[test]
 fn what_is_written_stands_in_place_when_it_is_closed() {
     for (flags, expected) in [(APPEND, format!("{HARMLESS}{NAMED}")), (ANEW, NAMED.to_owned())] {
-        let mut scene = Scene::with(HARMLESS);
+        let mut scene = Fixture::with(HARMLESS);
         let mut file = scene.open(flags);
         file.write_all(NAMED.as_bytes()).unwrap();
         assert_eq!((scene.settle(), scene.text().as_str()), (0, HARMLESS), "it is still open");
@@ -84,7 +84,7 @@ fn what_is_written_stands_in_place_when_it_is_closed() {
 /// Proves: FS-9 git-in-place
 #[test]
 fn a_staging_file_reads_and_writes_like_the_file_it_stands_for() {
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     let mut file = scene.open(OFlags::RDWR);
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();
@@ -108,7 +108,7 @@ fn a_staging_file_reads_and_writes_like_the_file_it_stands_for() {
 /// Proves: FS-9 git-in-place, FS-9 git-keys
 #[test]
 fn what_is_refused_is_not_put_in_place_and_told_once() {
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     let mut file = scene.open(APPEND);
     file.write_all(EVIL.as_bytes()).unwrap();
     drop(file);
@@ -126,7 +126,7 @@ fn what_is_refused_is_not_put_in_place_and_told_once() {
 /// Proves: FS-9 git-in-place
 #[test]
 fn nothing_is_judged_before_the_last_duplicate_is_closed() {
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     let mut file = scene.open(ANEW);
     let mut kept = file.try_clone().unwrap();
     file.write_all(NAMED.as_bytes()).unwrap();
@@ -140,7 +140,7 @@ fn nothing_is_judged_before_the_last_duplicate_is_closed() {
 /// Proves: FS-9 git-in-place
 #[test]
 fn a_descriptor_that_is_kept_leads_to_nothing_that_counts() {
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     let mut kept = scene.open(APPEND);
     scene.open(APPEND).write_all(NAMED.as_bytes()).unwrap();
     assert_eq!((scene.settle(), scene.text()), (0, format!("{HARMLESS}{NAMED}")));
@@ -155,7 +155,7 @@ fn a_descriptor_that_is_kept_leads_to_nothing_that_counts() {
 /// Proves: FS-9 git-in-place
 #[test]
 fn what_lost_its_name_is_not_put_in_place() {
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     let mut file = scene.open(APPEND);
     fs::write(scene.dir.path().join("other"), NAMED).unwrap();
     fs::rename(scene.dir.path().join("other"), scene.path()).unwrap();
@@ -175,7 +175,7 @@ fn what_lost_its_name_is_not_put_in_place() {
 #[test]
 fn modes_and_times_are_taken_over() {
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     let mut file = scene.open(ANEW);
     file.write_all(NAMED.as_bytes()).unwrap();
     file.set_permissions(fs::Permissions::from_mode(0o640)).unwrap();
@@ -208,7 +208,7 @@ fn modes_and_times_are_taken_over() {
 /// Proves: FS-9 git-in-place
 #[test]
 fn a_staging_file_can_get_no_name() {
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     let file = scene.open(APPEND);
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     let named = rustix::fs::linkat(
@@ -224,7 +224,7 @@ fn a_staging_file_can_get_no_name() {
 /// Proves: FS-9 git-in-place
 #[test]
 fn as_many_as_are_open_at_a_time_are_staged_and_no_more() {
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     let mut kept = Vec::new();
     for _ in 0..MAX_STAGED {
         kept.push(scene.open(APPEND));
@@ -242,7 +242,7 @@ fn as_many_as_are_open_at_a_time_are_staged_and_no_more() {
 /// Proves: FS-9 git-in-place
 #[test]
 fn what_is_too_long_is_refused() {
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     scene.open(APPEND).set_len(1 << 32).unwrap();
     assert_eq!((scene.settle(), scene.text().as_str()), (1, HARMLESS));
 }
@@ -250,7 +250,7 @@ fn what_is_too_long_is_refused() {
 /// Proves: FS-9 git-in-place
 #[test]
 fn what_is_still_open_at_the_end_is_put_in_place() {
-    let mut scene = Scene::with(HARMLESS);
+    let mut scene = Fixture::with(HARMLESS);
     let mut file = scene.open(APPEND);
     file.write_all(NAMED.as_bytes()).unwrap();
     scene.staged.close_all();

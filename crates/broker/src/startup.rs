@@ -1,17 +1,17 @@
-//! How the broker takes its place: forked beside the sandbox, it enters the sandbox's user and mount
-//! namespaces, becomes who the command is, gives up everything but looking into its callers, and only then
-//! gets the listener of the command's filter.
+//! How the broker starts: forked beside the sandbox, it enters the sandbox's user and mount namespaces, takes
+//! on the command's identity, drops everything except the right to inspect its callers, and only then gets the
+//! listener of the command's filter.
 //!
-//! It shares no pid namespace with the command, which so can neither see nor signal it. If it fails or
-//! dies, the listener goes with it, and every call that would have come here fails with `ENOSYS`.
+//! It shares no pid namespace with the command, which can neither see nor signal it. If it fails or dies, the
+//! listener is closed, and every call that would have come here fails with `ENOSYS`.
 
+use crate::brokered_trees::BrokeredTrees;
 use crate::caller::Umasks;
 use crate::caller::no_callers_remain;
-use crate::duties::{Duties, Identity};
-use crate::ground::Ground;
+use crate::duties::{CommandIdentity, Duties};
 use crate::judge::Judge;
 use crate::lock::{Locks, TreeLocks};
-use crate::message::Message;
+use crate::message::BrokerMessage;
 use crate::perform::CallExecutor;
 use crate::perform::owners::RootOwner;
 use crate::place::Map;
@@ -19,7 +19,7 @@ use crate::serve::gate;
 use crate::serve::{BrokerServer, EventSender, serve};
 use crate::staging::StagedConfigs;
 use crate::{DIRECTORY, NO_MODE};
-use palisade_guard::{Grounds, Matcher};
+use palisade_guard::{MatchContext, Matcher};
 use palisade_sys::fdpass::{recv_from_process, recv_with_fds};
 use palisade_sys::notify::Listener;
 use palisade_sys::proc;
@@ -28,11 +28,11 @@ use std::os::fd::OwnedFd;
 
 #[derive(Debug)]
 pub struct BrokerStartup<'p> {
-    /// Our parent; the broker does not outlive it. The launcher sees to that, until credentials change.
+    /// Our parent; the broker does not outlive it. The launcher ensures that until credentials change.
     pub supervisor_pid: Pid,
     /// The command says here when the sandbox can be entered, then where its listener is.
     pub handshake: OwnedFd,
-    /// Takes [`Message`]s.
+    /// Takes [`BrokerMessage`]s.
     pub supervisor: OwnedFd,
     /// Held while a call is judged and performed.
     pub locks: TreeLocks,
@@ -41,7 +41,7 @@ pub struct BrokerStartup<'p> {
     pub confine: fn() -> Result<(), String>,
 }
 
-/// Serves until nobody is left; the process has nothing else to do.
+/// Serves until no caller is left; the process does nothing else.
 pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
     let mut events = EventSender { supervisor: startup.supervisor, lost: 0, lost_suspicious: 0 };
     let (command, host_proc) =
@@ -58,7 +58,8 @@ pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
             let locks = Locks::new(startup.locks);
             // For as long as the process lives.
             let host_proc: &'static OwnedFd = Box::leak(Box::new(host_proc));
-            match Map::new(Ground::of(startup.duties.guard, startup.duties.gate), host_proc) {
+            match Map::new(BrokeredTrees::of(startup.duties.guard, startup.duties.gate), host_proc)
+            {
                 Ok(map) => serve(server(
                     &startup.duties,
                     (locks, map),
@@ -74,12 +75,12 @@ pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
 }
 
 fn fail(events: &mut EventSender, why: String) -> ! {
-    events.tell(&Message::Failed(why));
+    events.tell(&BrokerMessage::Failed(why));
     proc::exit_now(1)
 }
 
-/// Into the sandbox as soon as the command says so, as the command, with as little as possible. Gives a
-/// handle on the command, and the host's `/proc`.
+/// Enters the sandbox as soon as the command is ready, with the command's identity and as few privileges as
+/// possible. Returns a handle on the command, and the host's `/proc`.
 fn settle(
     duties: &Duties<'_>,
     handshake: &OwnedFd,
@@ -89,9 +90,9 @@ fn settle(
     let (_, sender) = recv_from_process(handshake, &mut [0])?;
     let Some(command) = sender else { no_callers_remain() };
     let command = unless_over(other::pidfd_of(command))?;
-    if duties.identity != Identity::Caller {
+    if duties.identity != CommandIdentity::Caller {
         unless_over(other::enter_user_and_mounts(&command))?;
-        if let Identity::Given { uid, gid } = duties.identity {
+        if let CommandIdentity::Given { uid, gid } = duties.identity {
             creds::take_ids_with_capabilities(uid, gid)?;
         }
         creds::keep_only_sys_ptrace()?;
@@ -99,12 +100,12 @@ fn settle(
     creds::set_no_new_privs()?;
     creds::set_dumpable(false)?;
     rustix::process::chdir("/").call("chdir")?;
-    // Changing ids cleared it.
+    // Changing ids cleared the parent-death signal.
     creds::end_with_parent(supervisor)?;
     Ok((command, host_proc))
 }
 
-/// A launch that fails while we come in says itself why.
+/// A launch that fails meanwhile reports the reason itself.
 fn unless_over<T>(done: Result<T, SysError>) -> Result<T, SysError> {
     match done {
         Err(error) if error.errno == Errno::SRCH => no_callers_remain(),
@@ -112,7 +113,7 @@ fn unless_over<T>(done: Result<T, SysError>) -> Result<T, SysError> {
     }
 }
 
-/// It comes by itself, or the command says under which number it has it, and waits until we have it too.
+/// It arrives as a descriptor, or the command names its number and waits until we have fetched it.
 fn take_listener(handshake: &OwnedFd, command: &OwnedFd) -> Result<Listener, SysError> {
     let mut number = [0; 4];
     let (length, mut descriptors) = recv_with_fds(handshake, &mut number)?;
@@ -142,7 +143,7 @@ fn server<'p>(
     let matcher = match (duties.guard, duties.gate) {
         (Some(guard), Some(gate)) => guard.matcher_for_grants(gate),
         (Some(guard), None) => guard.matcher(),
-        (None, _) => Matcher::new(Grounds::default()),
+        (None, _) => Matcher::new(MatchContext::default()),
     };
     BrokerServer {
         listener,

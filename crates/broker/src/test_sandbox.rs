@@ -1,7 +1,10 @@
 //! For tests: a command under a real filter, a real broker, and a supervisor whose part the test plays, in a
 //! mount namespace of their own.
 
-use crate::{BrokerStartup, Duties, Identity, Message, PathAccess, Reply, TreeLocks, run_broker};
+use crate::{
+    AccessReply, BrokerMessage, BrokerStartup, CommandIdentity, Duties, PathAccess, TreeLocks,
+    run_broker,
+};
 use palisade_bpf::{Arch, BaselineOptions, FilterSpec, Insn, Listening, Profile, broker_spec};
 use palisade_plan::model::Gate;
 use palisade_policy::model::OnAsk;
@@ -18,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What a test waits for comes in far less.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// `ours` is the scaffolding; `theirs` stands for a part of the host that is shown; `behind` is the host's own
 /// tree, where grants come from.
@@ -99,7 +102,7 @@ impl TestSandbox {
                 executables: None,
                 gate: Some(&gate),
                 filter: &spec,
-                identity: Identity::Caller,
+                identity: CommandIdentity::Caller,
                 landlock_truncates: false,
                 trees_of_others: Vec::new(),
             };
@@ -162,19 +165,19 @@ pub(crate) struct Run {
 
 impl Run {
     /// The next thing the broker says; none if the command ended without another word.
-    pub(crate) fn next(&self) -> Option<Message> {
+    pub(crate) fn next(&self) -> Option<BrokerMessage> {
         let mut set =
             [PollFd::new(&self.news, PollFlags::IN), PollFd::new(&self.pidfd, PollFlags::IN)];
-        assert_ne!(proc::poll(&mut set, Some(PATIENCE)).unwrap(), 0, "nobody says anything");
+        assert_ne!(proc::poll(&mut set, Some(TIMEOUT)).unwrap(), 0, "nobody says anything");
         if set[0].revents().is_empty() {
             return None;
         }
-        match palisade_wire::receive(&self.news, &mut [0; Message::MAX_BYTES]) {
+        match palisade_wire::receive(&self.news, &mut [0; BrokerMessage::MAX_BYTES]) {
             Ok(Received { message, .. }) => Some(message),
             Err(WireError::Closed) => {
                 // It goes when the last of its callers has gone.
                 let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
-                let ready = proc::poll(&mut ended, Some(PATIENCE)).unwrap();
+                let ready = proc::poll(&mut ended, Some(TIMEOUT)).unwrap();
                 assert_eq!(ready, 1, "the broker is gone");
                 None
             }
@@ -184,23 +187,23 @@ impl Run {
 
     pub(crate) fn request(&self) -> PathAccess {
         match self.next() {
-            Some(Message::PathAccess(request)) => request,
+            Some(BrokerMessage::PathAccess(request)) => request,
             other => panic!("no touch but {other:?}"),
         }
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "each is made where it is sent")]
-    pub(crate) fn reply(&self, reply: Reply) {
+    pub(crate) fn reply(&self, reply: AccessReply) {
         palisade_wire::send(&self.news, &reply, &[]).unwrap();
     }
 
     pub(crate) fn give(&self, request: u64, file: BorrowedFd<'_>) {
-        palisade_wire::send(&self.news, &Reply::File { request }, &[file]).unwrap();
+        palisade_wire::send(&self.news, &AccessReply::File { request }, &[file]).unwrap();
     }
 
     /// Lends a descriptor by which this call may write.
     pub(crate) fn lend(&self, request: &PathAccess, file: BorrowedFd<'_>) {
-        let reply = Reply::WriteOnce { request: request.id, path: request.path.clone() };
+        let reply = AccessReply::WriteOnce { request: request.id, path: request.path.clone() };
         palisade_wire::send(&self.news, &reply, &[file]).unwrap();
     }
 

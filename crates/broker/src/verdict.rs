@@ -1,9 +1,9 @@
-//! What the judge is asked about, and what it says.
+//! The judge's questions and answers.
 
 use palisade_guard::Hit;
 use std::os::fd::BorrowedFd;
 
-/// Why something may not stand where it was to come.
+/// Why something may not be created under this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Denied {
     pub(crate) rule: String,
@@ -16,7 +16,7 @@ impl Denied {
     }
 }
 
-/// What is about to appear in a place, or to be written there.
+/// What is about to be created or written under a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Coming<'a> {
     /// A new directory.
@@ -27,23 +27,23 @@ pub(crate) enum Coming<'a> {
     Link,
     /// A new symbolic link.
     SymbolicLink,
-    /// A directory from elsewhere, with all that is in it.
+    /// A directory moved from elsewhere, with its content.
     MovedDirectory(BorrowedFd<'a>),
-    /// Something else from elsewhere.
+    /// Anything else moved from elsewhere.
     Moved,
-    /// A symbolic link from elsewhere.
+    /// A symbolic link moved from elsewhere.
     MovedLink,
 }
 
-/// How the call goes on.
+/// How the call continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowed {
     Plainly,
-    /// A directory: afterwards, remember that it was not there before the run.
+    /// A directory: afterwards, remember that it did not exist before the run.
     AsNewborn,
-    /// Afterwards, the directory around it counts as one that was there before.
+    /// Afterwards, the directory around it counts as one that existed before.
     AsOldRepository,
-    /// Configuration of git and path files of Python: only as a copy that is judged by its content; what is written in
-    /// place, by a staging file.
+    /// Git configuration and Python path files: only as a copy whose content is judged; what is written in
+    /// place goes through a staging file.
     AsJudgedContent,
 }

@@ -23,7 +23,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Makes it. Whoever sweeps could take it for left behind between its making and its locking, so
+    /// Creates it. A sweep could take it for a leftover between its creation and its locking, so
     /// what was locked has to be what the name still leads to. A sweeper at work is let finish: were it
     /// made anew under its hands, it would remove that.
     pub(crate) fn make(parent: &Path, name: &OsStr) -> Result<Self, CgroupError> {
@@ -130,12 +130,12 @@ pub(crate) fn lock_named(path: &Path) -> Option<OwnedFd> {
 }
 
 fn not_made(source: SysError) -> CgroupError {
-    let mend = match source.errno {
+    let fix = match source.errno {
         Errno::EXIST => "a run of that name has one already; end it first",
         Errno::AGAIN => "cgroup.max.descendants or cgroup.max.depth of a group above is reached",
         _ => "sandbox doctor says which control groups can be used here",
     };
-    CgroupError::Refused { doing: "making a control group", source, mend }
+    CgroupError::Refused { doing: "making a control group", source, fix }
 }
 
 /// Writes a file of a group that is not ours to hold.

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 
 /// The way in. Descriptors only: the new process may see no directory of the host's any more.
 #[derive(Debug)]
-pub struct Entry<'a> {
+pub struct GroupEntry<'a> {
     /// Of v2: the group's directory.
     pub(crate) directory: Option<BorrowedFd<'a>>,
     /// Open for writing: who writes to it is in.
@@ -26,7 +26,7 @@ pub struct Birth<'a> {
 #[must_use = "without it the process is in none of these groups"]
 pub struct ToJoin<'a>(Vec<BorrowedFd<'a>>);
 
-impl<'a> Entry<'a> {
+impl<'a> GroupEntry<'a> {
     /// Open for writing: a single-threaded process that writes `0` to each is in. The permission that counts is that of
     /// who opened them, which is us.
     pub fn members(self) -> Vec<BorrowedFd<'a>> {

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CgroupError {
     /// The kernel declined.
-    #[error("{doing}: {source}; {mend}")]
-    Refused { doing: &'static str, source: SysError, mend: &'static str },
+    #[error("{doing}: {source}; {fix}")]
+    Refused { doing: &'static str, source: SysError, fix: &'static str },
     /// What was written is not what stands.
     #[error("{} says {stands} after {asked} was written: the limit would not hold; waive it, or \
              ask for a value this kernel takes", path.display())]
     Looser { path: PathBuf, asked: String, stands: String },
     /// A limit without a file to write it to.
-    #[error("{limit} cannot be limited: {why}; {mend}")]
-    NoSuchLimit { limit: &'static str, why: String, mend: &'static str },
+    #[error("{limit} cannot be limited: {why}; {fix}")]
+    NoSuchLimit { limit: &'static str, why: String, fix: &'static str },
     #[error("cannot create a control group: {why}")]
     Nowhere { why: String },
     /// It would become the name of a directory and of a unit.
@@ -33,11 +33,11 @@ pub enum CgroupError {
 
 /// What was being done when the kernel declined, and what to do about it.
 pub(crate) trait Doing<T> {
-    fn doing(self, doing: &'static str, mend: &'static str) -> Result<T, CgroupError>;
+    fn doing(self, doing: &'static str, fix: &'static str) -> Result<T, CgroupError>;
 }
 
 impl<T> Doing<T> for Result<T, SysError> {
-    fn doing(self, doing: &'static str, mend: &'static str) -> Result<T, CgroupError> {
-        self.map_err(|source| CgroupError::Refused { doing, source, mend })
+    fn doing(self, doing: &'static str, fix: &'static str) -> Result<T, CgroupError> {
+        self.map_err(|source| CgroupError::Refused { doing, source, fix })
     }
 }

@@ -6,7 +6,7 @@ use crate::controllers;
 use crate::directory::read_at;
 use crate::hierarchy::{Hierarchies, Spot};
 use crate::home::{LEAF, is_the_root};
-use palisade_plan::limit::{CgroupHome, Controller, Way};
+use palisade_plan::limit::{CgroupHome, Controller, GroupCreation};
 use rustix::fs::Access;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,7 @@ struct Look {
 struct GroupPath {
     parent: PathBuf,
     controllers: BTreeSet<Controller>,
-    way: Way,
+    way: GroupCreation,
 }
 
 impl Look {
@@ -105,7 +105,7 @@ impl Look {
         let files = ["", "cgroup.procs", "cgroup.subtree_control"];
         let is_ours = files.iter().all(|file| is_writable(&parent.join(file)));
         (is_free && is_ours).then_some(())?;
-        place(parent, "cgroup.controllers", Way::OwnGroup)
+        place(parent, "cgroup.controllers", GroupCreation::OwnGroup)
     }
 
     fn is_alone_in(&self, group: &Path) -> bool {
@@ -119,7 +119,7 @@ impl Look {
         let parent = spot.own.parent().filter(|_| spot.own != spot.top)?;
         let is_ours = ["", "cgroup.procs"].iter().all(|file| is_writable(&parent.join(file)));
         is_ours.then_some(())?;
-        place(parent, "cgroup.subtree_control", Way::BesideOwn)
+        place(parent, "cgroup.subtree_control", GroupCreation::BesideOwn)
     }
 
     /// What the user's service manager was given, it can give on.
@@ -127,7 +127,7 @@ impl Look {
         self.has_bus.then_some(())?;
         let uid = self.uid;
         let manager = spot.top.join(format!("user.slice/user-{uid}.slice/user@{uid}.service"));
-        let given = place(&manager, "cgroup.controllers", Way::SystemdScope)?;
+        let given = place(&manager, "cgroup.controllers", GroupCreation::SystemdScope)?;
         Some(GroupPath { parent: spot.top.clone(), ..given })
     }
 
@@ -178,7 +178,7 @@ impl Look {
 }
 
 /// None if nothing that limits is there.
-fn place(parent: &Path, list: &str, way: Way) -> Option<GroupPath> {
+fn place(parent: &Path, list: &str, way: GroupCreation) -> Option<GroupPath> {
     let controllers = controllers::named_in(&read_at(parent, list).ok()?);
     (!controllers.is_empty()).then(|| GroupPath { parent: parent.to_owned(), controllers, way })
 }

@@ -58,7 +58,7 @@ impl Fake {
     }
 }
 
-fn chosen(home: CgroupHome) -> (PathBuf, Vec<Controller>, Way) {
+fn chosen(home: CgroupHome) -> (PathBuf, Vec<Controller>, GroupCreation) {
     match home {
         CgroupHome::V2 { parent, controllers, way } => {
             (parent, controllers.into_iter().collect(), way)
@@ -74,7 +74,10 @@ const MEMORY_AND_PIDS: [Controller; 3] = [Controller::Memory, Controller::Swap, 
 fn a_group_that_is_ours_alone_is_divided() {
     let fake = Fake::new("/given");
     fake.group("given", "memory pids", "", &format!("{PID}\n"));
-    assert_eq!(chosen(fake.look()), (fake.at("given"), MEMORY_AND_PIDS.to_vec(), Way::OwnGroup));
+    assert_eq!(
+        chosen(fake.look()),
+        (fake.at("given"), MEMORY_AND_PIDS.to_vec(), GroupCreation::OwnGroup)
+    );
 }
 
 #[test]
@@ -82,7 +85,10 @@ fn one_that_others_are_in_is_not_and_the_place_beside_it_is_taken() {
     let fake = Fake::new("/slice/shell");
     fake.group("slice", "memory pids cpu", "memory pids", "");
     fake.group("slice/shell", "memory pids", "", &format!("1\n{PID}\n"));
-    assert_eq!(chosen(fake.look()), (fake.at("slice"), MEMORY_AND_PIDS.to_vec(), Way::BesideOwn));
+    assert_eq!(
+        chosen(fake.look()),
+        (fake.at("slice"), MEMORY_AND_PIDS.to_vec(), GroupCreation::BesideOwn)
+    );
     // Nobody may move a process there.
     fake.without("slice/cgroup.procs");
     assert!(matches!(fake.look(), CgroupHome::Nowhere { .. }));
@@ -92,7 +98,7 @@ fn one_that_others_are_in_is_not_and_the_place_beside_it_is_taken() {
 fn the_root_can_be_divided_though_all_are_in_it() {
     let fake = Fake::new("/");
     let (parent, controllers, way) = chosen(fake.look());
-    assert_eq!((parent, way), (fake.at(""), Way::OwnGroup));
+    assert_eq!((parent, way), (fake.at(""), GroupCreation::OwnGroup));
     let five = [Controller::Cpu, Controller::Io, Controller::CpuSet];
     assert!(five.iter().all(|controller| controllers.contains(controller)));
 }
@@ -103,7 +109,7 @@ fn the_leaf_we_once_moved_into_belongs_to_a_divided_group() {
     fake.group("given", "memory pids", "memory pids", "");
     fake.group("given/palisade-supervisor", "memory pids", "", &format!("{PID}\n"));
     let (parent, _, way) = chosen(fake.look());
-    assert_eq!((parent, way), (fake.at("given"), Way::OwnGroup));
+    assert_eq!((parent, way), (fake.at("given"), GroupCreation::OwnGroup));
 }
 
 #[test]
@@ -115,15 +121,15 @@ fn a_scope_is_asked_for_where_it_gains_something() {
     fake.group(MANAGER, "memory pids", "", "2\n");
     fake.has_bus = true;
     let (_, _, way) = chosen(fake.look());
-    assert_eq!(way, Way::BesideOwn, "as much is to be had without asking");
+    assert_eq!(way, GroupCreation::BesideOwn, "as much is to be had without asking");
     fake.group(MANAGER, "memory pids cpu", "", "2\n");
     let (parent, controllers, way) = chosen(fake.look());
-    assert_eq!((parent, way), (fake.at(""), Way::SystemdScope));
+    assert_eq!((parent, way), (fake.at(""), GroupCreation::SystemdScope));
     assert!(controllers.contains(&Controller::Cpu));
     // An ordinary user cannot write there.
     fake.without("user.slice/user-1000.slice/cgroup.procs");
     fake.group(MANAGER, "memory pids", "", "2\n");
-    assert_eq!(chosen(fake.look()).2, Way::SystemdScope);
+    assert_eq!(chosen(fake.look()).2, GroupCreation::SystemdScope);
     fake.has_bus = false;
     let CgroupHome::Nowhere { why } = fake.look() else { panic!("a place without a bus") };
     assert!(why.contains("session-1.scope") && why.contains("systemd-run"), "{why}");

@@ -59,6 +59,6 @@ pub(crate) fn lacks(controller: Controller) -> CgroupError {
     CgroupError::NoSuchLimit {
         limit,
         why: "the control group here lacks its controller".to_owned(),
-        mend: "enable it in cgroup.subtree_control of the groups above, or waive the limit",
+        fix: "enable it in cgroup.subtree_control of the groups above, or waive the limit",
     }
 }

@@ -7,7 +7,7 @@ use crate::directory::{read_at, write_at};
 use crate::error::{CgroupError, Doing as _};
 use crate::group::lacks;
 use crate::hierarchy::Hierarchies;
-use palisade_plan::limit::{Controller, Way};
+use palisade_plan::limit::{Controller, GroupCreation};
 use palisade_sys::{At as _, Errno, Mode, proc};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -36,17 +36,17 @@ impl Home {
     /// `wanted` beyond what is `needed` only counts, and may fail.
     pub(crate) fn prepare(
         parent: &Path,
-        way: Way,
+        way: GroupCreation,
         session: &str,
         needed: &BTreeSet<Controller>,
         wanted: &BTreeSet<Controller>,
     ) -> Result<Self, CgroupError> {
         let parent = match way {
-            Way::SystemdScope => own_scope(session)?,
-            Way::OwnGroup | Way::BesideOwn => parent.to_owned(),
+            GroupCreation::SystemdScope => own_scope(session)?,
+            GroupCreation::OwnGroup | GroupCreation::BesideOwn => parent.to_owned(),
         };
         let mut home = Self { parent, is_divided: false, maker: std::process::id() };
-        if way != Way::BesideOwn {
+        if way != GroupCreation::BesideOwn {
             home.divide()?;
             enable(&home.parent, needed, wanted)?;
         }

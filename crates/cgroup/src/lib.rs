@@ -1,4 +1,4 @@
-//! One run's control group: where it can be made ([`find`]), and the group itself ([`Held`]), in the
+//! One run's control group: where it can be made ([`find`]), and the group itself ([`RunGroup`]), in the
 //! unified hierarchy (v2) or in the separate ones of v1. Must never touch a group that is not ours, and
 //! never let a limit stand that is looser than the one asked for.
 #![forbid(unsafe_code)]
@@ -11,9 +11,9 @@ mod entry;
 mod error;
 mod find;
 mod group;
-mod held;
 mod hierarchy;
 mod home;
+mod run_group;
 mod setting;
 mod sweep;
 mod text;
@@ -25,8 +25,8 @@ mod v2_settings;
 #[cfg(test)]
 mod test_support;
 
-pub use entry::{Birth, Entry, ToJoin};
+pub use entry::{Birth, GroupEntry, ToJoin};
 pub use error::CgroupError;
 pub use find::find;
 pub use group::{GroupUsage, Hits, Watched};
-pub use held::Held;
+pub use run_group::RunGroup;

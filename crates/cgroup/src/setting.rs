@@ -11,7 +11,7 @@ const PERIOD_US: u64 = 100_000;
 /// The longest it takes, for shares so small that it would refuse them in a shorter one.
 const LONG_PERIOD_US: u64 = 1_000_000;
 /// The least it takes.
-const LEAST_QUOTA_US: u64 = 1_000;
+const MIN_QUOTA_US: u64 = 1_000;
 /// The most it takes: there are no more process ids.
 const MAX_TASKS: u64 = 4_194_304;
 /// It keeps operations a second in 32 bits, all of them set meaning no limit.
@@ -43,7 +43,7 @@ pub(crate) fn no_swap_to_count(file: &str) -> Result<(), CgroupError> {
     Err(CgroupError::NoSuchLimit {
         limit: "swap",
         why: format!("this kernel has no {file}"),
-        mend: "boot with swapaccount=1, or waive the limit (--waive-limit swap)",
+        fix: "boot with swapaccount=1, or waive the limit (--waive-limit swap)",
     })
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn no_swap_to_count(file: &str) -> Result<(), CgroupError> {
 pub(crate) fn quota(milli_cpus: u64) -> (u64, u64) {
     let of = |period: u64| milli_cpus.saturating_mul(period / 1000);
     match of(PERIOD_US) {
-        quota if quota < LEAST_QUOTA_US => (of(LONG_PERIOD_US), LONG_PERIOD_US),
+        quota if quota < MIN_QUOTA_US => (of(LONG_PERIOD_US), LONG_PERIOD_US),
         quota => (quota, PERIOD_US),
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn refuse_no_io(bandwidth: Option<u64>, iops: Option<u64>) -> Result<
         return Err(CgroupError::NoSuchLimit {
             limit: "reading and writing",
             why: "0 a second is less than the kernel takes".to_owned(),
-            mend: "ask for 1 or more",
+            fix: "ask for 1 or more",
         });
     }
     Ok(())

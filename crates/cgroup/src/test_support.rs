@@ -1,6 +1,6 @@
 //! What several tests need.
 
-use crate::{CgroupError, Entry, Held};
+use crate::{CgroupError, GroupEntry, RunGroup};
 use palisade_plan::limit::{CgroupHome, Group, GroupSettings};
 use palisade_sys::clone::{CloneFlags, Forked};
 use palisade_sys::proc::{Status, exit_now, wait_pid_rusage};
@@ -16,7 +16,7 @@ pub(crate) fn session() -> String {
 }
 
 /// Makes a group for the settings wherever this host lets us, if it has all they need.
-pub(crate) fn create(settings: GroupSettings) -> Option<Held> {
+pub(crate) fn create(settings: GroupSettings) -> Option<RunGroup> {
     match try_create(settings) {
         None | Some(Err(CgroupError::NoSuchLimit { .. })) => None,
         Some(held) => Some(held.unwrap()),
@@ -24,17 +24,17 @@ pub(crate) fn create(settings: GroupSettings) -> Option<Held> {
 }
 
 /// The same, with what went wrong; none where there is no place for it.
-pub(crate) fn try_create(settings: GroupSettings) -> Option<Result<Held, CgroupError>> {
+pub(crate) fn try_create(settings: GroupSettings) -> Option<Result<RunGroup, CgroupError>> {
     let home = crate::find();
     if let CgroupHome::Nowhere { why } = &home {
         println!("not tried here: {why}");
         return None;
     }
-    Some(Held::create(&Group { home, settings }, &session()))
+    Some(RunGroup::create(&Group { home, settings }, &session()))
 }
 
 /// Starts `body` in the group; it ends with what `body` returns.
-pub(crate) fn start(entry: Entry<'_>, body: impl FnOnce() -> i32) -> Pid {
+pub(crate) fn start(entry: GroupEntry<'_>, body: impl FnOnce() -> i32) -> Pid {
     let birth = entry.clone3(CloneFlags::NONE).unwrap();
     match birth.forked {
         Forked::Child => {

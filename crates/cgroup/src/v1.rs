@@ -3,7 +3,7 @@
 use crate::controllers;
 use crate::directory::Directory;
 use crate::disks;
-use crate::entry::Entry;
+use crate::entry::GroupEntry;
 use crate::error::{CgroupError, Doing as _};
 use crate::group::{GroupUsage, Hits, Watched};
 use crate::sweep::{group_name, sweep};
@@ -85,9 +85,9 @@ impl Groups {
         self.directories.iter().map(|(_, directory)| directory.path())
     }
 
-    pub(crate) fn entry(&self) -> Entry<'_> {
+    pub(crate) fn entry(&self) -> GroupEntry<'_> {
         let members = self.members.iter().map(|members| members.as_fd()).collect();
-        Entry { directory: None, members }
+        GroupEntry { directory: None, members }
     }
 
     pub(crate) fn events(&self) -> Option<Watched<'_>> {

@@ -45,7 +45,7 @@ fn set_memory(directory: &Directory, settings: &GroupSettings) -> Result<(), Cgr
             Some(_) => Err(CgroupError::NoSuchLimit {
                 limit: "swap",
                 why: "version 1 of control groups counts it together with memory".to_owned(),
-                mend: "limit memory as well (--memory)",
+                fix: "limit memory as well (--memory)",
             }),
             None => Ok(()),
         };

@@ -3,14 +3,14 @@
 use crate::controllers;
 use crate::directory::{Directory, read_all};
 use crate::disks;
-use crate::entry::Entry;
+use crate::entry::GroupEntry;
 use crate::error::{CgroupError, Doing as _};
 use crate::group::{GroupUsage, Hits, Watched, lacks};
 use crate::home::Home;
 use crate::sweep::{group_name, sweep};
 use crate::text::{keyed, number, pair};
 use crate::v2_settings;
-use palisade_plan::limit::{Controller, GroupSettings, Way};
+use palisade_plan::limit::{Controller, GroupCreation, GroupSettings};
 use palisade_sys::proc::PollFlags;
 use palisade_sys::{Errno, OFlags, SysError};
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ impl Unified {
     pub(crate) fn create(
         parent: &Path,
         available: &BTreeSet<Controller>,
-        way: Way,
+        way: GroupCreation,
         settings: &GroupSettings,
         session: &str,
     ) -> Result<Self, CgroupError> {
@@ -64,8 +64,8 @@ impl Unified {
         self.directory.path()
     }
 
-    pub(crate) fn entry(&self) -> Entry<'_> {
-        Entry { directory: Some(self.directory.fd()), members: vec![self.members.as_fd()] }
+    pub(crate) fn entry(&self) -> GroupEntry<'_> {
+        GroupEntry { directory: Some(self.directory.fd()), members: vec![self.members.as_fd()] }
     }
 
     /// See kernfs: a change since the last read is told as an exceptional condition.

@@ -1,7 +1,7 @@
 //! Against the kernel's unified hierarchy, which is there beside v1 too, if without controllers.
 
 use super::*;
-use crate::Held;
+use crate::RunGroup;
 use crate::hierarchy::Hierarchies;
 use crate::home::LEAF;
 use crate::test_support::*;
@@ -23,9 +23,9 @@ fn spot() -> Option<crate::hierarchy::Spot> {
     Hierarchies::parse(&mounts, &membership).v2
 }
 
-fn held_in(parent: PathBuf, way: Way) -> Held {
+fn held_in(parent: PathBuf, way: GroupCreation) -> RunGroup {
     let home = CgroupHome::V2 { parent, controllers: BTreeSet::new(), way };
-    Held::create(&Group { home, settings: GroupSettings::default() }, &session()).unwrap()
+    RunGroup::create(&Group { home, settings: GroupSettings::default() }, &session()).unwrap()
 }
 
 /// Proves: RES-1 cgroup-v2
@@ -33,7 +33,7 @@ fn held_in(parent: PathBuf, way: Way) -> Held {
 fn the_first_process_is_born_in_the_group() {
     in_child(|| {
         let Some(root) = root() else { return };
-        let held = held_in(root, Way::OwnGroup);
+        let held = held_in(root, GroupCreation::OwnGroup);
         let inside = start(held.entry(), || {
             let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap();
             i32::from(membership.lines().any(|line| line.starts_with("0::/palisade-")))
@@ -50,7 +50,7 @@ fn the_first_process_is_born_in_the_group() {
 fn without_clone3_the_process_joins_by_itself() {
     in_child(|| {
         let Some(root) = root() else { return };
-        let held = held_in(root, Way::OwnGroup);
+        let held = held_in(root, GroupCreation::OwnGroup);
         palisade_sys::creds::set_no_new_privs().unwrap();
         const SYS_CLONE3: i64 = 435;
         const ERRNO_NOSYS: u32 = 0x0005_0000 | 38;
@@ -70,7 +70,7 @@ fn without_clone3_the_process_joins_by_itself() {
 fn everybody_in_the_group_is_killed_at_one_stroke() {
     in_child(|| {
         let Some(root) = root() else { return };
-        let held = held_in(root, Way::OwnGroup);
+        let held = held_in(root, GroupCreation::OwnGroup);
         let both = [start(held.entry(), || park()), start(held.entry(), || park())];
         if !held.kill().unwrap() {
             println!("not tried here: a kernel before 5.14");
@@ -87,11 +87,12 @@ fn everybody_in_the_group_is_killed_at_one_stroke() {
 fn a_group_in_use_is_not_removed_and_says_so() {
     in_child(|| {
         let Some(root) = root() else { return };
-        let home = Home::prepare(&root, Way::OwnGroup, "x", &BTreeSet::new(), &BTreeSet::new());
+        let home =
+            Home::prepare(&root, GroupCreation::OwnGroup, "x", &BTreeSet::new(), &BTreeSet::new());
         let name = group_name(&session());
         let directory = Directory::make(home.unwrap().parent(), OsStr::new(&name)).unwrap();
         let members = directory.open("cgroup.procs", OFlags::WRONLY).unwrap();
-        let entry = Entry { directory: Some(directory.fd()), members: vec![members.as_fd()] };
+        let entry = GroupEntry { directory: Some(directory.fd()), members: vec![members.as_fd()] };
         let path = directory.path().to_owned();
         let pid = start(entry, || park());
         let error = directory.remove(Duration::from_millis(5)).unwrap_err().to_string();
@@ -117,7 +118,7 @@ fn a_change_is_told_until_it_is_read() {
         assert_eq!(keyed(&read_all(&events, &path).unwrap(), "populated"), Some(0));
         assert!(!is_told(Duration::ZERO));
         let members = directory.open("cgroup.procs", OFlags::WRONLY).unwrap();
-        let entry = Entry { directory: Some(directory.fd()), members: vec![members.as_fd()] };
+        let entry = GroupEntry { directory: Some(directory.fd()), members: vec![members.as_fd()] };
         let pid = start(entry, || park());
         assert!(is_told(Duration::from_secs(20)));
         assert_eq!(keyed(&read_all(&events, &path).unwrap(), "populated"), Some(1));
@@ -139,10 +140,10 @@ fn dividing_our_own_group_is_undone() {
         let own = || spot().unwrap().own;
         assert_eq!(own(), given.path());
 
-        let one = held_in(given.path().to_owned(), Way::OwnGroup);
+        let one = held_in(given.path().to_owned(), GroupCreation::OwnGroup);
         let leaf = given.path().join(LEAF);
         assert_eq!(own(), leaf);
-        let two = held_in(given.path().to_owned(), Way::OwnGroup);
+        let two = held_in(given.path().to_owned(), GroupCreation::OwnGroup);
         let inside = start(two.entry(), || 0);
         assert_eq!(end_of(inside), Status::Exited(0));
         one.remove().unwrap();
@@ -172,7 +173,7 @@ fn a_group_of_our_own_is_found_and_its_limits_hold() {
         let given = Directory::make(&root, OsStr::new(&group_name(&session()))).unwrap();
         given.write("cgroup.procs", "0").unwrap();
         let CgroupHome::V2 { parent, way, .. } = crate::find() else { panic!("no place") };
-        assert_eq!((parent.as_path(), way), (given.path(), Way::OwnGroup));
+        assert_eq!((parent.as_path(), way), (given.path(), GroupCreation::OwnGroup));
         let held = create(settings()).unwrap();
         let over = start(held.entry(), || use_memory(64 << 20));
         assert!(matches!(end_of(over), Status::Signaled { signal: sig::SIGKILL, .. }));
@@ -189,10 +190,13 @@ fn a_group_of_our_own_is_found_and_its_limits_hold() {
 fn a_limit_whose_controller_is_not_there_is_refused() {
     in_child(|| {
         let Some(root) = root() else { return };
-        let home =
-            CgroupHome::V2 { parent: root, controllers: BTreeSet::new(), way: Way::OwnGroup };
+        let home = CgroupHome::V2 {
+            parent: root,
+            controllers: BTreeSet::new(),
+            way: GroupCreation::OwnGroup,
+        };
         let settings = GroupSettings { memory: Some(1 << 20), ..GroupSettings::default() };
-        let error = Held::create(&Group { home, settings }, &session()).unwrap_err();
+        let error = RunGroup::create(&Group { home, settings }, &session()).unwrap_err();
         assert!(error.to_string().contains("memory cannot be limited"), "{error}");
     });
 }

@@ -1,7 +1,7 @@
 //! What a person should know at the end of a run about what was refused in it. It reads only the report; the caller escapes what it prints.
 
-use palisade_policy::limit::{Limited, Unit};
-use palisade_record::network::Action;
+use palisade_policy::limit::{LimitKind, Unit};
+use palisade_record::network::NetworkAction;
 use palisade_record::{
     BlockedCalls, DeniedHost, DiscardedFiles, LimitReport, NetworkReport, OfflineAttempts, Outcome,
     ProtectedWrite, RefusedExecution, RunReport, SavedAnswer, TouchedPath, UnaskedQuestions,
@@ -309,7 +309,7 @@ fn of_network(network: &NetworkReport, session: &str) -> Vec<String> {
     });
     // An allowed name that nobody knows was not denied.
     let is_unknown =
-        |host: &&DeniedHost| host.action == Action::ProxyBlockedDns && host.allow.is_none();
+        |host: &&DeniedHost| host.action == NetworkAction::ProxyBlockedDns && host.allow.is_none();
     let (unknown, hosts): (Vec<&DeniedHost>, Vec<&DeniedHost>) = hosts.partition(is_unknown);
     let mut told = Vec::new();
     for (hosts, what) in [(hosts, "denied"), (unknown, "not found")] {
@@ -398,7 +398,7 @@ fn of_limits(report: &RunReport) -> Option<String> {
     }
     report.limits.iter().find_map(|limit| {
         let what =
-            Limited::named(&limit.name).filter(|what| outcome_of(*what) == report.outcome)?;
+            LimitKind::named(&limit.name).filter(|what| outcome_of(*what) == report.outcome)?;
         of_exhausted(limit, what.unit(), what.exhausted()?)
     })
 }
@@ -424,7 +424,7 @@ fn of_passed_limits(report: &RunReport) -> Option<String> {
     report.limits.iter().find_map(|limit| {
         let used = limit.reached.as_ref()?.usage.filter(|used| *used > limit.value)?;
         let LimitReport { name, value, holder, .. } = limit;
-        let unit = Limited::named(name)?.unit();
+        let unit = LimitKind::named(name)?.unit();
         let [used, value] = [used, *value].map(|value| unit.show(value));
         Some(format!(
             "the run exceeded the limit --{name} of {value} ({used}); {holder} noticed it too late"

@@ -222,7 +222,7 @@ fn denied_host(host: &str, port: Option<u16>, allow: Option<&str>) -> DeniedHost
     DeniedHost {
         host: host.into(),
         port,
-        action: Action::ProxyDenied,
+        action: NetworkAction::ProxyDenied,
         reason: Some("it is private".into()),
         rule: None,
         count: 3,
@@ -241,7 +241,7 @@ fn denied_hosts_are_named_with_the_way_to_allow_them() {
             denied_host("b.example", None, Some("--allow-host b.example")),
             denied_host("c.example", Some(443), None),
             DeniedHost {
-                action: Action::ProxyBlockedDns,
+                action: NetworkAction::ProxyBlockedDns,
                 reason: Some("the name does not exist".into()),
                 ..denied_host("d.example", Some(443), None)
             },

@@ -9,7 +9,7 @@ use crate::args::{LimitArgs, PolicyArgs};
 use crate::environment::variable_of;
 use anyhow::{Context, bail};
 use palisade_policy::Flag;
-use palisade_policy::limit::{Limited, Unit};
+use palisade_policy::limit::{LimitKind, Unit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -128,11 +128,11 @@ fn approvals(
 
 /// Option, key and value of every limit that was given, and of what goes with limits.
 fn limits(args: &LimitArgs) -> Vec<(&'static str, &'static str, Value)> {
-    let limit = |limit: Limited| {
+    let limit = |limit: LimitKind| {
         let value = in_policy_form(limit.unit(), typed(args, limit)?);
         Some((limit.name(), limit.key(), value))
     };
-    let mut given: Vec<_> = Limited::ALL.into_iter().filter_map(limit).collect();
+    let mut given: Vec<_> = LimitKind::ALL.into_iter().filter_map(limit).collect();
     let times = [
         ("grace", "resources.grace", &args.grace),
         ("normalize-time", "resources.normalizeTime", &args.normalize_time),
@@ -149,24 +149,24 @@ fn limits(args: &LimitArgs) -> Vec<(&'static str, &'static str, Value)> {
     given
 }
 
-fn typed(args: &LimitArgs, limit: Limited) -> Option<&str> {
+fn typed(args: &LimitArgs, limit: LimitKind) -> Option<&str> {
     let typed = match limit {
-        Limited::Memory => &args.memory,
-        Limited::MemoryHigh => &args.memory_high,
-        Limited::Swap => &args.swap,
-        Limited::Cpus => &args.cpus,
-        Limited::CpuSet => &args.cpuset,
-        Limited::CpuTime => &args.cpu_time,
-        Limited::Processes => &args.pids,
-        Limited::Threads => &args.threads,
-        Limited::OpenFiles => &args.open_files,
-        Limited::FileSize => &args.file_size,
-        Limited::Disk => &args.disk,
-        Limited::Inodes => &args.inodes,
-        Limited::IoBandwidth => &args.io_bandwidth,
-        Limited::IoOperations => &args.iops,
-        Limited::WallTime => &args.timeout,
-        Limited::Output => &args.max_output,
+        LimitKind::Memory => &args.memory,
+        LimitKind::MemoryHigh => &args.memory_high,
+        LimitKind::Swap => &args.swap,
+        LimitKind::Cpus => &args.cpus,
+        LimitKind::CpuSet => &args.cpuset,
+        LimitKind::CpuTime => &args.cpu_time,
+        LimitKind::Processes => &args.pids,
+        LimitKind::Threads => &args.threads,
+        LimitKind::OpenFiles => &args.open_files,
+        LimitKind::FileSize => &args.file_size,
+        LimitKind::Disk => &args.disk,
+        LimitKind::Inodes => &args.inodes,
+        LimitKind::IoBandwidth => &args.io_bandwidth,
+        LimitKind::IoOperations => &args.iops,
+        LimitKind::WallTime => &args.timeout,
+        LimitKind::Output => &args.max_output,
     };
     typed.as_deref()
 }

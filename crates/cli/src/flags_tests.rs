@@ -2,8 +2,8 @@ use super::{Written, flags};
 use crate::args::PolicyArgs;
 use crate::line::Cli;
 use clap::{Args, CommandFactory, FromArgMatches};
-use palisade_policy::limit::{Limited, Unit};
-use palisade_policy::{Layer, LayerKind, Merged, PolicyDocument, Resources, Subject, merge};
+use palisade_policy::limit::{LimitKind, Unit};
+use palisade_policy::{LayerKind, Merged, PolicyDocument, PolicyLayer, Resources, Subject, merge};
 use std::collections::BTreeMap;
 
 fn parsed(line: &[&str]) -> PolicyArgs {
@@ -28,7 +28,7 @@ fn merged(line: &[&str]) -> Result<Merged, String> {
     let given = flags(&parsed(line), Written::CommandLine, &BTreeMap::new()).unwrap();
     PolicyDocument::from_flags(given)
         .and_then(|document| {
-            merge(&Subject::Run, vec![Layer { kind: LayerKind::CommandLine, document }])
+            merge(&Subject::Run, vec![PolicyLayer { kind: LayerKind::CommandLine, document }])
         })
         .map_err(|problems| problems[0].to_string())
 }
@@ -87,7 +87,7 @@ fn a_bare_time_is_in_seconds() {
 /// Proves: POL-2 limit-keys, POL-2 waivers
 #[test]
 fn every_limit_has_an_option_of_its_name_and_can_be_waived_by_it() {
-    for limited in Limited::ALL {
+    for limited in LimitKind::ALL {
         let option = format!("--{}", limited.name());
         let given = values(&[&option, "1"]);
         assert_eq!(given.len(), 1, "{option}");
@@ -186,16 +186,16 @@ fn the_help_of_every_limit_names_its_key() {
         let value = if option.get_action().takes_values() { "=1" } else { "" };
         let given = values(&[&format!("--{name}{value}")]);
         assert_eq!(given[0].1, key, "{name}");
-        if let Some(limit) = Limited::named(name) {
+        if let Some(limit) = LimitKind::named(name) {
             assert_eq!((limit.key(), help_value(limit)), (key, value_name(option)), "{name}");
             count += 1;
         }
     }
-    assert_eq!(count, Limited::ALL.len());
+    assert_eq!(count, LimitKind::ALL.len());
 }
 
 /// What the help calls the value of a limit.
-fn help_value(limit: Limited) -> &'static str {
+fn help_value(limit: LimitKind) -> &'static str {
     match limit.unit() {
         Unit::Bytes | Unit::BytesPerSecond => "SIZE",
         Unit::Milliseconds => "TIME",
@@ -213,7 +213,7 @@ fn value_name(option: &clap::Arg) -> &str {
 fn run_offers_every_limit() {
     let command = Cli::command();
     let run = command.find_subcommand("run").unwrap();
-    for limit in Limited::ALL {
+    for limit in LimitKind::ALL {
         let offered = run.get_arguments().any(|option| option.get_long() == Some(limit.name()));
         assert!(offered, "{limit:?}");
     }

@@ -30,7 +30,7 @@ const ELSEWHERE: [(&str, &str); 18] = [
 ];
 
 /// A shorter beginning says too little of what was meant.
-const SHORTEST_BEGINNING: usize = 3;
+const MIN_PREFIX_LEN: usize = 3;
 
 /// For the line that was read: what is wrong, and what to look at.
 pub(crate) fn told(error: &clap::Error, line: &[OsString]) -> [String; 2] {
@@ -131,7 +131,7 @@ fn near_option(typed: &str, options: &[&str]) -> String {
         options.iter().copied().filter(|option| option.starts_with(typed)).collect();
     let near = match (nearest(typed, options.iter().copied()), &longer[..]) {
         (Some(near), _) => near,
-        (None, [only]) if typed.len() >= SHORTEST_BEGINNING => only,
+        (None, [only]) if typed.len() >= MIN_PREFIX_LEN => only,
         (None, _) => return String::new(),
     };
     format!("; did you mean --{near}?")

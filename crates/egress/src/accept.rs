@@ -1,4 +1,4 @@
-//! Taking connections, in the one way that all listeners share.
+//! Accepts connections, in the one way that all listeners share.
 
 use std::io;
 use std::net::SocketAddr;

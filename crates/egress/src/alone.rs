@@ -1,8 +1,8 @@
-//! The explicit proxy alone (NET-10): for containers on a network that has no other way out.
+//! The explicit proxy as a standalone program (NET-10), for containers on a network without any other way out.
 //!
-//! It stands in the host's network, so it must never lead to itself or to the host's loopback (N13). Rules can be
-//! read anew while it serves: what is carried goes on under those it was admitted by, and every request that comes later must
-//! be judged by those of now, whoever was here before.
+//! It runs in the host's network, so it must never connect to itself or to the host's loopback (N13). Rules can
+//! be reloaded while it serves: an open connection continues under the rules that admitted it, and every later
+//! request must be judged by the current rules, even from a known client.
 
 use crate::config::Config;
 use crate::engine::Engine;
@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{JoinSet, LocalSet};
 
-/// Whoever runs the proxy.
+/// The user who runs the proxy.
 pub trait Operator {
     /// Something happened. The proxy ends if this cannot be recorded.
     fn hear(&mut self, event: EgressEvent) -> ControlFlow<()>;

@@ -4,8 +4,8 @@ use crate::engine::{Cause, Wanted};
 use crate::events::Events;
 use crate::http_server::test_web::{FINE, ask, local, proxy, web, web_that_knows};
 use crate::test_support::{attempts, config, host, listen, run};
-use palisade_hosts::Entry;
-use palisade_record::network::{Action, Via};
+use palisade_hosts::HostEntry;
+use palisade_record::network::{NetworkAction, Via};
 use rustix::process::{Signal, getpid, kill_process};
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -202,7 +202,7 @@ fn whoever_was_there_before_gets_no_further_than_others() {
         socks.0.read_exact(&mut reply).await.unwrap();
         assert_eq!(reply, [5, 2], "it is not allowed");
         let event: Vec<_> = attempts(&mut outbox).into_iter().map(|event| event.action).collect();
-        assert_eq!(event, [Action::ProxyDenied; 4]);
+        assert_eq!(event, [NetworkAction::ProxyDenied; 4]);
         assert_eq!(web.requests().len(), 3, "nothing more arrived");
     });
 }
@@ -234,7 +234,7 @@ fn what_new_rules_allow_as_well_goes_on() {
             assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
         }
         let event: Vec<_> = attempts(&mut outbox).into_iter().map(|event| event.action).collect();
-        assert_eq!(event, [Action::DnsRebindBlocked; 2]);
+        assert_eq!(event, [NetworkAction::DnsRebindBlocked; 2]);
     });
 }
 
@@ -280,7 +280,7 @@ fn what_is_carried_goes_on_and_a_new_request_does_not() {
         let answer = requests.asks(INNER, "hello").await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
         let [event] = attempts(&mut outbox).try_into().unwrap();
-        assert_eq!((event.action, event.via), (Action::ProxyDenied, Via::Connect));
+        assert_eq!((event.action, event.via), (NetworkAction::ProxyDenied, Via::Connect));
         drop(opaque);
         echoing.await.unwrap().unwrap();
     });
@@ -310,7 +310,7 @@ fn a_redirect_that_comes_after_new_rules_is_judged_by_them() {
         let answer = ask(address, &get("x.example", web.port)).await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
         let event: Vec<_> = attempts(&mut outbox).into_iter().map(|event| event.action).collect();
-        assert_eq!(event, [Action::ProxyAllowed, Action::RedirectDenied]);
+        assert_eq!(event, [NetworkAction::ProxyAllowed, NetworkAction::RedirectDenied]);
         assert_eq!(web.requests().len(), 1);
     });
 }
@@ -325,7 +325,7 @@ fn a_request_gets_the_credential_of_now() {
             let mut config = local(&["x.example"], port);
             config.credentials = vec![Credential {
                 name: "TOKEN".to_owned(),
-                hosts: vec![Entry::parse("x.example").unwrap()],
+                hosts: vec![HostEntry::parse("x.example").unwrap()],
                 header: "authorization".to_owned(),
                 value: Secret::new(secret.to_owned()),
             }];
@@ -384,6 +384,6 @@ fn a_request_goes_through_the_upstream_proxy_of_now() {
         assert!(seen.iter().all(|request| request.contains("authorization: Basic second")));
         assert_eq!(seen.len(), 2, "{seen:?}");
         let event: Vec<_> = attempts(&mut outbox).into_iter().map(|event| event.action).collect();
-        assert_eq!(event, [Action::ProxyAllowed, Action::ProxyDenied]);
+        assert_eq!(event, [NetworkAction::ProxyAllowed, NetworkAction::ProxyDenied]);
     });
 }

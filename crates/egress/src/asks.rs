@@ -1,6 +1,7 @@
-//! Questions about hosts that no rule names. Who waits for the same host and port shares one question.
+//! Questions about hosts that no rule names. Connections to the same host and port share one question.
 //!
-//! When nobody waits any more it is withdrawn. Must never take silence for a yes.
+//! A question is withdrawn when no connection waits for it any more. A missing answer must never count as a
+//! yes.
 
 use crate::events::Events;
 use crate::rate::Bucket;
@@ -15,7 +16,7 @@ use tokio::task::futures::TaskLocalFuture;
 
 /// So many questions can be open: a person would not answer more, and random names would fill memory.
 const MAX_OPEN: usize = 32;
-/// So many new ones in a second, and twice as many at once. Whoever hangs up before the answer opens none for long,
+/// So many new ones in a second, and twice as many at once. A client that hangs up before the answer opens none for long,
 /// but each is shown to people and written down.
 const NEW_A_SECOND: u32 = 16;
 /// So many of a run come at that pace, and then one a second (unused seconds are saved up): log and terminal would
@@ -43,7 +44,7 @@ pub(crate) enum TooMany {
 
 /// An answer that holds from now on, and for what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct LastingAnswer {
     pub(crate) host: Host,
     pub(crate) port: u16,
     pub(crate) allowed: bool,
@@ -124,7 +125,7 @@ impl Asks {
         Self { events, state: RefCell::new(state) }
     }
 
-    /// Waits for an answer; whoever drops this waits no more.
+    /// Waits for an answer; dropping it stops waiting.
     pub(crate) async fn ask(&self, host: &Host, port: u16) -> Result<Answer, TooMany> {
         let (ask, mut answered) = self.join(host, port)?;
         let _waiting = Waiting { asks: self, ask };
@@ -157,7 +158,7 @@ impl Asks {
     }
 
     /// Hands an answer to those who wait. Returns what holds from now on, if it does.
-    pub(crate) fn answer(&self, ask: u64, answer: Answer, holds: Holds) -> Option<Standing> {
+    pub(crate) fn answer(&self, ask: u64, answer: Answer, holds: Holds) -> Option<LastingAnswer> {
         let mut state = self.state.borrow_mut();
         let (host, port) = match state.open.remove(&ask) {
             Some(open) => {
@@ -171,7 +172,7 @@ impl Asks {
             }
         };
         let Answer { allowed, source } = answer;
-        (holds == Holds::Session).then_some(Standing { host, port, allowed, source })
+        (holds == Holds::Session).then_some(LastingAnswer { host, port, allowed, source })
     }
 
     fn leave(&self, ask: u64) {

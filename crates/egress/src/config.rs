@@ -1,6 +1,6 @@
-//! What the process has to know before it starts. Everything in it was decided by the plan.
+//! The configuration of the egress process. The plan has decided all of it.
 
-use palisade_hosts::{Entry, Rules};
+use palisade_hosts::{HostEntry, Rules};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -122,7 +122,7 @@ impl fmt::Debug for Secret {
 pub struct Credential {
     pub name: String,
     /// Without ports: on every one.
-    pub hosts: Vec<Entry>,
+    pub hosts: Vec<HostEntry>,
     /// Lower case.
     pub header: String,
     /// The whole value of the header.

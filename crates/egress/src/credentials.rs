@@ -1,7 +1,7 @@
-//! Secrets that are put into requests outside, so that nobody inside ever has them.
+//! Secrets that are inserted into requests outside the sandbox, so that no process inside ever has them.
 //!
 //! Only for the hosts that a credential names, and only as the value of its field. A placeholder anywhere else
-//! goes out as it is: it is worth nothing. Where TLS can be opened, a secret must never go out in clear.
+//! is sent unchanged: it is worthless. Where TLS can be intercepted, a secret must never be sent in clear text.
 
 use crate::config::{Config, Credential};
 use crate::http::fields::Fields;

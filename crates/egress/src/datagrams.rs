@@ -1,12 +1,12 @@
-//! What the packet filter inside rejected: datagrams and everything else that is neither TCP nor a look-up, or, with a
-//! NAT, what goes to addresses that it must not reach.
-//! The kernel counts; here it is only read and told, a sum for each destination (N12).
+//! What the packet filter inside rejected: datagrams and everything else that is neither TCP nor a DNS query
+//! or, with NAT, packets to blocked addresses. The kernel counts; this module reads the counters and reports a
+//! sum for each destination (N12).
 
 use crate::events::Events;
 use crate::wire::EgressEvent;
 use palisade_hosts::{Reason, always_blocked};
 use palisade_netlink::{Refusals, Socket};
-use palisade_record::network::{Action, NetworkAttempt, OTHERS, Via};
+use palisade_record::network::{NetworkAction, NetworkAttempt, OTHERS, Via};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -89,7 +89,7 @@ fn attempt(refused: Refused, destination: Option<Destination>, count: u64) -> Ne
         Refused::Addresses => (Via::Transparent, why_blocked(address)),
     };
     NetworkAttempt {
-        action: Action::ProxyDenied,
+        action: NetworkAction::ProxyDenied,
         via,
         host: address.map_or_else(|| OTHERS.to_owned(), |address| address.to_string()),
         address,

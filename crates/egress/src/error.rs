@@ -1,4 +1,4 @@
-//! The one error of this crate: why the way out could not be opened. What becomes of one connection is a
+//! The error of this crate: why egress could not start. The failure of a single connection is a
 //! [`crate::engine::Refused`], never this.
 
 use std::io;
@@ -7,7 +7,7 @@ use std::io;
 pub enum EgressError {
     #[error("cannot {what}: {source}")]
     Io { what: &'static str, source: io::Error },
-    #[error("the run's authority cannot be used: {0}")]
+    #[error("cannot use the run's certificate authority: {0}")]
     Authority(String),
 }
 

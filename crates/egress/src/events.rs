@@ -1,10 +1,10 @@
-//! What the process tells, in order, at a pace the supervisor sets.
+//! Reports events to the supervisor, in order, at the supervisor's pace.
 //!
-//! A workload can make events as fast as it can open connections, and each ends up on the host's disk. The first
-//! thousand are told one by one, later ones as far as so many a second allow, the rest in sums, which come the more
-//! seldom the longer that lasts: an hour of it in a run makes a few megabytes. Nothing new is let in while the queue is full.
-//! An event must never be lost: what is not told singly is counted. What was reached must never be hidden by what was
-//! not: each has an account of its own.
+//! A workload can cause events as fast as it can open connections, and each is written to the host's disk. The
+//! first thousand are reported one by one, later ones up to a rate, the rest as sums at growing intervals: an
+//! hour of it makes a few megabytes. New connections wait while the queue is full. An event must never be lost:
+//! what is not reported singly is counted. Denied attempts must never hide what was reached: each has its own
+//! account.
 
 mod account;
 mod sum;
@@ -23,11 +23,11 @@ const SINGLY_A_SECOND: u32 = 1;
 /// The same for a proxy that runs alone, for many and for long.
 pub(crate) const SINGLY_A_SECOND_ALONE: u32 = 20;
 /// From here on, what is new waits until the supervisor has read.
-const LONGEST_QUEUE: usize = 1024;
+const MAX_QUEUE_LEN: usize = 1024;
 /// Of a host or a query that is told. Names have up to 253 characters, and those of real hosts far fewer.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_LEN: usize = 100;
 /// Of a reason, which may hold two of them and words, or of an option.
-const LONGEST_TEXT: usize = 300;
+const MAX_TEXT_LEN: usize = 300;
 /// Longer than it takes to make a connection, and too short for a person to notice.
 const GATHERED_WITHIN: Duration = Duration::from_millis(5);
 
@@ -37,7 +37,7 @@ pub struct Events {
     shared: Rc<Shared>,
 }
 
-/// Where they come out, for whoever passes them on.
+/// The receiving end, for the code that passes events on.
 #[derive(Debug)]
 pub struct Outbox {
     shared: Rc<Shared>,
@@ -84,7 +84,7 @@ impl Events {
 
     /// Returns when there is room for more. Whatever makes an event waits here first.
     pub async fn room(&self) {
-        while self.shared.queue.borrow().len() >= LONGEST_QUEUE {
+        while self.shared.queue.borrow().len() >= MAX_QUEUE_LEN {
             self.shared.taken.notified().await;
         }
     }
@@ -96,7 +96,7 @@ impl Shared {
         let account = if key.is_of_way_out() { &self.reached } else { &self.rest };
         let (mut account, mut queue) = (account.borrow_mut(), self.queue.borrow_mut());
         let now = Instant::now();
-        let is_within = queue.len() < LONGEST_QUEUE && account.take(now);
+        let is_within = queue.len() < MAX_QUEUE_LEN && account.take(now);
         if account.is_new_place(&key) || is_within {
             queue.push_back(event);
         } else {
@@ -128,8 +128,8 @@ impl Outbox {
         }
     }
 
-    /// Returns when there is something to tell that cannot wait, or some time after there is something: whoever
-    /// listens would otherwise be woken in the midst of every connection that is being made.
+    /// Returns when there is something to tell that cannot wait, or some time after there is something: the
+    /// reader would otherwise be woken in the middle of every new connection.
     pub(crate) async fn gather(&mut self) {
         self.wait().await;
         let is_urgent = self.shared.queue.borrow().iter().any(|event| Key::of(event).is_none());
@@ -188,7 +188,7 @@ fn shortened(mut event: EgressEvent) -> EgressEvent {
             shorten_name(&mut attempt.host);
             attempt.reason.iter_mut().for_each(shorten_text);
             // A part of an option would allow something else.
-            attempt.allow.take_if(|option| option.len() > LONGEST_TEXT);
+            attempt.allow.take_if(|option| option.len() > MAX_TEXT_LEN);
         }
         EgressEvent::Closed(closed) => shorten_name(&mut closed.host),
         EgressEvent::Queried(queried) => {
@@ -208,14 +208,14 @@ fn shortened(mut event: EgressEvent) -> EgressEvent {
 
 /// The end of a name says whose it is; what stands before that may be anything.
 fn shorten_name(name: &mut String) {
-    if let Some((last, _)) = name.char_indices().rev().nth(LONGEST_NAME) {
+    if let Some((last, _)) = name.char_indices().rev().nth(MAX_NAME_LEN) {
         let first_kept = name.ceil_char_boundary(last + 1);
         name.replace_range(..first_kept, "…");
     }
 }
 
 fn shorten_text(text: &mut String) {
-    if let Some((end, _)) = text.char_indices().nth(LONGEST_TEXT) {
+    if let Some((end, _)) = text.char_indices().nth(MAX_TEXT_LEN) {
         text.truncate(end);
         text.push('…');
     }

@@ -2,12 +2,12 @@ use super::account::{MAX_PLACES, MAX_SUMS, SINGLY_AT_ONCE, SUM_AFTER_AT_MOST};
 use super::*;
 use crate::test_support::run;
 use palisade_record::network::{
-    Action, ConnectionClosed, NameQueried, NetworkAttempt, OTHERS, Via,
+    ConnectionClosed, NameQueried, NetworkAction, NetworkAttempt, OTHERS, Via,
 };
 
 fn attempt(host: &str) -> EgressEvent {
     EgressEvent::Attempt(NetworkAttempt {
-        action: Action::ProxyDenied,
+        action: NetworkAction::ProxyDenied,
         via: Via::Transparent,
         host: host.to_owned(),
         address: None,
@@ -28,7 +28,7 @@ fn port(host: &str, port: u16) -> EgressEvent {
 
 fn allowed(host: &str) -> EgressEvent {
     let EgressEvent::Attempt(one) = attempt(host) else { panic!("not an attempt") };
-    EgressEvent::Attempt(NetworkAttempt { action: Action::ProxyAllowed, ..one })
+    EgressEvent::Attempt(NetworkAttempt { action: NetworkAction::ProxyAllowed, ..one })
 }
 
 fn queried(name: &str) -> EgressEvent {
@@ -265,7 +265,7 @@ fn questions_are_never_summed() {
 fn a_full_queue_holds_up_what_comes_next() {
     run(async {
         let (events, mut outbox) = Events::new();
-        for ask in 0..LONGEST_QUEUE as u64 {
+        for ask in 0..MAX_QUEUE_LEN as u64 {
             events.tell(EgressEvent::Withdrawn { ask });
         }
         let mut room = std::pin::pin!(events.room());
@@ -401,9 +401,9 @@ fn long_names_are_cut_and_their_options_left_out() {
         given.allow = Some(format!("--allow-host {long}"));
         events.tell(EgressEvent::Attempt(given));
         let EgressEvent::Attempt(event) = outbox.next().await else { panic!("not told") };
-        assert_eq!(event.host.chars().count(), LONGEST_NAME + 1);
+        assert_eq!(event.host.chars().count(), MAX_NAME_LEN + 1);
         assert!(event.host.starts_with('…') && event.host.ends_with("é.example"));
-        assert_eq!(event.reason.unwrap().chars().count(), LONGEST_TEXT + 1);
+        assert_eq!(event.reason.unwrap().chars().count(), MAX_TEXT_LEN + 1);
         assert_eq!(event.allow, None);
     });
 }

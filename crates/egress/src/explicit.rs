@@ -1,11 +1,11 @@
-//! The explicit proxy, for programs that know of proxies: `CONNECT`, whole URLs, and SOCKS 5.
+//! The explicit proxy, for programs that support proxies: `CONNECT`, absolute URLs, and SOCKS 5.
 //!
-//! It is one more front of the engine: what may be reached is judged there, and what goes through a tunnel is
-//! looked at as if the program had connected by itself. Rules may be read anew while a client is there: each of its
-//! requests must be judged by those of now.
+//! It is one more front end of the engine, which decides what may be reached; the content of a tunnel is
+//! inspected as if the program had connected directly. Rules may be reloaded while a client is connected: each
+//! of its requests must be judged by the current rules.
 
 use crate::engine::{Admitted, Cause, Engine, Refused, Wanted};
-use crate::http::head::{Authority, Framing, LONGEST_HEAD, RequestHead, Scheme, Target};
+use crate::http::head::{Authority, Framing, MAX_HEAD_BYTES, RequestHead, Scheme, Target};
 use crate::http::redirect::WebAddress;
 use crate::http_server::answer::{self, Shape};
 use crate::http_server::connection::{Last, NoHead, Plain, within};
@@ -88,7 +88,7 @@ async fn reach(
 
 /// Returns when the client has hung up. What it says in the meantime is kept, as far as that makes sense.
 async fn gone(client: &mut Plain) {
-    while client.incoming.bytes().len() <= LONGEST_HEAD {
+    while client.incoming.bytes().len() <= MAX_HEAD_BYTES {
         if !matches!(client.incoming.fill().await, Ok(1..)) {
             return;
         }

@@ -6,8 +6,8 @@ use crate::http_server::test_web::{
 };
 use crate::test_support::{attempts, run};
 use hickory_proto::rr::RecordType;
-use palisade_hosts::Entry;
-use palisade_record::network::Action;
+use palisade_hosts::HostEntry;
+use palisade_record::network::NetworkAction;
 use std::net::SocketAddr;
 use tokio::io::AsyncReadExt as _;
 
@@ -25,7 +25,7 @@ async fn read_until(stream: &mut TcpStream, end: &str) -> String {
     String::from_utf8(read).unwrap()
 }
 
-fn actions(outbox: &mut crate::events::Outbox) -> Vec<Action> {
+fn actions(outbox: &mut crate::events::Outbox) -> Vec<NetworkAction> {
     attempts(outbox).into_iter().map(|attempt| attempt.action).collect()
 }
 
@@ -48,7 +48,7 @@ fn a_request_with_a_whole_url_reaches_its_host_in_normal_form() {
         let expected =
             format!("GET /a?b HTTP/1.1\r\nhost: x.example:{port}\r\naccept: */*\r\n\r\n");
         assert_eq!(web.requests(), [expected]);
-        assert_eq!(actions(&mut outbox), [Action::ProxyAllowed]);
+        assert_eq!(actions(&mut outbox), [NetworkAction::ProxyAllowed]);
     });
 }
 
@@ -87,7 +87,11 @@ fn a_denied_host_gets_an_answer_that_says_so() {
         assert!(answer.starts_with("HTTP/1.1 403 "));
         assert_eq!(
             actions(&mut outbox),
-            [Action::ProxyDenied, Action::ProxyDenied, Action::ProxyDeniedPort]
+            [
+                NetworkAction::ProxyDenied,
+                NetworkAction::ProxyDenied,
+                NetworkAction::ProxyDeniedPort
+            ]
         );
     });
 }
@@ -226,7 +230,10 @@ fn a_tunnel_to_one_host_carries_no_request_for_another() {
         assert!(later.contains("200 fine") && later.contains("HTTP/1.1 403 "), "{later}");
         assert_eq!(web.requests().len(), 2);
         assert_eq!(
-            actions(&mut outbox).iter().filter(|action| **action == Action::ProxyDenied).count(),
+            actions(&mut outbox)
+                .iter()
+                .filter(|action| **action == NetworkAction::ProxyDenied)
+                .count(),
             2
         );
     });
@@ -288,15 +295,24 @@ fn every_hop_that_is_followed_is_judged_anew() {
             second.starts_with(&format!("GET /end HTTP/1.1\r\nhost: y.example:{}\r\n", web.port))
         );
         assert!(!second.contains("authorization") && !second.contains("cookie"), "{second}");
-        assert_eq!(actions(&mut outbox), [Action::ProxyAllowed, Action::ProxyAllowed]);
+        assert_eq!(
+            actions(&mut outbox),
+            [NetworkAction::ProxyAllowed, NetworkAction::ProxyAllowed]
+        );
 
         let answer = ask(address, &get(web.port, "/denied")).await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-        assert_eq!(actions(&mut outbox), [Action::ProxyAllowed, Action::RedirectDenied]);
+        assert_eq!(
+            actions(&mut outbox),
+            [NetworkAction::ProxyAllowed, NetworkAction::RedirectDenied]
+        );
 
         let answer = ask(address, &get(web.port, "/blocked")).await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-        assert_eq!(actions(&mut outbox), [Action::ProxyAllowed, Action::RedirectBlocked]);
+        assert_eq!(
+            actions(&mut outbox),
+            [NetworkAction::ProxyAllowed, NetworkAction::RedirectBlocked]
+        );
 
         let answer = ask(address, &get(web.port, "/loop")).await;
         assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
@@ -332,7 +348,7 @@ fn a_credential_is_added_outside_for_its_hosts_only() {
         let mut config = local(&NAMES, port);
         config.credentials = vec![Credential {
             name: "TOKEN".to_owned(),
-            hosts: vec![Entry::parse("x.example").unwrap()],
+            hosts: vec![HostEntry::parse("x.example").unwrap()],
             header: "authorization".to_owned(),
             value: Secret::new("Bearer secret".to_owned()),
         }];
@@ -377,7 +393,10 @@ fn a_question_is_withdrawn_when_its_client_leaves() {
             let crate::wire::EgressEvent::Attempt(event) = outbox.next().await else {
                 panic!("the attempt is not told")
             };
-            assert_eq!((event.action, event.host.as_str()), (Action::ProxyDenied, "z.example"));
+            assert_eq!(
+                (event.action, event.host.as_str()),
+                (NetworkAction::ProxyDenied, "z.example")
+            );
         }
     });
 }
@@ -541,7 +560,7 @@ fn socks_leads_where_the_rules_allow() {
         assert_eq!(socks(address, "127.0.0.1", port).await.1, Reply::NotAllowed as u8);
         assert_eq!(
             actions(&mut outbox),
-            [Action::ProxyAllowed, Action::ProxyDenied, Action::ProxyDenied]
+            [NetworkAction::ProxyAllowed, NetworkAction::ProxyDenied, NetworkAction::ProxyDenied]
         );
         let mut old = TcpStream::connect(address).await.unwrap();
         old.write_all(b"\x04\x01\x00\x50\xcb\x00\x71\x05\x00").await.unwrap();

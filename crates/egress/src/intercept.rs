@@ -1,6 +1,6 @@
-//! TLS that is opened, for hosts that have a credential and for no others.
+//! TLS interception, only for hosts that have a credential.
 //!
-//! Outside the host's certificate is checked against the roots of this machine, as the client would.
+//! Outside, the host's certificate is checked against the roots of this machine, as the client would do.
 
 use crate::config::Config;
 use crate::credentials;

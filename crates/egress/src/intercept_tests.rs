@@ -22,7 +22,7 @@ fn pattern(text: &str) -> HostPattern {
 fn credential(host: &str) -> Credential {
     Credential {
         name: "TOKEN".to_owned(),
-        hosts: vec![palisade_hosts::Entry::parse(host).unwrap()],
+        hosts: vec![palisade_hosts::HostEntry::parse(host).unwrap()],
         header: "authorization".to_owned(),
         value: Secret::new("Bearer secret".to_owned()),
     }

@@ -1,8 +1,8 @@
-//! The way out of a sandbox's network namespace, judged by rules (NET-3 to NET-7).
+//! Outgoing network access of a sandbox, filtered by rules (NET-3 to NET-7).
 //!
-//! Runs as a process of its own beside the supervisor, or alone as `sandbox proxy`. One thread, one runtime.
-//! It must never connect to an address that [`engine::Engine`] did not check, and never look up a name that
-//! no rule allows.
+//! Runs as a helper process of the supervisor, or standalone as `sandbox proxy`. One thread, one runtime. It
+//! must never connect to an address that [`engine::Engine`] did not check, and never look up a name that no
+//! rule allows.
 #![forbid(unsafe_code)]
 
 mod accept;
@@ -41,4 +41,4 @@ pub mod wire;
 pub use config::Config;
 pub use engine::{certificates, dns};
 pub use publish::{FILES_A_CONNECTION, Published};
-pub use serve::{EgressStartup, LONGEST_END, serve};
+pub use serve::{EgressStartup, MAX_SHUTDOWN_TIME, serve};

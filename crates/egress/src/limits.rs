@@ -1,8 +1,8 @@
-//! How many connections there are at once, and how much they carried.
+//! Limits on concurrent connections, and how much they carried.
 //!
-//! A connection waits (for a head, an answer, a look-up, the other side, its first bytes) or is served. When all
-//! places are taken a new one takes the place of one that waits: thousands of slow ones push each other out, and
-//! never one that is served (N14).
+//! A connection either waits (for a head, a response, a lookup, the peer, its first bytes) or is served. At the
+//! limit a new one replaces one that waits: thousands of slow connections displace each other, and never one
+//! that is served (N14).
 
 use crate::config::Config;
 use std::cell::{Cell, RefCell};
@@ -177,7 +177,7 @@ impl Load {
         Some(permit)
     }
 
-    /// Whether a client has half of the places that the others leave free: whoever comes next finds some, too.
+    /// Whether a client has half of the places that the others leave free, so that the next client finds some, too.
     fn has_its_share(&self, client: Client) -> bool {
         let Limits { bounded, most, .. } = self.limits.get();
         let held = self.held.borrow();

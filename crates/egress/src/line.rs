@@ -1,4 +1,4 @@
-//! A socket to another process of ours that keeps the bounds of packets.
+//! A packet socket to another process of ours.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,7 +1,7 @@
-//! Look-ups outside, of names that were judged before they come here.
+//! Name lookups outside, for names that were allowed before.
 //!
-//! What a name stood for first holds for a while, whatever its name servers say meanwhile (NET-4, N05). Must never
-//! be asked about a name that no rule allows: the question itself would carry it out.
+//! The first result is kept for a while, whatever the name servers answer meanwhile (NET-4, N05). Must never be
+//! called for a name that no rule allows: the query itself would leak it.
 
 use crate::config;
 use hickory_resolver::TokioResolver;
@@ -29,8 +29,8 @@ const HOLDS_AT_MOST: Duration = Duration::from_secs(3600);
 /// A name that is not there may be in a moment.
 const ABSENCE_HOLDS: Duration = Duration::from_secs(5);
 /// Of one server, once. Programs inside give up after 5 seconds (`resolv.conf(5)`).
-const PATIENCE: Duration = Duration::from_secs(2);
-const WHOLE_PATIENCE: Duration = Duration::from_secs(8);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(8);
 /// Each is two sockets.
 const AT_ONCE: usize = 32;
 const MAX_NAMES: usize = 65_536;
@@ -60,7 +60,7 @@ pub enum LookupError {
     NoAddress,
     #[error("no name server gave an answer: {0}")]
     Failed(String),
-    #[error("too many names are remembered at the moment")]
+    #[error("too many names are cached")]
     TooMany,
     #[error("too many different names in a short time")]
     TooFast,
@@ -73,7 +73,7 @@ pub struct Lookup {
     slots: Semaphore,
 }
 
-/// What is known of a name, or being asked: whoever comes meanwhile waits for the same answer.
+/// The result of a lookup, or one in progress: later callers wait for the same answer.
 type Entry = Rc<OnceCell<Found>>;
 
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Lookup {
             self.ask(name).await
         };
         let late = || Err(LookupError::Failed("none answered in time".to_owned()));
-        let (result, holds) = match timeout(WHOLE_PATIENCE, asked).await.unwrap_or_else(|_| late())
+        let (result, holds) = match timeout(LOOKUP_TIMEOUT, asked).await.unwrap_or_else(|_| late())
         {
             Ok((resolved, ttl)) => (Ok(resolved), ttl.clamp(HOLDS_AT_LEAST, HOLDS_AT_MOST)),
             Err(error) => (Err(error), ABSENCE_HOLDS),
@@ -228,7 +228,7 @@ fn resolver(servers: &[SocketAddr]) -> Option<TokioResolver> {
         return None;
     }
     let mut options = ResolverOpts::default();
-    options.timeout = PATIENCE;
+    options.timeout = SERVER_TIMEOUT;
     options.attempts = 1;
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.use_hosts_file = ResolveHosts::Never;

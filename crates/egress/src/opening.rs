@@ -1,8 +1,8 @@
-//! Whether the first bytes of a connection could be a request of HTTP, to whichever server is most forgiving.
+//! Whether the first bytes of a connection could be an HTTP request, to the most lenient server.
 //!
-//! Servers take methods nobody knows, blanks of many kinds, NULs, a target without a version and fields behind it, and do
-//! not agree on what ends a line. What one of them could take for a request must never be called none: its host would go
-//! unread (N10).
+//! Servers accept unknown methods, several kinds of blanks, NULs, and a target without a version followed by
+//! fields, and disagree on line endings. Bytes that some server could take for a request must never be
+//! classified as something else: their host would go unchecked (N10).
 
 use crate::http::fields::is_of_token;
 
@@ -27,11 +27,11 @@ pub(crate) enum SoFar {
 }
 
 /// No line of text that begins another protocol is longer.
-const LONGEST_LINE: usize = 8 * 1024;
+const MAX_LINE_BYTES: usize = 8 * 1024;
 /// No line is looked at beyond. Python's servers read no longer ones, others do.
-const LONGEST_BINARY_LINE: usize = 64 * 1024 + 2;
+const MAX_BINARY_LINE_BYTES: usize = 64 * 1024 + 2;
 /// With a path of the longest kind.
-const LONGEST_GIT: usize = 4 * 1024;
+const MAX_GIT_REQUEST_BYTES: usize = 4 * 1024;
 const VERSION: &[u8] = b"HTTP/";
 /// With these some servers take a target of any kind, without a version, and read fields behind it (Python's). `PROXY` is
 /// what load balancers put before a connection: anything may follow.
@@ -44,7 +44,7 @@ const PROXY_SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
 /// A request in one reading is a request.
 pub(crate) fn look(bytes: &[u8]) -> Opening {
-    let enough = bytes.get(..=LONGEST_BINARY_LINE);
+    let enough = bytes.get(..=MAX_BINARY_LINE_BYTES);
     let bytes = enough.unwrap_or(bytes);
     if bytes.starts_with(PROXY_SIGNATURE) {
         return Opening::Request;
@@ -238,7 +238,7 @@ fn up_to_cr_lf(mut bytes: &[u8], cr_lf: CrLf) -> Opening {
         (Path::None, _, _) | (Path::Open, Some(_), _) => Opening::NoRequest,
         (Path::Seen, Some(_), Some(_)) => Opening::Request,
         (_, None, Some(_)) => Opening::NoRequest,
-        (Path::Seen, _, None) if bytes.len() >= LONGEST_BINARY_LINE => Opening::Request,
+        (Path::Seen, _, None) if bytes.len() >= MAX_BINARY_LINE_BYTES => Opening::Request,
         (_, _, None) => Opening::Open(SoFar::MayPass),
     }
 }
@@ -277,7 +277,7 @@ fn is_git(bytes: &[u8]) -> bool {
 fn git(bytes: &[u8]) -> Opening {
     let length = bytes.first_chunk::<4>().and_then(|digits| std::str::from_utf8(digits).ok());
     let length = length.and_then(|digits| usize::from_str_radix(digits, 16).ok()).unwrap_or(0);
-    if length > LONGEST_GIT {
+    if length > MAX_GIT_REQUEST_BYTES {
         return Opening::Request;
     }
     let greeting = bytes.get(..length.min(bytes.len())).unwrap_or_default();
@@ -322,7 +322,7 @@ enum End<'a> {
 
 impl<'a> Line<'a> {
     fn of(bytes: &'a [u8], ends: Ends) -> Self {
-        let seen = bytes.get(..=LONGEST_BINARY_LINE).unwrap_or(bytes);
+        let seen = bytes.get(..=MAX_BINARY_LINE_BYTES).unwrap_or(bytes);
         let is_end = |byte: &u8| match ends {
             Ends::Lf => *byte == b'\n',
             Ends::CrOrLf => matches!(byte, b'\r' | b'\n'),
@@ -333,14 +333,14 @@ impl<'a> Line<'a> {
                 let behind = behind.strip_prefix(b"\r\n").or(behind.get(1..)).unwrap_or_default();
                 return Self { text, end: End::Before(behind) };
             }
-            None if seen.len() <= LONGEST_BINARY_LINE => End::Unseen,
+            None if seen.len() <= MAX_BINARY_LINE_BYTES => End::Unseen,
             None => End::TooFar,
         };
         Self { text: seen, end }
     }
 
     fn is_long_text(&self) -> bool {
-        let text = self.text.get(..=LONGEST_LINE);
+        let text = self.text.get(..=MAX_LINE_BYTES);
         text.is_some_and(|text| !text.iter().any(|byte| is_control(*byte)))
     }
 }

@@ -262,9 +262,9 @@ fn a_line_that_is_too_long_to_be_seen_is_a_request() {
         // Not even a space.
         (b"\0word", MAY_PASS, Opening::NoRequest),
     ] {
-        let long = [start, &vec![b'x'; LONGEST_LINE + 1]].concat();
+        let long = [start, &vec![b'x'; MAX_LINE_BYTES + 1]].concat();
         assert_eq!(look(&long), at_first, "{}", start.escape_ascii());
-        let longer = [start, &vec![b'x'; LONGEST_BINARY_LINE]].concat();
+        let longer = [start, &vec![b'x'; MAX_BINARY_LINE_BYTES]].concat();
         assert_eq!(look(&longer), at_last, "{}", start.escape_ascii());
     }
 }
@@ -273,7 +273,7 @@ fn a_line_that_is_too_long_to_be_seen_is_a_request() {
 #[test]
 fn bytes_without_a_space_pass_however_many_they_are() {
     for byte in [b"\0", b"\x7f"] {
-        let most = byte.repeat(LONGEST_BINARY_LINE);
+        let most = byte.repeat(MAX_BINARY_LINE_BYTES);
         assert_eq!(look(&most), Opening::Open(SoFar::MayPass));
         for behind in [&byte[..], b" / HTTP/1.1\r\nHost: x\r\n\r\n"] {
             assert_eq!(look(&[&most, &byte[..], behind].concat()), Opening::NoRequest);
@@ -285,7 +285,7 @@ fn bytes_without_a_space_pass_however_many_they_are() {
 #[test]
 fn bytes_that_are_no_text_pass_however_many_they_are() {
     let start = b"Q\0\0\0\x14select * from x\0";
-    let long = [start, &*b"\0".repeat(2 * LONGEST_BINARY_LINE)].concat();
+    let long = [start, &*b"\0".repeat(2 * MAX_BINARY_LINE_BYTES)].concat();
     for end in (start.len()..long.len()).step_by(4 * 1024) {
         let opening = look(&long[..end]);
         assert!(matches!(opening, Opening::NoRequest | Opening::Open(SoFar::MayPass)));

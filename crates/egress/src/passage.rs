@@ -1,7 +1,7 @@
-//! From admitted to carried: the client's first bytes are looked at, and what they name must be what was
-//! admitted (NET-4, N09).
+//! From admission to forwarding: the client's first bytes are inspected, and the host they name must be the one
+//! that was admitted (NET-4, N09).
 //!
-//! Must never pass on a byte of the client's before it is clear whom it is for.
+//! Must never forward a byte of the client before its destination is clear.
 
 use crate::engine::{Admitted, Engine, tell_if_spent, tunnel};
 use crate::peek::{First, ProtocolKind};

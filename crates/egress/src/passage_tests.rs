@@ -4,7 +4,7 @@ use crate::engine::Wanted;
 use crate::events::Outbox;
 use crate::sni::tests::greeting_of;
 use crate::test_support::{attempts, config, engine, host, listen, pair, run};
-use palisade_record::network::{Action, Via};
+use palisade_record::network::{NetworkAction, Via};
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -69,7 +69,7 @@ impl Carried {
     /// Why it was cut off, if it was.
     fn denied(&mut self) -> Option<String> {
         let mut event = attempts(&mut self.outbox);
-        event.retain(|event| event.action == Action::ProxyDenied);
+        event.retain(|event| event.action == NetworkAction::ProxyDenied);
         event.pop().and_then(|event| event.reason)
     }
 }
@@ -109,7 +109,7 @@ fn tls_that_is_opened_must_name_the_host_as_well() {
             config.authority = Some(crate::engine::certificates::authority(&hosts).unwrap());
             config.credentials = vec![crate::config::Credential {
                 name: "TOKEN".to_owned(),
-                hosts: vec![palisade_hosts::Entry::parse("a.example").unwrap()],
+                hosts: vec![palisade_hosts::HostEntry::parse("a.example").unwrap()],
                 header: "authorization".to_owned(),
                 value: crate::config::Secret::new("secret".to_owned()),
             }];

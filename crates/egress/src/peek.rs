@@ -1,7 +1,8 @@
-//! What a client says first, read before one byte of it goes on.
+//! Reads what a client sends first, before a byte of it is forwarded.
 //!
-//! HTTP and TLS name the host they want, so they are told apart from everything else here. In doubt it is
-//! HTTP: what the strict parser refuses does no harm, what a lenient server finds in "something else" could.
+//! HTTP and TLS name the host they want, so they are distinguished from everything else here. In doubt it is
+//! HTTP: the strict parser refusing it does no harm, a lenient server finding a request in "something else"
+//! could.
 
 use crate::opening::{Opening, SoFar, look};
 use crate::sni::{self, Hello};
@@ -12,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::{timeout, timeout_at};
 
 /// A greeting that is cut into many records takes more than one in a single record; not this much.
-const MAX_BYTES: usize = 2 * sni::LONGEST_HELLO;
+const MAX_BYTES: usize = 2 * sni::MAX_HELLO_BYTES;
 const CHUNK: usize = 4 * 1024;
 /// A client that has more to say says it by then; longer than it takes to write a line in two pieces.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -1,6 +1,6 @@
-//! Pipes that bytes are spliced through, lent to a connection only while bytes are under way.
+//! A pool of pipes for splicing, lent to a connection only while bytes are in transit.
 //!
-//! A pipe that still holds bytes must never be lent again: they would end up in another connection.
+//! A pipe that still contains bytes must never be lent again: they would end up in another connection.
 
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};

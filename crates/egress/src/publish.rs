@@ -1,6 +1,6 @@
-//! Published ports: connections from the host into the sandbox. Only what was published leads in (NET-9).
+//! Published ports: connections from the host into the sandbox, to published ports only (NET-9).
 //!
-//! A socket belongs to the namespace that it was made in, so those that lead in are made inside and handed
+//! A socket belongs to the namespace it was created in, so those that lead in are created inside and handed
 //! out. Must never connect to anything but the sandbox's own loopback.
 
 use crate::accept;
@@ -12,7 +12,7 @@ use crate::events::Events;
 use crate::limits::Load;
 use crate::line::{Line, line};
 use crate::wire::EgressEvent;
-use palisade_record::network::{Action, ConnectionClosed, NetworkAttempt, Via};
+use palisade_record::network::{ConnectionClosed, NetworkAction, NetworkAttempt, Via};
 use palisade_sys::fdpass::recv_with_fds;
 use rustix::net::{RecvFlags, recv};
 use rustix::process::{Resource, getrlimit};
@@ -48,7 +48,7 @@ pub(crate) struct Maker {
 #[derive(Debug)]
 struct Asking {
     line: Line,
-    /// Answers that have not come yet. Whoever waits no more leaves one behind.
+    /// Answers that have not arrived yet. A caller that stops waiting leaves one behind.
     due: u32,
 }
 
@@ -146,7 +146,7 @@ impl Inbound {
         };
         let _ended = line.async_io(Interest::READABLE, end).await;
         self.events.tell(EgressEvent::Attempt(NetworkAttempt {
-            action: Action::ProxyDenied,
+            action: NetworkAction::ProxyDenied,
             via: Via::Published,
             host: "(published ports)".to_owned(),
             address: None,
@@ -243,7 +243,8 @@ impl Carried {
     }
 
     fn tell_attempt(&self, reason: Option<String>) {
-        let action = if reason.is_none() { Action::ProxyAllowed } else { Action::ProxyDenied };
+        let action =
+            if reason.is_none() { NetworkAction::ProxyAllowed } else { NetworkAction::ProxyDenied };
         self.events.tell(EgressEvent::Attempt(NetworkAttempt {
             action,
             via: Via::Published,

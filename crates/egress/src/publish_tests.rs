@@ -74,7 +74,7 @@ fn where_nobody_listens_the_client_is_refused() {
         let error = client.read(&mut [0; 8]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
         let EgressEvent::Attempt(event) = outbox.next().await else { panic!("not told") };
-        assert_eq!(event.action, Action::ProxyDenied);
+        assert_eq!(event.action, NetworkAction::ProxyDenied);
     });
 }
 

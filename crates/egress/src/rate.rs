@@ -1,4 +1,4 @@
-//! So many a second, and not more: a token bucket.
+//! A rate limit: a token bucket.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
-//! Where somebody wants to go, and why not: in words for whoever is refused, and for the log.
+//! A refused destination and the reason, in words for the client and for the log.
 
 use palisade_hosts::{Host, Reason, Rules};
-use palisade_record::network::{Action, NetworkAttempt, Via};
+use palisade_record::network::{NetworkAction, NetworkAttempt, Via};
 
 /// Somebody wants to go there.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub cause: Cause,
-    pub action: Action,
+    pub action: NetworkAction,
     pub host: String,
     pub port: u16,
     /// In a few words.
@@ -60,7 +60,7 @@ impl Refused {
     }
 }
 
-/// Who said no to a question, in words for whoever is refused.
+/// Who denied a question, in words for the client.
 pub(crate) fn said_no(source: &str) -> &str {
     match source {
         "terminal" | "socket" => "somebody said no",
@@ -88,7 +88,7 @@ pub(crate) fn denied(
     let text = reason.to_string();
     let refused = match reason {
         Reason::Port => {
-            Refused { action: Action::ProxyDeniedPort, ..not_allowed(wanted, text, rules) }
+            Refused { action: NetworkAction::ProxyDeniedPort, ..not_allowed(wanted, text, rules) }
         }
         Reason::Address(_) => refusal(wanted, Cause::Address, text),
         _ => refusal(wanted, Cause::Denied, text),
@@ -99,9 +99,9 @@ pub(crate) fn denied(
 /// The words and the action that go with a cause.
 pub(crate) fn refusal(wanted: &Wanted, cause: Cause, reason: String) -> Refused {
     let action = match (cause, &wanted.host) {
-        (Cause::Lookup, _) => Action::ProxyBlockedDns,
-        (Cause::Address, Host::Name(_)) => Action::DnsRebindBlocked,
-        _ => Action::ProxyDenied,
+        (Cause::Lookup, _) => NetworkAction::ProxyBlockedDns,
+        (Cause::Address, Host::Name(_)) => NetworkAction::DnsRebindBlocked,
+        _ => NetworkAction::ProxyDenied,
     };
     Refused {
         cause,

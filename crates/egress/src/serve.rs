@@ -1,5 +1,5 @@
-//! The egress process: takes over what was made for it, confines itself, and serves until it is told to end
-//! or the supervisor is gone.
+//! The egress process: receives its listeners, confines itself, and serves until it is told to end or the
+//! supervisor is gone.
 //!
 //! Must never serve unconfined, and never outlive the supervisor's end of the socket.
 
@@ -12,7 +12,7 @@ use crate::error::{EgressError, While as _};
 use crate::events::{Events, Outbox};
 use crate::line::{Line, line};
 use crate::publish::Published;
-use crate::wire::{EgressEvent, EgressRequest, LONGEST_PACKET};
+use crate::wire::{EgressEvent, EgressRequest, MAX_PACKET_BYTES};
 use crate::{publish, transparent};
 use rustix::net::{SendFlags, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -26,11 +26,11 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
 /// So long the last bytes of those who have ended get to go out.
-const LINGER: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// So long the supervisor gets to read what is left, at the end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// From [`crate::wire::EgressRequest::End`] to the end, at most.
-pub const LONGEST_END: Duration = LINGER.saturating_add(FAREWELL);
+pub const MAX_SHUTDOWN_TIME: Duration = DRAIN_TIMEOUT.saturating_add(REPORT_TIMEOUT);
 
 /// Everything the process holds when it starts.
 #[derive(Debug)]
@@ -79,13 +79,13 @@ fn run<E: Display>(
         confine().map_err(|error| error.to_string())?;
         engine.events.tell(EgressEvent::Ready);
         tasks.run_until(converse(&engine, &line, &mut outbox)).await;
-        let _stuck = tasks.run_until(timeout(LINGER, tunnel::all_is_sent())).await;
+        let _stuck = tasks.run_until(timeout(DRAIN_TIMEOUT, tunnel::all_is_sent())).await;
         if let Some(counters) = counters {
             counters.tell_new(&engine.events);
         }
         // What is still open ends here, and says so.
         drop(tasks);
-        let _late = timeout(FAREWELL, send_all(&line, outbox.rest())).await;
+        let _late = timeout(REPORT_TIMEOUT, send_all(&line, outbox.rest())).await;
         Ok(())
     })
 }
@@ -199,7 +199,7 @@ async fn send(line: &Line, event: &EgressEvent) -> io::Result<()> {
 
 /// The next order. `None`: it is no order, or the supervisor is gone; both are the end.
 async fn receive(line: &Line) -> io::Result<Option<EgressRequest>> {
-    let mut packet = vec![0; LONGEST_PACKET];
+    let mut packet = vec![0; MAX_PACKET_BYTES];
     let length = line.recv(&mut packet).await?;
     Ok(packet.get(..length).and_then(EgressRequest::decode))
 }

@@ -16,7 +16,7 @@ struct Supervisor {
 impl Supervisor {
     /// `None`: the process has ended.
     fn hears(&self) -> Option<EgressEvent> {
-        let mut packet = vec![0; LONGEST_PACKET];
+        let mut packet = vec![0; MAX_PACKET_BYTES];
         let received =
             rustix::net::recv(&self.line, packet.as_mut_slice(), rustix::net::RecvFlags::empty());
         let length = received.unwrap().0;

@@ -1,7 +1,7 @@
-//! The server name in the greeting of TLS (RFC 8446, 4.1.2; RFC 6066, 3). Nothing is decrypted.
+//! The server name in a TLS ClientHello (RFC 8446, 4.1.2; RFC 6066, 3). Nothing is decrypted.
 //!
-//! Strict: what two readers could understand differently is bad, for the other one is the server. With
-//! encrypted greetings (RFC 9849) it is the outer name that counts, which is the one the network sees.
+//! Strict: what two parsers could read differently is invalid, because the other parser is the server's. With
+//! encrypted hellos (RFC 9849) the outer name counts, which is the one the network sees.
 
 use palisade_hosts::Host;
 
@@ -18,7 +18,7 @@ pub enum Hello {
 }
 
 /// A greeting with post-quantum keys takes two thousand bytes; nobody's takes so many.
-pub const LONGEST_HELLO: usize = 16 * 1024;
+pub const MAX_HELLO_BYTES: usize = 16 * 1024;
 
 const RECORD_HANDSHAKE: u8 = 22;
 /// Change of cipher, alert, handshake, data, heartbeat (RFC 8446, 5.1; RFC 6520).
@@ -26,7 +26,7 @@ const FIRST_RECORD: u8 = 20;
 const LAST_RECORD: u8 = 24;
 const RECORD_HEAD: usize = 5;
 /// RFC 8446, 5.1.
-const LONGEST_RECORD: usize = 1 << 14;
+const MAX_RECORD_BYTES: usize = 1 << 14;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
@@ -69,7 +69,7 @@ fn complete(handshake: &[u8]) -> Result<Option<Vec<u8>>, Hello> {
     }
     let Some([_, a, b, c]) = handshake.first_chunk() else { return Ok(None) };
     let length = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
-    if length > LONGEST_HELLO {
+    if length > MAX_HELLO_BYTES {
         return Err(Hello::Bad("too long a greeting"));
     }
     Ok(handshake.get(4..4 + length).map(<[u8]>::to_vec))
@@ -99,7 +99,7 @@ fn record(bytes: &[u8], first: bool) -> Result<Option<Record<'_>>, Hello> {
     }
     let Some([_, _, _, high, low]) = bytes.first_chunk::<RECORD_HEAD>() else { return Ok(None) };
     let length = usize::from(u16::from_be_bytes([*high, *low]));
-    if length == 0 || length > LONGEST_RECORD {
+    if length == 0 || length > MAX_RECORD_BYTES {
         return Err(Hello::Bad("a record of a length that is not allowed"));
     }
     let record = bytes.get(RECORD_HEAD..).unwrap_or_default();

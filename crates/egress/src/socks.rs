@@ -1,6 +1,6 @@
-//! SOCKS 5 (RFC 1928) as far as it leads out: no authentication, `CONNECT` to a name or an address.
+//! SOCKS 5 (RFC 1928) for outgoing connections: no authentication, `CONNECT` to a name or an address.
 //!
-//! It only reads what is wanted and answers; where a connection may go is the engine's to say.
+//! It only parses requests and writes replies; the engine decides where a connection may go.
 
 use crate::http::incoming::Incoming;
 use palisade_hosts::Host;

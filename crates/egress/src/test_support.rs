@@ -5,7 +5,7 @@ use crate::config::{Checks, Config, Limits, Lookup, OnUnknown};
 use crate::engine::Engine;
 use crate::events::{Events, Outbox};
 use crate::wire::EgressEvent;
-use palisade_hosts::{Entry, Host, Rules};
+use palisade_hosts::{Host, HostEntry, Rules};
 use palisade_record::network::NetworkAttempt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
@@ -15,20 +15,20 @@ use tokio::task::LocalSet;
 use tokio::time::timeout;
 
 /// Nothing in a test takes so long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs a test on one thread, as the process does.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, async { timeout(PATIENCE, test).await.unwrap() })
+    LocalSet::new().block_on(&runtime, async { timeout(TIMEOUT, test).await.unwrap() })
 }
 
 pub(crate) fn host(text: &str) -> Host {
     Host::parse(text).unwrap()
 }
 
-fn entries(texts: &[&str]) -> Vec<Entry> {
-    texts.iter().map(|text| Entry::parse(text).unwrap()).collect()
+fn entries(texts: &[&str]) -> Vec<HostEntry> {
+    texts.iter().map(|text| HostEntry::parse(text).unwrap()).collect()
 }
 
 /// These hosts are allowed, on every port that is asked for by name.

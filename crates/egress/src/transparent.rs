@@ -1,7 +1,7 @@
-//! Connections of programs that know of no proxy: every address leads here, and the socket still knows which
-//! one was meant.
+//! Connections of programs that do not know about the proxy: packet rules redirect every address here, and the
+//! socket still knows the original one.
 //!
-//! Must never take the name of a host from the client: a name is what a synthetic address stands for.
+//! Must never take the host name from the client: a name is what a synthetic address represents.
 
 use crate::engine::{Engine, Refused, Wanted, dns, tunnel};
 use crate::peek::{First, ProtocolKind};

@@ -4,7 +4,7 @@ use crate::engine::dns::test_support::{Inside, question};
 use crate::test_support::{attempts, config, engine, host, listen, pair, run};
 use crate::wire::{EgressEvent, Holds};
 use hickory_proto::rr::{DNSClass, RecordType};
-use palisade_record::network::Action;
+use palisade_record::network::NetworkAction;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::spawn_local;
@@ -127,7 +127,7 @@ fn a_question_is_withdrawn_when_the_client_hangs_up() {
         let EgressEvent::Attempt(event) = outbox.next().await else {
             panic!("the attempt is not told")
         };
-        assert_eq!((event.action, event.host.as_str()), (Action::ProxyDenied, "a.example"));
+        assert_eq!((event.action, event.host.as_str()), (NetworkAction::ProxyDenied, "a.example"));
         let reason = "the program went away before anybody answered";
         assert_eq!(event.reason.as_deref(), Some(reason));
     });

@@ -1,6 +1,6 @@
-//! Connections that found no place, or lost it: told, and where that can be done answered (NET-7).
+//! Connections that exceed the limit or were displaced: reported, and answered where possible (NET-7).
 //!
-//! Must never hold up whoever is served: only a few are answered at a time, the others are reset.
+//! Must never delay connections that are served: only a few are answered at a time, the others are reset.
 
 use crate::engine::{Cause, Engine, Refused, tunnel};
 use crate::http::head::{RequestHead, Target};
@@ -10,7 +10,7 @@ use crate::http_server::connection::Plain;
 use crate::limits::{Client, Destination};
 use crate::wire::EgressEvent;
 use crate::{explicit, socks};
-use palisade_record::network::{Action, Via};
+use palisade_record::network::{NetworkAction, Via};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -75,7 +75,7 @@ pub(crate) fn tell(
     (host, port): Destination,
     reason: String,
 ) -> Refused {
-    let (cause, action) = (Cause::Limit, Action::ProxyDenied);
+    let (cause, action) = (Cause::Limit, NetworkAction::ProxyDenied);
     let refused = Refused { cause, action, host, port, reason, rule: None, flag: None };
     engine.events.tell(EgressEvent::Attempt(refused.attempt(via)));
     refused

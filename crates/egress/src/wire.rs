@@ -1,9 +1,9 @@
-//! What the egress process and the supervisor say to each other: JSON, one message a packet.
+//! Messages between the egress process and the supervisor: JSON, one message per packet.
 //!
-//! Not the compact format of `palisade-wire`: what is reported are records of the audit log as they stand there, and
-//! the fields that they leave out cannot be left out of a format that does not name its fields.
+//! Not the compact format of `palisade-wire`: events are records of the audit log as written there, and fields
+//! that those omit cannot be omitted in a format without field names.
 //!
-//! The process only reports and asks; who answers is not its concern. A packet that does not parse is an
+//! The process only reports and asks; it does not matter to it who answers. A packet that does not parse is an
 //! error, never a guess.
 
 use palisade_record::network::{ConnectionClosed, NameQueried, NetworkAttempt};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// No packet is longer.
-pub const LONGEST_PACKET: usize = 16 * 1024;
+pub const MAX_PACKET_BYTES: usize = 16 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "told")]

@@ -3,7 +3,7 @@
 //!
 //! Never wider than what a question would offer for one of the paths or their common directory.
 
-use crate::offer::{FileKind, Surroundings, offer};
+use crate::offer::{FileKind, PathContext, offer};
 use crate::pattern::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const MANY: usize = 3;
 
 /// Real paths of files on the host become patterns that match all of them.
-pub fn group(paths: &[PathBuf], around: &Surroundings<'_>) -> Vec<Pattern> {
+pub fn group(paths: &[PathBuf], around: &PathContext<'_>) -> Vec<Pattern> {
     let mut files: BTreeSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
     let mut trees: BTreeSet<PathBuf> = BTreeSet::new();
     let mut wanting: BTreeMap<PathBuf, usize> = BTreeMap::new();
@@ -36,7 +36,7 @@ pub fn group(paths: &[PathBuf], around: &Surroundings<'_>) -> Vec<Pattern> {
 }
 
 /// A directory that directly holds many of the trees and may be granted whole.
-fn common_directory(trees: &BTreeSet<PathBuf>, around: &Surroundings<'_>) -> Option<PathBuf> {
+fn common_directory(trees: &BTreeSet<PathBuf>, around: &PathContext<'_>) -> Option<PathBuf> {
     let mut children: BTreeMap<&Path, usize> = BTreeMap::new();
     for parent in trees.iter().filter_map(|tree| tree.parent()) {
         *children.entry(parent).or_default() += 1;

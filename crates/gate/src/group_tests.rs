@@ -1,5 +1,5 @@
 use super::group;
-use crate::offer::Surroundings;
+use crate::offer::PathContext;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ fn paths(texts: &[&str]) -> Vec<PathBuf> {
 }
 
 fn grouped(touched: &[&str]) -> Vec<String> {
-    let around = Surroundings {
+    let around = PathContext {
         home: Some(Path::new("/home/u")),
         mounted: &[],
         never: &[],
@@ -53,7 +53,7 @@ proptest! {
         touched in prop::collection::vec("/home/u(/(a|b|c|\\.ssh)){1,4}", 1..20),
     ) {
         let secret = PathBuf::from("/home/u/.ssh");
-        let around = Surroundings {
+        let around = PathContext {
             home: Some(Path::new("/home/u")), mounted: &[], never: &[],
             secrets: std::slice::from_ref(&secret),
         };

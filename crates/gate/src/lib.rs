@@ -17,6 +17,6 @@ mod rule;
 pub use decider::{Decider, Decision};
 pub use glob::{Glob, GlobError, GlobPart};
 pub use group::group;
-pub use offer::{FileKind, Surroundings, offer};
+pub use offer::{FileKind, PathContext, offer};
 pub use pattern::{Pattern, PatternError};
 pub use rule::{Access, Effect, Origin, Rule, Store};

@@ -10,7 +10,7 @@ const PACKAGES: [&str; 4] = ["/opt", "/nix/store", "/gnu/store", "/snap"];
 
 /// What is around a path that is asked about.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
+pub struct PathContext<'a> {
     pub home: Option<&'a Path>,
     /// Targets of mounts: a tree granted over one would cover it.
     pub mounted: &'a [PathBuf],
@@ -28,7 +28,7 @@ pub enum FileKind {
 }
 
 /// The directory to offer for a real path of the host, or none.
-pub fn offer(path: &Path, kind: FileKind, around: &Surroundings<'_>) -> Option<PathBuf> {
+pub fn offer(path: &Path, kind: FileKind, around: &PathContext<'_>) -> Option<PathBuf> {
     if around.is_withheld(path) {
         return None;
     }
@@ -50,7 +50,7 @@ fn package_of(directory: &Path) -> Option<&Path> {
     directory.ancestors().find(is_package)
 }
 
-impl Surroundings<'_> {
+impl PathContext<'_> {
     /// Whether the path is within something that is granted one file at a time, or not at all.
     pub(crate) fn is_withheld(&self, path: &Path) -> bool {
         self.never.iter().chain(self.secrets).any(|top| path.starts_with(top))

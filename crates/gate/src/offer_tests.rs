@@ -1,9 +1,9 @@
-use super::{FileKind, Surroundings, offer};
+use super::{FileKind, PathContext, offer};
 use std::path::{Path, PathBuf};
 
 fn offered(path: &str, kind: FileKind) -> Option<PathBuf> {
     let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect::<Vec<_>>();
-    let around = Surroundings {
+    let around = PathContext {
         home: Some(Path::new("/home/u")),
         mounted: &paths(&["/home/u/project", "/var/cache/tool/inner"]),
         never: &paths(&["/proc", "/srv/denied/here"]),

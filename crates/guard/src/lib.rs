@@ -16,6 +16,6 @@ pub mod path_file;
 mod pattern;
 
 pub use fold::comparable;
-pub use matcher::{Below, Grounds, GuardedPath, Hit, Matcher};
+pub use matcher::{Below, GuardedPath, Hit, MatchContext, Matcher};
 pub use names::{HomeName, count, home_names};
 pub use pattern::NamePattern;

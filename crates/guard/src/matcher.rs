@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 /// What the matcher knows of one run. Paths are absolute, as they are inside, without links.
 #[derive(Clone, Debug, Default)]
-pub struct Grounds {
+pub struct MatchContext {
     /// Home directories in which the names of scope `home` count.
     pub homes: Vec<PathBuf>,
     /// Package caches: archives of others are unpacked there and nobody works in them, so only the
@@ -106,9 +106,9 @@ fn tables() -> &'static Tables {
 }
 
 impl Matcher {
-    pub fn new(grounds: Grounds) -> Self {
+    pub fn new(grounds: MatchContext) -> Self {
         let more = grounds.more.into_iter().map(Guarded::new).collect();
-        let Grounds { homes, stores, opened, .. } = grounds;
+        let MatchContext { homes, stores, opened, .. } = grounds;
         Self { homes, stores, opened, more }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 const TREE: &str = "/home/u/project";
 
 fn matcher() -> Matcher {
-    Matcher::new(Grounds { homes: vec!["/home/u".into()], ..Grounds::default() })
+    Matcher::new(MatchContext { homes: vec!["/home/u".into()], ..MatchContext::default() })
 }
 
 fn hit_in(matcher: &Matcher, tree: &str, path: &str, old: &[&str]) -> Option<String> {
@@ -142,10 +142,10 @@ fn what_was_granted_by_name_is_no_hit() {
 #[test]
 fn archives_of_others_may_be_unpacked_in_a_store() {
     let store = "/home/u/.cargo/registry";
-    let grounds = Grounds {
+    let grounds = MatchContext {
         homes: vec!["/home/u".into()],
         stores: vec![store.into(), "/home/u/.ccache".into()],
-        ..Grounds::default()
+        ..MatchContext::default()
     };
     let matcher = Matcher::new(grounds);
     assert_eq!(hit_in(&matcher, store, &format!("{store}/src/x/.envrc"), &[]), None);
@@ -163,7 +163,7 @@ fn archives_of_others_may_be_unpacked_in_a_store() {
 #[test]
 fn an_opened_path_is_open_with_everything_below() {
     let opened = vec![Path::new(TREE).join(".vscode"), Path::new(TREE).join("sub/.envrc")];
-    let matcher = Matcher::new(Grounds { opened, ..Grounds::default() });
+    let matcher = Matcher::new(MatchContext { opened, ..MatchContext::default() });
     let hit = |path: &str| hit_in(&matcher, TREE, &format!("{TREE}/{path}"), &[]);
     assert_eq!(hit(".vscode/settings.json"), None);
     assert_eq!(hit("sub/.envrc"), None);
@@ -175,7 +175,7 @@ fn an_opened_path_is_open_with_everything_below() {
 fn further_paths_are_guarded_in_every_variant() {
     let path = Path::new(TREE).join("tools/hooks");
     let more = vec![GuardedPath { path, why: "core.hooksPath" }];
-    let matcher = Matcher::new(Grounds { more, ..Grounds::default() });
+    let matcher = Matcher::new(MatchContext { more, ..MatchContext::default() });
     let hit = |path: &str| hit_in(&matcher, TREE, &format!("{TREE}/{path}"), &[]);
     assert!(hit("tools/hooks").is_some() && hit("tools/Hooks/pre-commit").is_some());
     assert_eq!(hit("tools/hooks2"), None);
@@ -214,7 +214,7 @@ fn a_directory_brings_with_it_what_its_new_name_makes_of_its_contents() {
 
     let opened = vec![Path::new(TREE).join(".cargo/config.toml")];
     let more = vec![GuardedPath { path: Path::new(TREE).join(".venv/bin/activate"), why: "x" }];
-    let matcher = Matcher::new(Grounds { opened, more, ..Grounds::default() });
+    let matcher = Matcher::new(MatchContext { opened, more, ..MatchContext::default() });
     assert_eq!(below_of(&matcher, TREE, &format!("{TREE}/.cargo")), set(&["config"]));
     assert_eq!(below_of(&matcher, TREE, &format!("{TREE}/.venv")), set(&["bin/activate"]));
 }

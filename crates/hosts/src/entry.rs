@@ -5,7 +5,7 @@ use crate::{Host, HostError, HostPattern};
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct HostEntry {
     pub pattern: HostPattern,
     /// Sorted. `None`: the ports of the list it is in.
     pub ports: Option<Vec<u16>>,
@@ -13,7 +13,7 @@ pub struct Entry {
     pub written: String,
 }
 
-impl Entry {
+impl HostEntry {
     pub fn parse(text: &str) -> Result<Self, HostError> {
         let (host, ports) = split_ports(text)?;
         let ports = ports.map(|list| parse_ports(text, list)).transpose()?;
@@ -55,13 +55,13 @@ fn parse_ports(entry: &str, list: &str) -> Result<Vec<u16>, HostError> {
     Ok(ports)
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for HostEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.written)
     }
 }
 
-is_text_in_documents!(Entry);
+is_text_in_documents!(HostEntry);
 
 #[cfg(test)]
 #[path = "entry_tests.rs"]

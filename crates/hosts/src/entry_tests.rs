@@ -1,7 +1,7 @@
 use super::*;
 
 fn parsed(text: &str) -> (String, Option<Vec<u16>>) {
-    let entry = Entry::parse(text).unwrap();
+    let entry = HostEntry::parse(text).unwrap();
     assert_eq!(entry.written, text);
     (entry.pattern.to_string(), entry.ports)
 }
@@ -42,12 +42,12 @@ fn what_is_no_port_is_refused() {
         "192.0.2.0/24:",
         "[2001:db8::1]:",
     ] {
-        assert!(matches!(Entry::parse(text), Err(HostError::Port { .. })), "{text}");
+        assert!(matches!(HostEntry::parse(text), Err(HostError::Port { .. })), "{text}");
     }
     for text in ["https://x.example", "https://x.example:8443/path", "http://[2001:db8::1]/"] {
-        assert!(matches!(Entry::parse(text), Err(HostError::Url(_))), "{text}");
+        assert!(matches!(HostEntry::parse(text), Err(HostError::Url(_))), "{text}");
     }
     for text in ["", ":80", "[]:80", "[2001:db8::1]x:80", "me@x.example"] {
-        assert!(Entry::parse(text).is_err(), "{text}");
+        assert!(HostEntry::parse(text).is_err(), "{text}");
     }
 }

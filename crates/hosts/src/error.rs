@@ -12,15 +12,15 @@ pub enum HostError {
     Label(String),
     #[error("{character:?} cannot be in a host name: {name:?}")]
     Character { name: String, character: char },
-    #[error("{0:?} is no valid international name")]
+    #[error("{0:?} is not a valid internationalised name")]
     International(String),
-    #[error("{0:?} ends in a number but is no IPv4 address")]
+    #[error("{0:?} ends in a number but is not an IPv4 address")]
     Number(String),
-    #[error("{0:?} is no IPv6 address")]
+    #[error("{0:?} is not an IPv6 address")]
     NotV6(String),
     #[error("{0:?} names a network interface; addresses are given without one")]
     Zone(String),
-    #[error("{0:?} is a URL; write only its host, and a port if need be: HOST[:PORT]")]
+    #[error("{0:?} is a URL; write only its host and, if needed, a port: HOST[:PORT]")]
     Url(String),
     #[error("{0:?} has a user in it; write only the host")]
     User(String),
@@ -29,7 +29,7 @@ pub enum HostError {
          **.HOST (the host as well) and * (everything)"
     )]
     Wildcard(String),
-    #[error("{0:?} is no range of addresses; write it like 192.0.2.0/24 or 2001:db8::/32")]
+    #[error("{0:?} is not an address range; write it like 192.0.2.0/24 or 2001:db8::/32")]
     Range(String),
     #[error("{written:?} has address bits beyond its prefix; write {meant}")]
     RangeBits { written: String, meant: String },

@@ -18,7 +18,7 @@ mod table;
 mod text;
 mod verdict;
 
-pub use entry::Entry;
+pub use entry::HostEntry;
 pub use error::HostError;
 pub use host::Host;
 pub use inside::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
@@ -26,6 +26,6 @@ pub use inside::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
 pub use ipnet::IpNet;
 pub use name::Name;
 pub use pattern::HostPattern;
-pub use range::{Blocked, always_blocked, blocked_ranges, private_ranges};
+pub use range::{BlockedAddress, always_blocked, blocked_ranges, private_ranges};
 pub use rules::Rules;
 pub use verdict::{Reason, Verdict};

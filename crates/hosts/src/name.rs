@@ -10,8 +10,8 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use std::fmt;
 
 /// RFC 1035: 255 bytes on the wire are 253 in text.
-const LONGEST_NAME: usize = 253;
-const LONGEST_LABEL: usize = 63;
+const MAX_NAME_BYTES: usize = 253;
+const MAX_LABEL_BYTES: usize = 63;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
@@ -27,10 +27,10 @@ impl Name {
 
     /// For what went through [`to_ascii`] and does not end in a number.
     pub(crate) fn from_ascii(ascii: String) -> Result<Self, HostError> {
-        if ascii.len() > LONGEST_NAME {
+        if ascii.len() > MAX_NAME_BYTES {
             return Err(HostError::NameTooLong(ascii));
         }
-        if ascii.split('.').any(|label| label.is_empty() || label.len() > LONGEST_LABEL) {
+        if ascii.split('.').any(|label| label.is_empty() || label.len() > MAX_LABEL_BYTES) {
             return Err(HostError::Label(ascii));
         }
         Ok(Self(ascii))

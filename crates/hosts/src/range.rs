@@ -11,12 +11,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Why an address is not dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blocked {
+pub struct BlockedAddress {
     pub range: IpNet,
     pub what: &'static str,
 }
 
-impl fmt::Display for Blocked {
+impl fmt::Display for BlockedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.what, self.range)
     }
@@ -94,7 +94,7 @@ const fn by_approval(range: IpNet, what: &'static str) -> BlockedRange {
 }
 
 /// The range that no rule opens, if the address is in one.
-pub fn always_blocked(address: IpAddr) -> Option<Blocked> {
+pub fn always_blocked(address: IpAddr) -> Option<BlockedAddress> {
     find(address).map(|(blocked, _)| blocked)
 }
 
@@ -109,10 +109,10 @@ pub fn private_ranges() -> impl Iterator<Item = IpNet> {
     ALWAYS_BLOCKED.iter().filter(opens).map(|blocked| blocked.range)
 }
 
-pub(crate) fn find(address: IpAddr) -> Option<(Blocked, Opening)> {
+pub(crate) fn find(address: IpAddr) -> Option<(BlockedAddress, Opening)> {
     let address = address.to_canonical();
     let found = ALWAYS_BLOCKED.iter().find(|blocked| blocked.range.contains(&address))?;
-    Some((Blocked { range: found.range, what: found.what }, found.opening))
+    Some((BlockedAddress { range: found.range, what: found.what }, found.opening))
 }
 
 #[cfg(test)]

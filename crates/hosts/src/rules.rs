@@ -6,7 +6,7 @@
 use crate::pattern::Shape;
 use crate::range::{self, Opening};
 use crate::table::Table;
-use crate::{Blocked, Entry, Host, Name, Reason, Verdict};
+use crate::{BlockedAddress, Host, HostEntry, Name, Reason, Verdict};
 use ipnet::IpNet;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
@@ -40,8 +40,8 @@ impl Rules {
     /// Without `ports` they are 80 and 443. `private` opens parts of what organisations number themselves;
     /// loopback, link-local and metadata addresses cannot be opened.
     pub fn new(
-        allowed: Vec<Entry>,
-        denied: Vec<Entry>,
+        allowed: Vec<HostEntry>,
+        denied: Vec<HostEntry>,
         ports: Vec<u16>,
         private: Vec<IpNet>,
     ) -> Self {
@@ -57,11 +57,11 @@ impl Rules {
         }
     }
 
-    pub fn allowed(&self) -> &[Entry] {
+    pub fn allowed(&self) -> &[HostEntry] {
         self.allowed.entries()
     }
 
-    pub fn denied(&self) -> &[Entry] {
+    pub fn denied(&self) -> &[HostEntry] {
         self.denied.entries()
     }
 
@@ -97,7 +97,7 @@ impl Rules {
             return Verdict::Denied { rule: Some(entry.written.clone()), reason: Reason::Listed };
         }
         let entries = self.allowing(&host);
-        let open = |entry: &&&Entry| {
+        let open = |entry: &&&HostEntry| {
             self.ports_of(entry).iter().any(|port| self.denial(&host, *port).is_none())
         };
         if let Some(entry) = entries.iter().find(open) {
@@ -122,10 +122,10 @@ impl Rules {
     ///
     /// A denied range holds here on every port, even if it names some: a name is looked up before anybody
     /// says for which port.
-    pub fn check_address(&self, address: IpAddr) -> Result<(), Blocked> {
+    pub fn check_address(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         let address = address.to_canonical();
         match self.denied.range_of(address) {
-            Some(range) => Err(Blocked { range, what: "denied by a rule" }),
+            Some(range) => Err(BlockedAddress { range, what: "denied by a rule" }),
             None => self.check_range(address),
         }
     }
@@ -184,7 +184,7 @@ impl Rules {
         }
     }
 
-    fn ports_of<'a>(&'a self, entry: &'a Entry) -> &'a [u16] {
+    fn ports_of<'a>(&'a self, entry: &'a HostEntry) -> &'a [u16] {
         entry.ports.as_deref().unwrap_or(&self.ports)
     }
 
@@ -193,7 +193,7 @@ impl Rules {
         if let Some(Answer::Deny(rule)) = self.answers.get(&(host.clone(), port)) {
             return Some(rule);
         }
-        let denies = |entry: &&Entry| match &entry.ports {
+        let denies = |entry: &&HostEntry| match &entry.ports {
             Some(ports) => ports.contains(&port),
             None => true,
         };
@@ -202,7 +202,7 @@ impl Rules {
 
     /// Local names and addresses are allowed only by rules that are about them: `*` is not, or a name that is denied
     /// could be reached by its address.
-    fn allowing(&self, host: &Host) -> Vec<&Entry> {
+    fn allowing(&self, host: &Host) -> Vec<&HostEntry> {
         let mut entries = self.allowed.matching(host);
         if is_local_name(host) || matches!(host, Host::Address(_)) {
             entries.retain(|entry| *entry.pattern.shape() != Shape::Everything);
@@ -210,7 +210,7 @@ impl Rules {
         entries
     }
 
-    fn check_range(&self, address: IpAddr) -> Result<(), Blocked> {
+    fn check_range(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         let address = address.to_canonical();
         match range::find(address) {
             None => Ok(()),

@@ -1,8 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-fn entries(texts: &[&str]) -> Vec<Entry> {
-    texts.iter().map(|text| Entry::parse(text).unwrap()).collect()
+fn entries(texts: &[&str]) -> Vec<HostEntry> {
+    texts.iter().map(|text| HostEntry::parse(text).unwrap()).collect()
 }
 
 fn rules(allowed: &[&str], denied: &[&str]) -> Rules {
@@ -321,7 +321,7 @@ fn a_flag_allows_what_it_is_for() {
         let rules = |allowed| Rules::new(allowed, Vec::new(), ports.to_vec(), Vec::new());
         assert_eq!(rules(Vec::new()).flag_for(&host, port), flag);
         let value = flag.split_once(' ').unwrap().1.trim_matches('\'');
-        let allowed = rules(vec![Entry::parse(value).unwrap()]);
+        let allowed = rules(vec![HostEntry::parse(value).unwrap()]);
         assert!(allowed.judge(&host, port).is_allowed(), "{flag}");
     }
 }

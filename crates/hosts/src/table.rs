@@ -1,7 +1,7 @@
 //! A list of entries that finds those about a host without walking it all.
 
 use crate::pattern::Shape;
-use crate::{Entry, Host};
+use crate::{Host, HostEntry};
 use ipnet::IpNet;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 /// Entries stay in their order; the maps hold their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
-    entries: Vec<Entry>,
+    entries: Vec<HostEntry>,
     exactly: HashMap<String, Vec<usize>>,
     below: HashMap<String, Vec<usize>>,
     ranges: Vec<(IpNet, usize)>,
@@ -17,7 +17,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+    pub(crate) fn new(entries: Vec<HostEntry>) -> Self {
         let mut table = Self::default();
         for (place, entry) in entries.iter().enumerate() {
             match entry.pattern.shape() {
@@ -35,12 +35,12 @@ impl Table {
         table
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[HostEntry] {
         &self.entries
     }
 
     /// All that match, what says more of the host first.
-    pub(crate) fn matching(&self, host: &Host) -> Vec<&Entry> {
+    pub(crate) fn matching(&self, host: &Host) -> Vec<&HostEntry> {
         let mut places = Vec::new();
         match host {
             Host::Name(name) => {

@@ -1,6 +1,6 @@
 //! What the rules say of a host and a port.
 
-use crate::Blocked;
+use crate::BlockedAddress;
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Reason {
     Listed,
     /// The host is allowed on other ports, and nobody said anything about this one.
     Port,
-    Address(Blocked),
+    Address(BlockedAddress),
     /// A name that means this machine or its neighbours.
     LocalName,
 }

@@ -1,8 +1,8 @@
-//! As whom the keeper acts.
+//! The identity the keeper acts with.
 //!
-//! An ordinary user's keeper is that user, and sees what the user sees. Root's keeper looks with root's
-//! eyes, but whatever it makes or opens for the command it does with the command's own rights, through
-//! the id map that the plan's mounts have: a grant never shows what a mount of the plan would not.
+//! An ordinary user's keeper runs as that user, and sees what the user sees. Root's keeper reads the host as
+//! root, but creates and opens everything for the command with the command's own rights, through the id map of
+//! the plan's mounts: a grant never shows what a mount of the plan would not.
 
 use palisade_plan::model::Owner;
 use palisade_sys::creds::{self, act_as};
@@ -14,22 +14,23 @@ use std::fmt;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Who started the run.
+/// The user who started the run.
 #[derive(Debug)]
-pub enum Identity {
+pub enum CallerIdentity {
     OrdinaryUser,
     Root(Root),
 }
 
-/// What root's keeper has to know.
+/// Settings of root's keeper.
 pub struct Root {
     /// The command's ids, as the host knows them.
     pub command: Owner,
-    /// Parts of the system that are shown with their own owners: a map would show what is root's alone.
+    /// System directories, which are shown with their own owners: a map would reveal files that only root may
+    /// read.
     pub unmapped: BTreeSet<PathBuf>,
     /// A user namespace whose map shows this owner's files as the command's.
     pub map: Box<dyn Fn(Owner) -> Result<OwnedFd>>,
-    /// Those made already.
+    /// Maps created so far.
     pub maps: BTreeMap<Owner, OwnedFd>,
 }
 
@@ -44,19 +45,19 @@ impl fmt::Debug for Root {
 
 const ROOT: Owner = Owner { uid: 0, gid: 0 };
 
-impl Identity {
-    /// Does something with the rights of the command.
+impl CallerIdentity {
+    /// Runs `what` with the command's rights.
     pub(crate) fn as_command<T>(&self, does: impl FnOnce() -> Result<T>) -> Result<T> {
         let Self::Root(root) = self else { return does() };
         act_as(root.command.uid, root.command.gid)?;
         let done = does();
         act_as(ROOT.uid, ROOT.gid)?;
-        // A change of ids clears it.
+        // Changing ids clears the parent-death signal.
         creds::set_pdeathsig(sig::SIGKILL)?;
         done
     }
 
-    /// As the keeper's own user namespace numbers it.
+    /// The id in the keeper's own user namespace.
     pub(crate) fn command_uid(&self) -> u32 {
         match self {
             Self::OrdinaryUser => rustix::process::geteuid().as_raw(),
@@ -64,7 +65,7 @@ impl Identity {
         }
     }
 
-    /// Shows the owner of a tree that was taken as the command.
+    /// Shows a tree with its owner mapped to the command.
     pub(crate) fn take_owner(&mut self, mount: &OwnedFd, path: &Path, owner: Owner) -> Result<()> {
         let Self::Root(root) = self else { return Ok(()) };
         if root.unmapped.iter().any(|system| system.starts_with(path) || path.starts_with(system)) {
@@ -77,8 +78,8 @@ impl Identity {
         let userns_fd = root.maps.get(&owner).map(|map| map.as_fd());
         let attr = MountAttr { userns_fd, ..MountAttr::default() };
         match mounts::mount_setattr(mount, Recursion::Recursive, &attr) {
-            // A file system that cannot map ids, or is mapped already: the command then reads as a
-            // stranger, which is less than it was granted, never more.
+            // A file system that cannot map ids, or is mapped already: the command then reads as another user,
+            // which is less than it was granted, never more.
             Err(error) if matches!(error.errno, Errno::INVAL | Errno::PERM) => Ok(()),
             set => set,
         }

@@ -1,9 +1,9 @@
-//! What is at a path of the host, found by walking it name by name from the root's descriptor.
+//! Finds what is at a path of the host by walking it component by component from the root's descriptor.
 //!
-//! Every link that is followed is told, with its text: they are made inside as well, and what a person is
-//! asked about is where they lead. Must never enter `/proc`, `/sys` or `/dev`, where a path is no file of
-//! anybody's, nor trust the kernel's links there; and must never make the host mount something: the
-//! command chose the name, and `/net/NAME` would reach out to that machine before anybody was asked.
+//! Every link that is followed is reported with its target: links are created inside as well, and a question is
+//! about where they lead. Must never enter `/proc`, `/sys` or `/dev`, where paths are not files of a user, nor
+//! trust magic links there. Must never trigger an automount: the command chose the name, and `/net/NAME` would
+//! contact that machine before anybody was asked.
 
 use crate::message::FileKind;
 use palisade_sys::beneath::{open_beneath, open_if_known};
@@ -19,7 +19,7 @@ const MAX_LINKS: usize = 40;
 const CLOSED: [&str; 3] = ["proc", "sys", "dev"];
 /// `linux/magic.h`: procfs, sysfs and devpts may be mounted elsewhere, too.
 pub(crate) const CLOSED_MAGIC: [i64; 4] = [0x9fa0, 0x6265_6572, 0x1cd1, AUTOFS_MAGIC];
-/// What it has not mounted, it mounts for whoever looks.
+/// An automount mounts on lookup.
 const AUTOFS_MAGIC: i64 = 0x0187;
 
 const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -32,7 +32,7 @@ pub(crate) struct Host {
 
 /// What was found, held by its descriptor.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct HostFile {
     pub(crate) file: OwnedFd,
     pub(crate) path: PathBuf,
     pub(crate) kind: FileKind,
@@ -41,10 +41,10 @@ pub(crate) struct Seen {
 }
 
 impl Host {
-    /// None where there is nothing, or nothing that we may see.
-    pub(crate) fn look(&self, path: &Path, follow: bool) -> Result<Option<Seen>> {
+    /// None where there is nothing, or nothing we may see.
+    pub(crate) fn look(&self, path: &Path, follow: bool) -> Result<Option<HostFile>> {
         match self.walk(path, follow) {
-            // A name too long, or with a NUL in it, names nothing.
+            // A name that is too long or contains a NUL names nothing.
             Err(error)
                 if matches!(
                     error.errno,
@@ -62,7 +62,7 @@ impl Host {
         }
     }
 
-    fn walk(&self, path: &Path, follow: bool) -> Result<Option<Seen>> {
+    fn walk(&self, path: &Path, follow: bool) -> Result<Option<HostFile>> {
         if !path.is_absolute() {
             return Ok(None);
         }
@@ -82,48 +82,48 @@ impl Host {
         Ok(Some(seen))
     }
 
-    /// The whole path in one call, if there is neither a link nor a `..` in it, nor anything new.
-    fn straight(&self, path: &Path) -> Result<Option<Seen>> {
+    /// The whole path in one call, if it contains no link, no `..` and no new mount.
+    fn straight(&self, path: &Path) -> Result<Option<HostFile>> {
         if path.components().any(|part| part == Component::ParentDir) || is_closed(path) {
             return Ok(None);
         }
         match open_if_known(&self.root, path) {
             // Without `.`, doubled and trailing slashes.
-            Ok(file) => Seen::of(file, path.components().collect(), Vec::new()).map(Some),
+            Ok(file) => HostFile::of(file, path.components().collect(), Vec::new()).map(Some),
             Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {
                 Err(error)
             }
-            // A link, a name to be looked up first, or a kernel that cannot tell.
+            // A link, a name that has to be looked up first, or a kernel without support.
             Err(_) => Ok(None),
         }
     }
 
-    /// Whether a file lies where git would read it as a hook or a setting: its content is judged only in trees that the
+    /// Whether git would read a file as a hook or a setting: its content is judged only in trees that the
     /// broker knows as a whole.
-    pub(crate) fn is_in_git_directory(&self, seen: &Seen) -> bool {
-        let has = |directory: &Seen, name: &str| {
+    pub(crate) fn is_in_git_directory(&self, seen: &HostFile) -> bool {
+        let has = |directory: &HostFile, name: &str| {
             rustix::fs::statat(&directory.file, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
         };
-        let is_git = |directory: &Seen| {
+        let is_git = |directory: &HostFile| {
             (has(directory, "objects") && has(directory, "refs"))
                 || (has(directory, "HEAD") && has(directory, "commondir"))
         };
-        // Of a directory, what is made in it counts.
+        // For a directory, what is created in it counts.
         let above = seen.path.ancestors().skip(usize::from(seen.kind != FileKind::Directory));
         above.filter_map(|path| self.directory(path).ok()).any(|directory| is_git(&directory))
     }
 
-    /// An error if what was found is no longer what its path leads to: a person may take minutes to answer, and what is
+    /// An error if the path no longer leads to what was found: a person may take minutes to answer, and what is
     /// written to a file that was removed or replaced meanwhile would be lost.
-    pub(crate) fn still_has(&self, seen: &Seen) -> Result<()> {
+    pub(crate) fn still_has(&self, seen: &HostFile) -> Result<()> {
         match seen.path.file_name() {
             Some(_) => self.directory_of(seen).map(|_| ()),
             None => Ok(()),
         }
     }
 
-    /// The directory that something was found in, if it still is there.
-    pub(crate) fn directory_of(&self, seen: &Seen) -> Result<Seen> {
+    /// The directory that something was found in, if it is still there.
+    pub(crate) fn directory_of(&self, seen: &HostFile) -> Result<HostFile> {
         let gone = || SysError::new("openat2", seen.path.display().to_string(), Errno::NOENT);
         let (parent, name) = seen.path.parent().zip(seen.path.file_name()).ok_or_else(gone)?;
         let directory = self.directory(parent)?;
@@ -135,16 +135,16 @@ impl Host {
     }
 
     /// A directory by its real path; a link anywhere in it is an error.
-    pub(crate) fn directory(&self, path: &Path) -> Result<Seen> {
+    pub(crate) fn directory(&self, path: &Path) -> Result<HostFile> {
         if is_closed(path) || path.components().any(|part| part == Component::ParentDir) {
             return Err(SysError::new("openat2", path.display().to_string(), Errno::ACCESS));
         }
         let file = open_beneath(&self.root, path, OFlags::PATH | OFlags::DIRECTORY)?;
-        Seen::of(file, path.components().collect(), Vec::new())
+        HostFile::of(file, path.components().collect(), Vec::new())
     }
 }
 
-impl Seen {
+impl HostFile {
     fn of(file: OwnedFd, path: PathBuf, links: Vec<(PathBuf, PathBuf)>) -> Result<Self> {
         let stat = rustix::fs::fstat(&file).at("fstat", &path)?;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
@@ -157,20 +157,20 @@ impl Seen {
     }
 }
 
-/// Whether a path, real so far, is where nobody looks.
+/// Whether a path, real so far, is never looked at.
 fn is_closed(path: &Path) -> bool {
     let mut parts = path.components().skip(1);
     parts.next().is_some_and(|first| CLOSED.iter().any(|closed| first.as_os_str() == *closed))
 }
 
-/// A walk under way.
+/// A walk in progress.
 struct Walk<'h> {
     root: BorrowedFd<'h>,
     root_device: u64,
-    /// The directories we are in, from below the root on: `..` leads to the one before, whatever was
-    /// renamed meanwhile.
+    /// The directories of the path, from below the root: `..` leads to the previous one, whatever was renamed
+    /// meanwhile.
     at: Vec<WalkPosition>,
-    /// The names that are left, the next one last.
+    /// The remaining names, the next one last.
     rest: Vec<OsString>,
     links: Vec<(PathBuf, PathBuf)>,
 }
@@ -203,7 +203,7 @@ impl<'h> Walk<'h> {
         self.rest.extend(names);
     }
 
-    fn run(mut self, follow: bool) -> Result<Option<Seen>> {
+    fn run(mut self, follow: bool) -> Result<Option<HostFile>> {
         while let Some(name) = self.rest.pop() {
             if name == ".." {
                 self.at.pop();
@@ -222,12 +222,12 @@ impl<'h> Walk<'h> {
                     let place = self.path().join(&name);
                     self.links.push((place.clone(), text.clone()));
                     if is_last && !follow {
-                        return Seen::of(link, place, self.links).map(Some);
+                        return HostFile::of(link, place, self.links).map(Some);
                     }
                     self.go_on_with(&text);
                 }
                 Entered::Last(file) => {
-                    return Seen::of(file, self.path().join(&name), self.links).map(Some);
+                    return HostFile::of(file, self.path().join(&name), self.links).map(Some);
                 }
             }
         }
@@ -236,7 +236,7 @@ impl<'h> Walk<'h> {
             Some(place) => place.directory,
             None => self.root.try_clone_to_owned().at("dup", &path)?,
         };
-        Seen::of(file, path, self.links).map(Some)
+        HostFile::of(file, path, self.links).map(Some)
     }
 
     fn enter(&self, name: &OsStr, is_last: bool) -> Result<Entered> {
@@ -245,7 +245,7 @@ impl<'h> Walk<'h> {
             self.at.last().map_or((self.root, self.root_device, false), |place| {
                 (place.directory.as_fd(), place.device, place.mounts_on_demand)
             });
-        // Not as a directory: so the last name, which each is here, makes nobody mount anything.
+        // Not as a directory: as the last component, it triggers no automount.
         let file = if mounts_on_demand {
             open_if_known(from, path).map_err(|error| SysError { errno: Errno::NOENT, ..error })?
         } else {

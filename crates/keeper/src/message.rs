@@ -1,43 +1,44 @@
-//! What the supervisor asks of the keeper, and what the keeper tells: one packet each, in order.
+//! Requests of the supervisor to the keeper and the keeper's answers: one packet each, in order.
 //!
-//! Both ends are ours, but the paths are not. What does not fit is an error of the sender, never a path cut short.
+//! Both ends are ours, but the paths are not. What does not fit is an error of the sender, never a truncated
+//! path.
 
 use palisade_wire::{Raw, Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Room for every path of a [`Found`] but the strangest: forty links of full length.
+/// Room for every path of a [`Found`] in practice: forty links of full length.
 const MAX_BYTES: usize = 64 * 1024;
 
 /// Words for a person.
 const MAX_TEXT: usize = 4096;
 
-/// From the supervisor. Each is answered once, in the order they came, but for [`KeeperRequest::Forget`].
+/// From the supervisor. Each one is answered once, in order, except [`KeeperRequest::Forget`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeeperRequest {
-    /// What is at this absolute path on the host? What is found is held under the token.
+    /// What is at this absolute path on the host? The result is held under the token.
     Look {
         token: u64,
         #[serde(with = "Raw")]
         path: Vec<u8>,
-        /// Whether a link in the last place is followed.
+        /// Whether a link as the last component is followed.
         follow: bool,
-        /// Whether it is to be executed: then what its start needs is told, too.
+        /// Whether it is to be executed: then the answer names what its start needs, too.
         execute: bool,
-        /// What is to be changed: then whether the host would let the command is told, too.
+        /// What is to be changed: then the answer says whether the host would allow it, too.
         change: Change,
     },
-    /// Show what is held under the token, at its real path; read-only, unless it may be written.
+    /// Show what is held under the token, at its real path: read-only, unless writing was granted.
     Graft { token: u64, what: What, exec: bool, write: bool },
-    /// Open the regular file that is held under the token, for reading. Of the caller's flags only
-    /// those count that can do no harm.
+    /// Open the regular file that is held under the token for reading. Only harmless flags of the caller are
+    /// used.
     Open { token: u64, flags: u32 },
-    /// Take away what was shown.
+    /// Remove what was shown.
     Ungraft { graft: u64 },
-    /// Give a descriptor (`O_PATH`) by which what is held under the token, or the directory it is in, can be written. It is
-    /// shown nowhere.
+    /// Return a descriptor (`O_PATH`) through which what is held under the token, or its directory, can be
+    /// written. It is not shown in the view.
     Lend { token: u64, parent: bool },
-    /// Let go of what is held under the token.
+    /// Drop what is held under the token.
     Forget { token: u64 },
 }
 
@@ -45,26 +46,26 @@ pub enum KeeperRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     Nothing,
-    /// The file itself, or what is in the directory.
+    /// The file itself, or the entries of the directory.
     Content,
-    /// The name, in the directory that it is in.
+    /// The name, in its directory.
     Name,
-    /// Mode, owner, times, extended attributes: its owner may, whatever its mode says.
+    /// Mode, owner, times, extended attributes: the owner may, whatever the mode says.
     Attributes,
 }
 
 /// What to show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
-    /// What was found, with the links that led to it.
+    /// What was found, with the links that lead to it.
     Found,
-    /// A directory that holds it, with everything in it.
+    /// A directory that contains it, with everything below.
     Directory(#[serde(with = "Raw")] PathBuf),
-    /// Of a directory only that it is there: an empty one of the sandbox's own stands for it.
+    /// Only that a directory exists: an empty one of the sandbox's own represents it.
     Name,
-    /// Only the links that led to it: what they lead to can be seen already.
+    /// Only the links that lead to it: their target is visible already.
     Links,
-    /// Something of the sandbox's own that can be changed: of a file a copy, of a directory an empty one.
+    /// A private version that can be changed: a copy of a file, or an empty directory.
     Copy,
 }
 
@@ -72,7 +73,7 @@ pub enum What {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeeperEvent {
     Found(Found),
-    /// Nothing there, or nothing that this user could see.
+    /// Nothing there, or nothing that this user can see.
     Absent {
         token: u64,
     },
@@ -80,8 +81,8 @@ pub enum KeeperEvent {
         token: u64,
         graft: u64,
     },
-    /// It is a directory, and something below it is asked about on its own, or leads elsewhere. Nothing was
-    /// shown.
+    /// It is a directory, and something below it has to be asked about separately, or leads elsewhere. Nothing
+    /// was shown.
     NotWhole {
         token: u64,
     },
@@ -99,14 +100,14 @@ pub enum KeeperEvent {
     Ungrafted {
         graft: u64,
     },
-    /// It is still to be seen: whoever granted it for a moment has to end the run.
+    /// It is still visible: if it was granted for one call, the run has to end.
     NotUngrafted {
         graft: u64,
         #[serde(with = "Truncated::<MAX_TEXT>")]
         step: String,
         errno: u16,
     },
-    /// The keeper cannot go on, and ends.
+    /// The keeper cannot go on, and exits.
     Unable {
         #[serde(with = "Truncated::<MAX_TEXT>")]
         why: String,
@@ -117,18 +118,17 @@ pub enum KeeperEvent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     pub token: u64,
-    /// Without a link in it; where a [`FileKind::Link`] is, of the link itself.
+    /// Without links; for a [`FileKind::Link`], the path of the link itself.
     #[serde(with = "Raw")]
     pub path: PathBuf,
     pub kind: FileKind,
-    /// The links that were followed, in order: where each is, and what it says. A [`FileKind::Link`] is the
-    /// last of them.
+    /// The links that were followed, in order: path and target. A [`FileKind::Link`] is the last of them.
     #[serde(with = "Raw")]
     pub links: Vec<(PathBuf, PathBuf)>,
     /// What else the kernel opens to execute it: interpreters and loaders, by real path.
     #[serde(with = "Raw")]
     pub needs: Vec<PathBuf>,
-    /// Why the host would not let it be written, as an errno; only where that was asked for.
+    /// Why the host does not allow writing, as an errno; only if requested.
     pub unwritable: Option<u16>,
 }
 
@@ -136,7 +136,7 @@ pub struct Found {
 pub enum FileKind {
     File,
     Directory,
-    /// A link that was not to be followed; to show it is to make it inside.
+    /// A link that was not to be followed; it is shown by creating it inside.
     Link,
     /// A device, socket or pipe, which cannot be shown.
     Special,

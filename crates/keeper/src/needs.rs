@@ -1,7 +1,7 @@
-//! What else has to be there to execute a program: the interpreter of a script, the loader of a binary.
-//! The kernel opens them itself, by path, where no call can be stopped and asked about.
+//! What else is needed to execute a program: the interpreter of a script, the loader of a binary. The kernel
+//! opens them itself, by path, where no call can be stopped and asked about.
 
-use crate::look::{Host, Seen};
+use crate::look::{Host, HostFile};
 use crate::message::FileKind;
 use crate::own_files::OwnFiles;
 use palisade_plan::program::{Needs, needs};
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 /// As the kernel: scripts whose interpreters are scripts (`exec_binprm`).
-const DEEPEST: usize = 5;
+const MAX_DEPTH: usize = 5;
 
 /// The real paths, and the links that lead to them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -19,16 +19,16 @@ pub(crate) struct Needed {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// What cannot be read needs nothing that we could tell.
-pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &Seen) -> Result<Needed> {
+/// A file that cannot be read has no known needs.
+pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &HostFile) -> Result<Needed> {
     let mut needed = Needed::default();
     let mut next = needs_of(own_files, &program.file, program.kind);
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         let path = match &next {
             Needs::Nothing => break,
             Needs::Loader(path) | Needs::Interpreter { path, .. } => path,
         };
-        // The kernel takes nothing else.
+        // The kernel accepts nothing else.
         let Some(seen) = host.look(path, true)?.filter(|seen| seen.kind == FileKind::File) else {
             break;
         };

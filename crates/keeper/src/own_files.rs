@@ -1,5 +1,5 @@
-//! The keeper's own descriptors by name, `/proc/self/fd`: the only way to open again, for reading, what is
-//! held without being open, and to name a mount that is held.
+//! The keeper's own descriptors as paths in `/proc/self/fd`: the only way to open an `O_PATH` descriptor for
+//! reading, and to name a mount that is held.
 
 use palisade_sys::{At as _, Mode, OFlags, Result, mounts};
 use rustix::fs::{Access, AtFlags};
@@ -29,7 +29,7 @@ impl OwnFiles {
         rustix::fs::accessat(&self.0, number, wanted, AtFlags::EACCESS).call("faccessat2")
     }
 
-    /// Takes a mount away from where it is, with all that is mounted on it.
+    /// Detaches a mount, with everything mounted on it.
     pub(crate) fn detach(&self, mount: impl AsFd) -> Result<()> {
         mounts::detach_held(&self.0, mount)
     }

@@ -1,11 +1,11 @@
-//! The names inside that grafts stand on: directories on the way, places to mount at, links of the host.
+//! The names inside that grafts need: parent directories, mount points, links of the host.
 //!
-//! They are made only on file systems of the sandbox's own, the *grounds*: its root, the private home
-//! directory, frames. The command sees some of them read-only, and may rename and race in others;
-//! so every step goes from the ground's own descriptor, follows no link and crosses no mount. Whatever
-//! the command does, nothing is made anywhere else.
+//! They are created only on the sandbox's own file systems, the *grounds*: its root, the private home
+//! directory, frames. The command sees some of them read-only, and may rename and race in others, so every step
+//! starts at the ground's own descriptor, follows no link and crosses no mount. Whatever the command does,
+//! nothing is created anywhere else.
 
-use crate::look::Seen;
+use crate::look::HostFile;
 use crate::message::FileKind;
 use palisade_sys::beneath::{open_beneath, open_on_mount};
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
@@ -22,19 +22,19 @@ const TMPFS_MAGIC: i64 = 0x0102_1994;
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
 const CHUNK: usize = 128 << 10;
-/// Never read: a mount lies over it.
+/// Never read: a mount covers it.
 const PLACE_MODE: Mode = Mode::from_raw_mode(0o444);
 
 /// A file system of the sandbox's own.
 #[derive(Debug)]
-struct Ground {
+struct OwnFilesystem {
     path: PathBuf,
     /// As it is mounted inside.
     root: OwnedFd,
     id: u64,
-    /// The same file system on a mount of ours that can be written, with nothing mounted on it.
+    /// The same file system on a writable mount of ours, with nothing mounted on it.
     workbench: OwnedFd,
-    /// Whether the command sees it so, too.
+    /// Whether it is writable for the command, too.
     is_writable: bool,
 }
 
@@ -45,34 +45,34 @@ pub(crate) struct Name {
     path: PathBuf,
 }
 
-/// A name that we made.
+/// A name that we created.
 #[derive(Debug)]
 struct Made {
     is_directory: bool,
-    /// Which inode it was: the command may have put another one there.
+    /// Its inode: the command may have replaced it.
     inode: u64,
-    /// How many grafts stand on it.
+    /// How many grafts use it.
     users: usize,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Scaffold {
-    grounds: Vec<Ground>,
+    grounds: Vec<OwnFilesystem>,
     made: BTreeMap<Name, Made>,
 }
 
 impl Scaffold {
-    /// To be called inside. A ground that is not where the plan put it, or is no mount of its own any
-    /// more, is left out: nothing can be shown there.
+    /// Must be called inside. A ground that is not where the plan put it, or no longer a mount of its own, is
+    /// left out: nothing can be shown there.
     pub(crate) fn survey(root: &OwnedFd, paths: &[PathBuf]) -> Result<Self> {
         let mut grounds = Vec::new();
         for path in paths {
             let Ok(found) = open_beneath(root, path, DIRECTORY) else { continue };
             if is_own_mount(&found)? {
-                grounds.push(Ground::new(path.clone(), found)?);
+                grounds.push(OwnFilesystem::new(path.clone(), found)?);
             }
         }
-        // The first that a path starts with is the one it lies on.
+        // The first that is a prefix of a path is the one it belongs to.
         grounds.sort_by_key(|ground| std::cmp::Reverse(ground.path.components().count()));
         Ok(Self { grounds, made: BTreeMap::new() })
     }
@@ -81,17 +81,17 @@ impl Scaffold {
         self.grounds.iter().any(|ground| ground.id == mount)
     }
 
-    /// Whether this is a ground that the command itself can make names on.
+    /// Whether the command itself can create names on this ground.
     pub(crate) fn is_writable_ground(&self, mount: u64) -> bool {
         self.grounds.iter().any(|ground| ground.id == mount && ground.is_writable)
     }
 
-    /// Makes a file with this content, or a directory, on the ground that a path lies on, whatever is mounted there. It is
-    /// the command's own.
+    /// Creates a file with this content, or a directory, on the ground of a path, whatever is mounted there.
+    /// The command owns it.
     pub(crate) fn make_own(
         &mut self,
         path: &Path,
-        seen: &Seen,
+        seen: &HostFile,
         content: Option<&OwnedFd>,
     ) -> Result<OwnedFd> {
         let name = self.name(path)?;
@@ -107,7 +107,7 @@ impl Scaffold {
         } else {
             match rustix::fs::mkdirat(&parent, last, mode | Mode::RWXU) {
                 Ok(()) => self.remember(&name, &parent)?,
-                // It was made for something below it.
+                // It was created for something below it.
                 Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno).at("mkdir", path),
             }
@@ -117,7 +117,7 @@ impl Scaffold {
     }
 
     fn name(&self, path: &Path) -> Result<Name> {
-        let on = |(ground, found): (usize, &Ground)| {
+        let on = |(ground, found): (usize, &OwnFilesystem)| {
             let rest = path.strip_prefix(&found.path).ok()?;
             rest.file_name().map(|_| Name { ground, path: rest.to_owned() })
         };
@@ -128,7 +128,7 @@ impl Scaffold {
             .ok_or_else(|| SysError::new("openat2", path.display().to_string(), Errno::XDEV))
     }
 
-    /// Makes a place to mount at, and opens it as the sandbox sees it.
+    /// Creates a mount point, and opens it as the sandbox sees it.
     pub(crate) fn make_place(&mut self, path: &Path, kind: FileKind) -> Result<OwnedFd> {
         let name = self.name(path)?;
         let (parent, last) = self.parent(&name)?;
@@ -151,7 +151,7 @@ impl Scaffold {
         seen.map_err(|error| SysError { subject: path.display().to_string(), ..error })
     }
 
-    /// Makes a directory, if it is not there yet.
+    /// Creates a directory, if it does not exist.
     pub(crate) fn make_directory(&mut self, root: &OwnedFd, path: &Path) -> Result<()> {
         match open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY) {
             Err(error) if error.errno == Errno::NOENT => {
@@ -161,7 +161,7 @@ impl Scaffold {
         }
     }
 
-    /// Makes a link of the host's, if it is not there yet.
+    /// Creates a link of the host, if it does not exist.
     pub(crate) fn make_link(&mut self, root: &OwnedFd, path: &Path, text: &Path) -> Result<()> {
         let taken = || Err(SysError::new("symlink", path.display().to_string(), Errno::EXIST));
         match open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW) {
@@ -179,7 +179,7 @@ impl Scaffold {
         self.remember(&name, &parent)
     }
 
-    /// The directory that a name is in, made if need be.
+    /// The directory of a name, created if necessary.
     fn parent<'n>(&mut self, name: &'n Name) -> Result<(OwnedFd, &'n OsStr)> {
         let (Some(parent), Some(last)) = (name.path.parent(), name.path.file_name()) else {
             return Err(SysError::new("openat2", name.path.display().to_string(), Errno::INVAL));
@@ -214,8 +214,8 @@ impl Scaffold {
         Ok(())
     }
 
-    /// Notes that somebody stands on these names and on the directories above them, as far as we made
-    /// them; to be given back to [`Self::release`].
+    /// Records a use of these names and the directories above them, as far as we created them; released with
+    /// [`Self::release`].
     pub(crate) fn hold<'p>(&mut self, paths: impl IntoIterator<Item = &'p Path>) -> Vec<Name> {
         let mut held = Vec::new();
         for path in paths {
@@ -231,7 +231,7 @@ impl Scaffold {
         held
     }
 
-    /// Removes what nobody stands on any more.
+    /// Removes what is no longer used.
     pub(crate) fn release(&mut self, held: Vec<Name>) {
         for name in &held {
             if let Some(made) = self.made.get_mut(name) {
@@ -241,12 +241,12 @@ impl Scaffold {
         self.remove_unused(held);
     }
 
-    /// Removes what was made for a graft that came to nothing.
+    /// Removes what was created for a graft that failed.
     pub(crate) fn clear(&mut self) {
         self.remove_unused(self.made.keys().cloned().collect());
     }
 
-    /// What lies deepest first. What the command has put in its place, or into it, is the command's.
+    /// Deepest first. What the command has put in its place, or into it, belongs to the command.
     fn remove_unused(&mut self, mut names: Vec<Name>) {
         names.sort_unstable();
         for name in names.iter().rev() {
@@ -274,7 +274,7 @@ impl Scaffold {
     }
 }
 
-impl Ground {
+impl OwnFilesystem {
     fn new(path: PathBuf, root: OwnedFd) -> Result<Self> {
         let workbench = mounts::open_tree(&root, Path::new(""), Recursion::Single)?;
         let writable =
@@ -300,8 +300,7 @@ fn copy_content(from: &OwnedFd, to: &OwnedFd) -> std::result::Result<(), Errno> 
     }
 }
 
-/// Whether this is the top of a tmpfs: the command can mount nothing, so it is one that the plan put
-/// there.
+/// Whether this is the root of a tmpfs: the command cannot mount, so the plan put it there.
 fn is_own_mount(directory: impl AsFd) -> Result<bool> {
     let found =
         rustix::fs::statx(directory.as_fd(), c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)

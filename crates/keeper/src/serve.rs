@@ -1,11 +1,11 @@
-//! The keeper's desk: one question after the other, each answered from what is held under its token.
+//! The keeper's main loop: one request after another, each answered from what is held under its token.
 
-use crate::identity::Identity;
-use crate::inside::{Inside, Piece, Shown};
-use crate::look::{Host, Seen};
+use crate::identity::CallerIdentity;
+use crate::look::{Host, HostFile};
 use crate::message::{Change, FileKind, Found, KeeperEvent, KeeperRequest, What};
 use crate::needs::{self, Needed};
 use crate::own_files::OwnFiles;
+use crate::sandbox_mounts::{DetachedTree, GraftSource, SandboxMounts};
 use crate::survey;
 use palisade_plan::model::Owner;
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
@@ -17,14 +17,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// More than can wait for an answer; each holds a descriptor.
+/// More than can be awaited; each holds a descriptor.
 const MAX_HELD: usize = 512;
 
-/// A private copy is made while everybody else waits.
-const LARGEST_COPY: i64 = 64 << 20;
-/// Of the caller's flags, the one that means something here and does no harm.
+/// All other requests wait while a private copy is made.
+const MAX_COPY_BYTES: i64 = 64 << 20;
+/// The only flag of the caller that has a meaning here and is harmless.
 const HARMLESS: OFlags = OFlags::NOATIME;
-/// A file that is opened here is for reading.
+/// Files are opened here for reading only.
 const WRITING: OFlags =
     OFlags::WRONLY.union(OFlags::RDWR).union(OFlags::CREATE).union(OFlags::TRUNC);
 
@@ -32,13 +32,13 @@ const WRITING: OFlags =
 pub(crate) struct KeeperServer {
     pub(crate) host: Host,
     pub(crate) own_files: OwnFiles,
-    pub(crate) identity: Identity,
-    pub(crate) inside: Inside,
+    pub(crate) identity: CallerIdentity,
+    pub(crate) inside: SandboxMounts,
     /// The newest last.
-    pub(crate) held: VecDeque<(u64, Seen)>,
+    pub(crate) held: VecDeque<(u64, HostFile)>,
 }
 
-/// What to answer, and the descriptor that goes with it.
+/// The answer, and the descriptor that goes with it.
 pub(crate) type Answer = (KeeperEvent, Option<OwnedFd>);
 
 impl KeeperServer {
@@ -128,19 +128,25 @@ impl KeeperServer {
         Ok(Some(Found { token, path, kind, links, needs, unwritable: None }))
     }
 
-    /// None for a directory that cannot be shown whole.
+    /// None for a directory that cannot be shown as a whole.
     fn graft(&mut self, token: u64, what: &What, rights: Rights) -> Result<Option<u64>> {
         let found = held(&self.held, token)?;
         let directory;
         let seen = match what {
             What::Links => {
-                return self.inside.graft(&self.identity, Shown::Links, &found.links).map(Some);
+                return self
+                    .inside
+                    .graft(&self.identity, GraftSource::Links, &found.links)
+                    .map(Some);
             }
             What::Found if found.kind == FileKind::Link => {
-                return self.inside.graft(&self.identity, Shown::Links, &found.links).map(Some);
+                return self
+                    .inside
+                    .graft(&self.identity, GraftSource::Links, &found.links)
+                    .map(Some);
             }
             What::Name if found.kind == FileKind::Directory => {
-                let shown = Shown::Name(&found.path);
+                let shown = GraftSource::Name(&found.path);
                 return self.inside.graft(&self.identity, shown, &found.links).map(Some);
             }
             What::Name => return Err(refused(&found.path, Errno::NOTDIR)),
@@ -162,12 +168,12 @@ impl KeeperServer {
         if seen.kind == FileKind::Directory && !survey::is_harmless(&seen.file) {
             return Ok(None);
         }
-        let piece = Piece { mount: take(&mut self.identity, seen, rights)?, seen };
-        self.inside.graft(&self.identity, Shown::Piece(piece), &found.links).map(Some)
+        let piece = DetachedTree { mount: take(&mut self.identity, seen, rights)?, seen };
+        self.inside.graft(&self.identity, GraftSource::Piece(piece), &found.links).map(Some)
     }
 
-    /// Through a mount of its own that is read-only and attached nowhere: opened again inside, by its
-    /// name in `/proc/self/fd`, it cannot be written either.
+    /// Through its own read-only, detached mount: reopened inside through `/proc/self/fd`, it cannot be written
+    /// either.
     fn open(&mut self, token: u64, flags: u32) -> Result<OwnedFd> {
         let found = held(&self.held, token)?;
         let flags = OFlags::from_bits_retain(flags);
@@ -183,14 +189,14 @@ impl KeeperServer {
         let mount = take(&mut self.identity, found, Rights::default())?;
         let quick = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | (flags & HARMLESS);
         let file = self.identity.as_command(|| self.own_files.reopen(&mount, quick))?;
-        // It was only so that nothing could keep us waiting.
+        // Only set so that opening could not block.
         rustix::fs::fcntl_setfl(&file, flags & HARMLESS).call("fcntl")?;
         Ok(file)
     }
 }
 
 impl KeeperServer {
-    /// A mount of its own by which it can be written, attached nowhere. The mount's own flags hold: no program is started
+    /// A detached mount through which it can be written. The mount's own flags apply: no program can be started
     /// from it.
     fn lend(&mut self, token: u64, parent: bool) -> Result<OwnedFd> {
         let found = held(&self.held, token)?;
@@ -205,7 +211,7 @@ impl KeeperServer {
         take(&mut self.identity, found, Rights { exec: false, write: true })
     }
 
-    /// What a call that writes would fail with, whatever people answer.
+    /// The errno of a call that writes, whatever people answer.
     fn unwritable(&mut self, token: u64) -> Option<u16> {
         let found = held(&self.held, token).ok()?;
         if !matches!(found.kind, FileKind::File | FileKind::Directory) {
@@ -218,8 +224,7 @@ impl KeeperServer {
         tried.err().map(|error| number(error.errno))
     }
 
-    /// The same of a call that removes the name. That the directory keeps names for their owners (`S_ISVTX`) is left to
-    /// the kernel.
+    /// The same for a call that removes the name. The sticky bit (`S_ISVTX`) is left to the kernel.
     fn unremovable(&mut self, token: u64) -> Option<u16> {
         let found = held(&self.held, token).ok()?;
         if self.host.is_in_git_directory(found) {
@@ -231,7 +236,7 @@ impl KeeperServer {
         tried.err().map(|error| number(error.errno))
     }
 
-    /// The same of a call that changes the mode, the owner or the times: that takes the owner, or who may write.
+    /// The same for a call that changes mode, owner or times: that needs the owner, or write access.
     fn unchangeable(&mut self, token: u64) -> Option<u16> {
         let refused = self.unwritable(token)?;
         let found = held(&self.held, token).ok()?;
@@ -244,7 +249,7 @@ impl KeeperServer {
         (!is_owner).then_some(refused)
     }
 
-    /// Gives the sandbox something of its own to change.
+    /// Gives the sandbox a private version to change.
     fn copy(&mut self, token: u64) -> Result<u64> {
         let kind = held(&self.held, token)?.kind;
         let content = match kind {
@@ -255,23 +260,23 @@ impl KeeperServer {
             }
         };
         let seen = held(&self.held, token)?;
-        if kind == FileKind::File && seen.stat.st_size > LARGEST_COPY {
+        if kind == FileKind::File && seen.stat.st_size > MAX_COPY_BYTES {
             return Err(refused(&seen.path, Errno::FBIG));
         }
         self.inside.check_place(&seen.path)?;
-        self.inside.graft(&self.identity, Shown::Copy(seen, content), &seen.links)
+        self.inside.graft(&self.identity, GraftSource::Copy(seen, content), &seen.links)
     }
 }
 
-/// What a mount lets the command do besides reading.
+/// What a mount allows the command besides reading.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rights {
     exec: bool,
     write: bool,
 }
 
-/// Whether the command could write a file, or make and remove names in a directory, if it were granted.
-fn may_write(identity: &mut Identity, own_files: &OwnFiles, seen: &Seen) -> Result<()> {
+/// Whether the command could write a file, or create and remove names in a directory, if it were granted.
+fn may_write(identity: &mut CallerIdentity, own_files: &OwnFiles, seen: &HostFile) -> Result<()> {
     let wanted = match seen.kind {
         FileKind::Directory => Access::WRITE_OK | Access::EXEC_OK,
         _ => Access::WRITE_OK,
@@ -280,15 +285,15 @@ fn may_write(identity: &mut Identity, own_files: &OwnFiles, seen: &Seen) -> Resu
     identity.as_command(|| own_files.may_access(&mount, wanted))
 }
 
-fn held(held: &VecDeque<(u64, Seen)>, token: u64) -> Result<&Seen> {
+fn held(held: &VecDeque<(u64, HostFile)>, token: u64) -> Result<&HostFile> {
     let found = held.iter().rev().find(|(known, _)| *known == token);
     found
         .map(|(_, seen)| seen)
         .ok_or_else(|| SysError::new("token", token.to_string(), Errno::STALE))
 }
 
-/// A copy of the mount, with what is mounted below, that nothing can be changed through unless that is granted.
-fn take(identity: &mut Identity, seen: &Seen, rights: Rights) -> Result<OwnedFd> {
+/// A copy of the mount, with everything mounted below, that allows changes only if they were granted.
+fn take(identity: &mut CallerIdentity, seen: &HostFile, rights: Rights) -> Result<OwnedFd> {
     let mount = mounts::open_tree(&seen.file, Path::new(""), Recursion::Recursive)?;
     let owner = Owner { uid: seen.stat.st_uid, gid: seen.stat.st_gid };
     identity.take_owner(&mount, &seen.path, owner)?;
@@ -299,7 +304,7 @@ fn take(identity: &mut Identity, seen: &Seen, rights: Rights) -> Result<OwnedFd>
     if !rights.exec {
         set |= MountAttrs::NOEXEC;
     }
-    // A copy of a shared mount is shared as well.
+    // A copy of a shared mount is shared, too.
     let attr = MountAttr { set, private: true, ..MountAttr::default() };
     mounts::mount_setattr(&mount, Recursion::Recursive, &attr)?;
     Ok(mount)

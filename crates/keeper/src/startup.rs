@@ -1,17 +1,17 @@
-//! How the keeper takes its place: forked beside the sandbox, it gets a copy of the host's tree that it
-//! may clone from, a descriptor for the way into the sandbox and one for the way back, and gives up the rest.
+//! How the keeper starts: forked beside the sandbox, it gets a copy of the host's tree that it may clone from
+//! and descriptors of both mount namespaces, and drops the rest.
 //!
-//! It shares no pid namespace with the command, which so can neither see nor signal it. If it fails or
-//! dies, nothing more is shown; what was shown stays.
+//! It shares no pid namespace with the command, which can neither see nor signal it. If it fails or dies,
+//! nothing more is shown; what was shown stays.
 
-use crate::identity::Identity;
-use crate::inside::{Inside, Layout};
+use crate::identity::CallerIdentity;
 use crate::look::Host;
 use crate::message::{KeeperEvent, KeeperRequest};
 use crate::own_files::OwnFiles;
+use crate::sandbox_mounts::{Layout, SandboxMounts};
 use crate::serve::KeeperServer;
 use palisade_sys::clone::{CloneFlags, unshare};
-use palisade_sys::proc::{self, Limit, Resource};
+use palisade_sys::proc::{self, Resource, ResourceLimit};
 use palisade_sys::{At as _, Mode, OFlags, Pid, SysError, creds, other};
 use palisade_wire::{WireError, WireMessage as _};
 use std::collections::VecDeque;
@@ -20,20 +20,20 @@ use std::path::Path;
 
 #[derive(Debug)]
 pub struct KeeperStartup {
-    /// Our parent; the keeper does not outlive it. The launcher sees to that, until credentials change.
+    /// Our parent; the keeper does not outlive it. The launcher ensures that until credentials change.
     pub supervisor_pid: Pid,
-    /// Brings each [`KeeperRequest`] and takes each [`KeeperEvent`].
+    /// Receives each [`KeeperRequest`] and sends each [`KeeperEvent`].
     pub supervisor: OwnedFd,
     /// The sandbox's.
     pub user_namespace: OwnedFd,
     pub mount_namespace: OwnedFd,
     pub layout: Layout,
-    pub identity: Identity,
+    pub identity: CallerIdentity,
     /// Installs the keeper's own filter; the launcher knows how.
     pub confine: fn() -> Result<(), String>,
 }
 
-/// Serves until the supervisor is gone; the process has nothing else to do.
+/// Serves until the supervisor is gone; the process does nothing else.
 pub fn run_keeper(startup: KeeperStartup) -> ! {
     let KeeperStartup { supervisor_pid, supervisor, confine, .. } = &startup;
     let (pid, confine) = (*supervisor_pid, *confine);
@@ -42,7 +42,7 @@ pub fn run_keeper(startup: KeeperStartup) -> ! {
         .map_err(|error| error.to_string())
         .and_then(|server| confine().map(|()| server))
         .and_then(|server| {
-            // New credentials may have cleared it (`commit_creds` in the kernel).
+            // New credentials may have cleared the parent-death signal (`commit_creds` in the kernel).
             creds::end_with_parent(pid).map(|()| server).map_err(|error| error.to_string())
         });
     match taken {
@@ -56,14 +56,14 @@ pub fn run_keeper(startup: KeeperStartup) -> ! {
 
 fn settle(startup: KeeperStartup) -> Result<KeeperServer, SysError> {
     match &startup.identity {
-        Identity::OrdinaryUser => {
+        CallerIdentity::OrdinaryUser => {
             other::enter_user(&startup.user_namespace)?;
-            // Owned by the sandbox's user namespace, where we may clone; mounts that the host makes
-            // later still appear in it.
+            // Owned by the sandbox's user namespace, where we may clone; later mounts of the host still appear
+            // in it.
             unshare(CloneFlags::NEWNS)?;
             creds::keep_only_mounting()?;
         }
-        Identity::Root(_) => {
+        CallerIdentity::Root(_) => {
             // A group of root's would open files to the command.
             creds::setgroups_empty()?;
             creds::keep_only_mounting_as_root()?;
@@ -77,14 +77,14 @@ fn settle(startup: KeeperStartup) -> Result<KeeperServer, SysError> {
     let own_namespace = open("/proc/self/ns/mnt", OFlags::RDONLY)?;
     let own_files = OwnFiles::open()?;
     let KeeperStartup { mount_namespace, layout, identity, .. } = startup;
-    let inside = Inside::open(mount_namespace, own_namespace, layout, &identity)?;
+    let inside = SandboxMounts::open(mount_namespace, own_namespace, layout, &identity)?;
     Ok(KeeperServer { host: Host { root }, own_files, identity, inside, held: VecDeque::new() })
 }
 
-/// Each graft holds a descriptor. Where the limit cannot be raised, fewer can be shown.
+/// Each graft holds a descriptor. If the limit cannot be raised, fewer can be shown.
 fn hold_many() {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
-    let _ = proc::set_rlimit(Resource::Nofile, Limit { soft: hard, hard });
+    let _ = proc::set_rlimit(Resource::Nofile, ResourceLimit { soft: hard, hard });
 }
 
 fn open(path: &str, flags: OFlags) -> Result<OwnedFd, SysError> {
@@ -97,7 +97,7 @@ fn serve(mut server: KeeperServer, supervisor: &OwnedFd) -> ! {
         let request = match palisade_wire::receive(supervisor, &mut buffer) {
             Ok(received) => received.message,
             Err(WireError::Closed) => proc::exit_now(0),
-            // The supervisor no longer makes sense.
+            // The supervisor sent something that cannot be decoded.
             Err(_) => proc::exit_now(1),
         };
         if let Some((event, file)) = server.answer(request) {
@@ -109,7 +109,7 @@ fn serve(mut server: KeeperServer, supervisor: &OwnedFd) -> ! {
     }
 }
 
-/// Forty links of full length would not fit; nobody has them but to try this.
+/// Forty links of full length would not fit; they occur only in attempts to break this.
 fn tell(
     supervisor: &OwnedFd,
     event: &KeeperEvent,

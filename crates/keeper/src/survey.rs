@@ -1,8 +1,8 @@
-//! Whether a directory may be shown whole: nothing below it that is asked about on its own, and no door to
-//! something else.
+//! Whether a directory may be shown as a whole: nothing below it that has to be asked about separately, and
+//! nothing that leads elsewhere.
 //!
-//! Looking is bounded. What could not be looked through counts as not harmless: then its parts are asked about
-//! one by one.
+//! The search is bounded. What could not be searched counts as not harmless: then its parts are asked about one
+//! by one.
 
 use crate::look::CLOSED_MAGIC;
 use palisade_plan::is_dotenv;
@@ -13,21 +13,21 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant};
 
-/// Names looked at; the sources of a large program have some ten thousand.
+/// How many names are looked at; the sources of a large program have some ten thousand.
 const MAX_NAMES: usize = 300_000;
-/// Beside the time a person takes to answer, this is nothing.
-const LONGEST: Duration = Duration::from_millis(700);
-/// Directories open at once on the way down.
-const DEEPEST: usize = 128;
+/// Short compared with the time a person takes to answer.
+const MAX_SURVEY_TIME: Duration = Duration::from_millis(700);
+/// Directories open at the same time.
+const MAX_DEPTH: usize = 128;
 
-/// A name, never what an automount would put there.
+/// Opens a name without triggering an automount.
 const ENTRY: OFlags =
     OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// `top` is a directory of the host's, by an `O_PATH` descriptor.
 pub(crate) fn is_harmless(top: &OwnedFd) -> bool {
-    let mut walk = Walk { names: 0, until: Instant::now() + LONGEST };
+    let mut walk = Walk { names: 0, until: Instant::now() + MAX_SURVEY_TIME };
     walk.is_harmless(top, 0).unwrap_or(false)
 }
 
@@ -40,7 +40,7 @@ impl Walk {
     fn is_harmless(&mut self, directory: &OwnedFd, depth: usize) -> Result<bool, Errno> {
         let listing = match openat(directory, ".", LISTED, Mode::empty()) {
             Ok(listing) => listing,
-            // The command cannot look into it either.
+            // The command cannot read it either.
             Err(Errno::ACCESS) => return Ok(true),
             Err(errno) => return Err(errno),
         };
@@ -62,13 +62,13 @@ impl Walk {
                 return Ok(false);
             }
             match entry.file_type() {
-                // Whoever can see it can talk to the program behind it.
+                // A process that can see the socket can talk to the program behind it.
                 FileType::Socket => return Ok(false),
                 FileType::Directory | FileType::Unknown => below.push(name.to_vec()),
                 _ => {}
             }
         }
-        if depth == DEEPEST && !below.is_empty() {
+        if depth == MAX_DEPTH && !below.is_empty() {
             return Ok(false);
         }
         for name in below {
@@ -82,7 +82,7 @@ impl Walk {
                         return Ok(false);
                     }
                 }
-                // Gone, or of an unknown type and no directory.
+                // Removed, or of an unknown type and not a directory.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => {}
                 Err(errno) => return Err(errno),
             }
@@ -91,7 +91,7 @@ impl Walk {
     }
 }
 
-/// Other processes, devices, what is mounted for whoever looks.
+/// Other processes, devices, automounts.
 fn is_closed(entry: &OwnedFd) -> bool {
     mounts::fstatfs_magic(entry).map_or(true, |magic| CLOSED_MAGIC.contains(&magic))
 }

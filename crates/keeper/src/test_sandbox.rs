@@ -5,9 +5,9 @@
 //! test that answers numbered questions; it has no capability, as a real one.
 #![allow(clippy::panic, reason = "a stage that cannot be set fails its test")]
 
-use crate::identity::{Identity, Root};
-use crate::inside::Layout;
+use crate::identity::{CallerIdentity, Root};
 use crate::message::{Change, Found, KeeperEvent, KeeperRequest, What};
+use crate::sandbox_mounts::Layout;
 use crate::startup::{KeeperStartup, run_keeper};
 use palisade_plan::model::Owner;
 use palisade_sys::clone::{CloneFlags, Forked, clone3, fork, unshare};
@@ -167,11 +167,11 @@ fn start_keeper(sandbox: Pid, host: &Path) -> OwnedFd {
     }
 }
 
-pub(crate) fn identity() -> Identity {
+pub(crate) fn identity() -> CallerIdentity {
     if !am_root() {
-        return Identity::OrdinaryUser;
+        return CallerIdentity::OrdinaryUser;
     }
-    Identity::Root(Root {
+    CallerIdentity::Root(Root {
         command: Owner { uid: COMMAND, gid: COMMAND },
         unmapped: BTreeSet::new(),
         map: Box::new(map),

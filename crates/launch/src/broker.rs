@@ -1,13 +1,14 @@
-//! Starts the broker beside the sandbox, and holds its other ends: one for the command, one for the
-//! supervisor. What it does there is `palisade-broker`'s.
+//! Starts the broker process and holds the launcher's ends of its sockets: one for the command, one for the
+//! supervisor. What the broker does is in `palisade-broker`.
 
 use crate::error::{During, LaunchError};
 use crate::helper::{Helper, HelperKind, Helpers, confine};
 use palisade_bpf::broker_spec;
 use palisade_broker::{
-    BrokerStartup, Duties, Identity, Message, Reply, TreeLocks, Trigger, run_broker,
+    AccessReply, BrokerMessage, BrokerStartup, CommandIdentity, Duties, TreeLocks, Trigger,
+    run_broker,
 };
-use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
+use palisade_plan::model::{Confinement, IdMapping, Plan, Seccomp};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
 use palisade_sys::{At as _, Errno};
 use palisade_wire::{WireError, WireMessage as _};
@@ -17,13 +18,13 @@ use std::time::Duration;
 
 const STEP: &str = "starting the broker";
 
-/// It has room for hundreds of answers, and takes microseconds for each.
-const LONGEST_SEND: Duration = Duration::from_secs(5);
+/// The socket holds hundreds of answers, and the broker needs microseconds for each.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For a few small files to be written, on a slow disk.
-const LONGEST_COMMIT: Duration = Duration::from_secs(5);
+/// Enough to write a few small files on a slow disk.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The ends of its sockets, made before anybody is forked.
+/// The ends of the broker's sockets, created before any fork.
 #[derive(Debug)]
 pub(crate) struct Ends {
     /// The command's.
@@ -34,7 +35,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// None where there is no filter, and so nothing to listen to.
+    /// None without a filter: then there is nothing to listen to.
     pub(crate) fn for_plan(plan: &Plan) -> Result<Option<Self>, LaunchError> {
         if plan.sandbox.seccomp.is_none() {
             return Ok(None);
@@ -43,9 +44,9 @@ impl Ends {
         reveal_senders(&handshake_of_broker).during(STEP)?;
         let (news, news_of_broker) = socketpair().during(STEP)?;
         if plan.sandbox.gate.is_some() {
-            // A broker that reads no answers, as its thread hangs in a dead file system, must not hang us.
+            // A broker whose thread hangs in a dead file system reads no answers. It must not block us.
             let sending = rustix::net::sockopt::Timeout::Send;
-            rustix::net::sockopt::set_socket_timeout(&news, sending, Some(LONGEST_SEND))
+            rustix::net::sockopt::set_socket_timeout(&news, sending, Some(SEND_TIMEOUT))
                 .call("setsockopt")
                 .during(STEP)?;
         }
@@ -58,12 +59,12 @@ impl Ends {
 pub(crate) struct Broker {
     helper: Helper,
     news: OwnedFd,
-    /// Whether it has git configuration to judge that was written and not closed.
+    /// Whether git configuration was written that is not closed and judged yet.
     is_staging: Cell<bool>,
 }
 
 impl Broker {
-    /// Forks it; it waits to be called. Gives the command's end of its socket too.
+    /// Forks the broker, which waits until it is called. Also returns the command's end of its socket.
     pub(crate) fn start(
         helpers: &Helpers,
         plan: &Plan,
@@ -86,7 +87,7 @@ impl Broker {
                         .sandbox
                         .landlock
                         .as_ref()
-                        .and_then(|landlock| landlock.executables.as_ref()),
+                        .and_then(|landlock| landlock.executables.listed()),
                     gate: plan.sandbox.gate.as_ref(),
                     filter: &seccomp.filter,
                     identity: identity(plan),
@@ -106,17 +107,17 @@ impl Broker {
     /// Ends it, if it has not ended by itself.
     pub(crate) fn dismiss(&self) {
         if self.is_staging.get() && self.helper.is_serving() {
-            // It commits what was written last, and leaves. If it cannot, that is not committed.
+            // It commits what was written last and exits. If it cannot, that content is not committed.
             self.helper.expect_end();
             let _ = rustix::net::shutdown(&self.news, rustix::net::Shutdown::Write);
-            self.helper.ends_within(LONGEST_COMMIT);
+            self.helper.ends_within(COMMIT_TIMEOUT);
         } else {
             self.helper.dismiss();
         }
     }
 
-    /// Readable when there is a message, or the broker is gone. None once that is known: its end would be
-    /// news for ever.
+    /// Readable when there is a message, or when the broker is gone. None once that is known: the closed end
+    /// would stay readable.
     pub(crate) fn news(&self) -> Option<BorrowedFd<'_>> {
         self.helper.is_serving().then(|| self.news.as_fd())
     }
@@ -124,15 +125,15 @@ impl Broker {
     /// The next message, without waiting for one.
     pub(crate) fn receive(&self) -> Result<BrokerEvent, LaunchError> {
         const STEP: &str = "listening to the broker";
-        let mut buffer = [0; Message::MAX_BYTES];
+        let mut buffer = [0; BrokerMessage::MAX_BYTES];
         loop {
             let received = palisade_wire::try_receive(&self.news, &mut buffer);
             match received.map(|received| received.map(|received| received.message)) {
-                Ok(Some(Message::Staging { is_open })) => self.is_staging.set(is_open),
+                Ok(Some(BrokerMessage::Staging { is_open })) => self.is_staging.set(is_open),
                 Ok(Some(message)) => return Ok(BrokerEvent::Message(message)),
                 Ok(None) => return Ok(BrokerEvent::None),
                 Err(WireError::Closed) => {
-                    // Whether it left in order or died is for the register to know.
+                    // The helper register knows whether it exited as asked or died.
                     self.helper.has_closed();
                     return Ok(BrokerEvent::None);
                 }
@@ -145,11 +146,11 @@ impl Broker {
 impl Trigger for Broker {
     type Error = LaunchError;
 
-    fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
+    fn reply(&self, reply: AccessReply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
         let sent = match palisade_wire::send(&self.news, &reply, file.as_slice()) {
             // A path that no system call takes either.
             Err(WireError::TooLong { .. }) => {
-                let refusal = Reply::fail(reply.request(), Errno::NAMETOOLONG);
+                let refusal = AccessReply::fail(reply.request(), Errno::NAMETOOLONG);
                 palisade_wire::send(&self.news, &refusal, &[])
             }
             sent => sent,
@@ -165,19 +166,19 @@ impl Trigger for Broker {
 /// What the broker had to say.
 #[derive(Debug)]
 pub enum BrokerEvent {
-    Message(Message),
+    Message(BrokerMessage),
     None,
 }
 
-fn identity(plan: &Plan) -> Identity {
+fn identity(plan: &Plan) -> CommandIdentity {
     match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => match inside.identity.mapping {
-            Mapping::OwnId => Identity::CallerMapped,
-            Mapping::ByRoot => {
+            IdMapping::OwnId => CommandIdentity::CallerMapped,
+            IdMapping::ByRoot => {
                 let (uid, gid) = (inside.identity.inside_uid, inside.identity.inside_gid);
-                Identity::Given { uid, gid }
+                CommandIdentity::Given { uid, gid }
             }
         },
-        Confinement::NoNamespaces | Confinement::None => Identity::Caller,
+        Confinement::NoNamespaces | Confinement::None => CommandIdentity::Caller,
     }
 }

@@ -1,9 +1,8 @@
-//! The last steps of the process that becomes the command.
+//! The last steps of the process that becomes the command, from the fork of pid 1 to `exec`.
 //!
-//! From the fork of pid 1 to exec. While pid 1 builds the view: the network, letting go of the old
-//! root, privileges. When it says go: streams, limits, the working directory, Landlock, the
-//! self-check, the filter. The order matters and is argued at each step. Nothing of the caller may
-//! be left open.
+//! While pid 1 builds the mount view, this process sets up the network, leaves the old root and drops
+//! privileges. Once pid 1 is ready: streams, limits, working directory, Landlock, self-check, filter. The order
+//! matters; each step says why. No descriptor of the caller may stay open.
 
 use crate::control::{Checked, FromCommand, FromInit, ToCommand};
 use crate::error::{During, LaunchError};
@@ -13,13 +12,13 @@ use crate::inherited::Inherited;
 use crate::landlock;
 use crate::mounts::detach_old_root;
 use crate::network;
-use crate::selfcheck::{self, Moment, Targets};
+use crate::selfcheck::{self, ProbeStage, Targets};
 use crate::streams::Chosen;
-use palisade_bpf::{Answer, Arch, FilterSpec, Listening, SeccompData, table};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, Listening, SeccompData, table};
 use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::send_with_fds;
-use palisade_sys::proc::{self, Limit, sig};
+use palisade_sys::proc::{self, ResourceLimit, sig};
 use palisade_sys::{At as _, Mode, creds, tty};
 use palisade_wire::{Received, WireMessage as _};
 use rustix::net::SendFlags;
@@ -48,7 +47,7 @@ pub(crate) struct Start<'a> {
     pub(crate) network_settings: RefCell<Option<OwnedFd>>,
 }
 
-/// Ends in exec, or in a report to pid 1 why not.
+/// Ends in `exec`, or in a report to pid 1.
 pub(crate) fn become_command(start: &Start<'_>) -> ! {
     let Err(error) = attempt(start);
     send(start, FromInit::Failed(error));
@@ -57,10 +56,10 @@ pub(crate) fn become_command(start: &Start<'_>) -> ! {
 
 fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let plan = start.plan;
-    // While pid 1 builds the view: what needs nothing of it.
+    // Steps that do not need the view, while pid 1 builds it.
     proc::setpgid(None, None).during("making the command's process group")?;
     rustix::process::umask(start.umask);
-    // Rust's runtime ignores it, and exec(2) would leave it so. What the caller ignores stays ignored.
+    // Rust's runtime ignores it, and exec(2) would keep that. What the caller ignores stays ignored.
     proc::reset_action(sig::SIGPIPE);
     let (argv, env) = exec::c_strings(&plan.command)?;
     if let Confinement::Namespaces(inside) = &plan.sandbox.confinement {
@@ -70,7 +69,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
         tell_pid_1(start, &FromCommand::OldRootGone, &[])?;
     }
     if let Some(spawner) = start.spawner {
-        // Commands come from the spawner, which comes in by us. We have done our part.
+        // Commands are started by the spawner, which enters the sandbox through this process. Our part is done.
         wait_for_pid_1(start, ToCommand::Go);
         admit_spawner(spawner)?;
         proc::exit_now(0);
@@ -92,7 +91,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     start.chosen.connect(start.terminal)?;
     start.inherited.give_back().during("giving the command the caller's limits")?;
     limit(plan)?;
-    // As the command itself would: a directory it may not enter is no working directory.
+    // With the command's own rights: a directory it may not enter cannot be its working directory.
     enter_directory(&plan.command.cwd)?;
     if let Some(rules) = &plan.sandbox.landlock {
         landlock::restrict(rules)?;
@@ -103,7 +102,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     }
     let begun = Instant::now();
     let mut observations =
-        selfcheck::run(&plan.sandbox.self_check, Moment::BeforeFilter, start.targets)?;
+        selfcheck::run(&plan.sandbox.self_check, ProbeStage::BeforeFilter, start.targets)?;
     let mut took = begun.elapsed();
     proc::unblock_all().during("unblocking signals")?;
     let seen = exec::visible(&plan.command);
@@ -114,7 +113,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let begun = Instant::now();
     observations.extend(selfcheck::run(
         &plan.sandbox.self_check,
-        Moment::AfterFilter,
+        ProbeStage::AfterFilter,
         start.targets,
     )?);
     took += begun.elapsed();
@@ -124,33 +123,33 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
 
 /// By write(2): the one way to send that even a narrow custom filter leaves open.
 fn send(start: &Start<'_>, message: FromInit) {
-    // Its texts are truncated, so it always fits. Were it not to, pid 1 gets what it cannot decode, and never nothing:
-    // it takes our silence for a successful exec.
+    // The texts are truncated, so the report always fits. If it did not, pid 1 would get a message it cannot
+    // decode, never silence, which it takes for a successful exec.
     let packet = palisade_wire::encode(&FromCommand::PassOn(message)).unwrap_or(vec![u8::MAX]);
-    // If pid 1 is gone there is nobody to tell, and we go with it.
+    // If pid 1 is gone, nobody can be told, and this process ends with it.
     let _ = rustix::io::write(&start.report, &packet);
 }
 
-/// Lets the broker come in: the root of our mounts is the view's own by now, not the host's. It settles
-/// while we wait for the view to be whole.
+/// Lets the broker enter: our root is the sandbox's by now, not the host's. The broker sets itself up while we
+/// wait for the view to be complete.
 fn call_broker(start: &Start<'_>) -> Result<(), LaunchError> {
     let Some(handshake) = start.handshake else { return Ok(()) };
     rustix::io::write(handshake, b"?").call("write").during("calling the broker").map(drop)
 }
 
-/// Says that the sandbox can be entered by this process, and waits until it was.
+/// Says that the sandbox can be entered through this process, and waits until that has happened.
 fn admit_spawner(spawner: BorrowedFd<'_>) -> Result<(), LaunchError> {
     const STEP: &str = "waiting for the spawner";
     rustix::io::write(spawner, b"?").call("write").during(STEP)?;
     match rustix::io::read(spawner, &mut [0_u8; 1]) {
         Ok(1) => Ok(()),
-        // It says itself why.
+        // The other side reports the reason.
         _ => Err(LaunchError::new(STEP, "the spawner is gone")),
     }
 }
 
-/// Gives the listener to the broker. Our own copy goes with exec, so one that has to be fetched from us has
-/// to be waited for. That takes but write(2) and read(2), which even a narrow custom filter leaves open.
+/// Gives the listener to the broker. Our own copy closes at exec, so we wait until the broker has fetched it.
+/// That takes only write(2) and read(2), which even a narrow custom filter allows.
 fn hand_over(
     start: &Start<'_>,
     filter: &FilterSpec,
@@ -163,7 +162,8 @@ fn hand_over(
     hand_over_by_number(handshake, listener)
 }
 
-/// The broker fetches the listener from us, and says so: until then we have to stay open to it.
+/// The broker fetches the listener from this process and confirms it. Until then the process must stay
+/// accessible.
 pub(crate) fn hand_over_by_number(
     handshake: BorrowedFd<'_>,
     listener: &OwnedFd,
@@ -190,7 +190,7 @@ fn may_send(filter: &FilterSpec, socket: BorrowedFd<'_>) -> bool {
     };
     let args = [number, 0, u64::from(SendFlags::NOSIGNAL.bits()), 0, 0, 0];
     let call = SeccompData { nr, arch: arch.audit_value(), instruction_pointer: 0, args };
-    filter.answer(&call) == Answer::Allow
+    filter.answer(&call) == CallAnswer::Allow
 }
 
 /// The network namespace, with its loopback up, for us and for pid 1 to follow into.
@@ -223,7 +223,7 @@ fn tell_pid_1(
 fn wait_for_pid_1(start: &Start<'_>, expected: ToCommand) {
     match palisade_wire::receive::<ToCommand>(&start.report, &mut [0; ToCommand::MAX_BYTES]) {
         Ok(Received { message, .. }) if message == expected => {}
-        // Pid 1 failed, has said why, and is gone.
+        // Pid 1 has failed and reported why.
         _ => proc::exit_now(125),
     }
 }
@@ -237,7 +237,7 @@ fn limit(plan: &Plan) -> Result<(), LaunchError> {
             Resource::Processes => proc::Resource::Nproc,
             Resource::CpuSeconds => proc::Resource::Cpu,
         };
-        let value = Limit { soft: Some(rlimit.value), hard: Some(rlimit.value) };
+        let value = ResourceLimit { soft: Some(rlimit.value), hard: Some(rlimit.value) };
         proc::set_rlimit(resource, value).during("setting a limit")?;
     }
     if let Some(cpus) = &plan.sandbox.affinity {
@@ -277,7 +277,7 @@ fn check_that_no_capability_is_left() -> Result<(), LaunchError> {
     let held = creds::capability_sets().during(STEP)?;
     if held.effective | held.permitted | held.inheritable != 0 {
         return Err(LaunchError::new(STEP, "capabilities are left")
-            .with_mend("start as an ordinary user, or with user namespaces"));
+            .with_fix("start as an ordinary user, or with user namespaces"));
     }
     Ok(())
 }
@@ -286,7 +286,7 @@ fn enter_directory(cwd: &Path) -> Result<(), LaunchError> {
     rustix::process::chdir(cwd)
         .at("chdir", cwd)
         .during("entering the working directory")
-        .map_err(|error| error.with_mend("choose another one with --cwd, or grant it"))
+        .map_err(|error| error.with_fix("choose another one with --cwd, or grant it"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::may_send;
-use palisade_bpf::{Answer, Arch, FilterSpec, Rule, table};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, Rule, table};
 use palisade_sys::fdpass::socketpair;
 use std::os::fd::AsFd as _;
 
@@ -8,9 +8,9 @@ fn filter_that_allows(names: &[&str]) -> FilterSpec {
     let allowed = |name: &&str| Rule {
         syscall: table::number(arch, name).unwrap(),
         conditions: Vec::new(),
-        answer: Answer::Allow,
+        answer: CallAnswer::Allow,
     };
-    FilterSpec::new(arch, Answer::KillProcess, names.iter().map(allowed).collect())
+    FilterSpec::new(arch, CallAnswer::KillProcess, names.iter().map(allowed).collect())
 }
 
 /// Under a filter without it, sendmsg(2) would be the end of the command, or wait for ever for the broker.

@@ -1,8 +1,8 @@
-//! What the supervisor, our pid 1 and the command's process say to each other, over a SEQPACKET
-//! socket between each two.
+//! Messages between the supervisor, pid 1 and the process that becomes the command, each pair over a SEQPACKET
+//! socket.
 //!
-//! Both ends are ours; the command never holds the socket. Each direction of each socket has a type of its own, so that
-//! no message can be taken for one of another conversation.
+//! Both ends are ours; the command never holds the socket. Each direction of each socket has its own type, so a
+//! message cannot be mistaken for one of another conversation.
 
 use crate::error::LaunchError;
 use crate::network::Handed;
@@ -21,7 +21,7 @@ pub enum ExitCause {
     Signal(i32),
 }
 
-/// What the self-check saw, and what it cost.
+/// What the self-check found, and how long it took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     pub took: Duration,
@@ -31,24 +31,25 @@ pub struct Checked {
 /// From pid 1 to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromInit {
-    /// The terminal inside is made; [`crate::Running::pty`] has its other end from now on.
+    /// The sandbox's terminal exists; [`crate::Running::pty`] holds its other end from now on.
     Terminal,
-    /// The private home directory is made, and so many inodes of its file system are in use;
-    /// [`crate::Running::take_private_home`] has it from now on.
+    /// The private home directory exists, and this many inodes of its file system are in use;
+    /// [`crate::Running::take_private_home`] returns it from now on.
     PrivateHome { inodes: u64 },
-    /// The network inside is made; [`crate::Running::take_network`] has what is to be served.
+    /// The sandbox's network exists; [`crate::Running::take_network`] returns the listeners to serve.
     Network(Handed),
-    /// The network inside leads nowhere; [`crate::Running::take_network_counters`] has what counts the attempts.
+    /// The sandbox's network leads nowhere; [`crate::Running::take_network_counters`] returns the counters of
+    /// attempts.
     NetworkCounters,
     /// The self-check passed.
     Checked(Checked),
     /// The command's exec succeeded.
     Started,
-    /// The launch failed; nothing of the command ran.
+    /// The launch failed; the command did not run.
     Failed(LaunchError),
     /// The command was stopped by this signal (job control).
     Stopped(i32),
-    /// The command ended, and everything else inside with it.
+    /// The command ended, and with it everything else in the sandbox.
     Exited(ExitCause),
 }
 
@@ -57,24 +58,24 @@ pub enum FromInit {
 pub enum ToInit {
     /// The id maps are written: go on.
     Mapped,
-    /// The way out stands.
+    /// The egress process is ready.
     Connected,
     /// Send this signal to the command's process group.
     Signal(i32),
     /// Continue the stopped command in the foreground.
     Resume,
-    /// End everybody, and leave.
+    /// End all processes, and exit.
     End,
 }
 
-/// From the process that becomes the command to pid 1. That its exec succeeded is said by the end of the connection.
+/// From the process that becomes the command to pid 1. A closed connection means that `exec` succeeded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromCommand {
     /// The network namespace is made.
     NetworkReady,
-    /// Nothing of the host's tree is left but what was taken.
+    /// No descriptor of the host's tree is left except what was taken for the view.
     OldRootGone,
-    /// For the supervisor.
+    /// To be passed on to the supervisor.
     PassOn(FromInit),
 }
 
@@ -83,7 +84,7 @@ pub enum FromCommand {
 pub enum ToCommand {
     /// The new root is `/`.
     RootChanged,
-    /// Everything stands, go on.
+    /// Setup is complete: go on.
     Go,
 }
 

@@ -1,8 +1,9 @@
-//! Starts the egress process beside the sandbox, and holds its other end. What it does there is
-//! `palisade-egress`'s.
+//! Starts the egress process and holds the launcher's end of its socket. What the process does is in
+//! `palisade-egress`.
 //!
-//! It has the host's network and no file, serves listeners that were made inside, and is not in the sandbox's
-//! pid namespace: nobody inside can see or signal it. If it dies, its listeners die with it.
+//! It uses the host's network, opens no files, and serves listeners that were created in the sandbox. It is
+//! outside the sandbox's pid namespace, so no process inside can see or signal it. If it dies, its listeners
+//! close.
 
 use crate::error::{During, LaunchError};
 use crate::filter;
@@ -10,9 +11,9 @@ use crate::helper::{Helper, HelperKind, Helpers, confine, take_identity};
 use crate::maker;
 use crate::network::InsideNetwork;
 use palisade_bpf::{Arch, egress_spec, proxy_spec};
-use palisade_egress::wire::{EgressEvent, EgressRequest, LONGEST_PACKET};
+use palisade_egress::wire::{EgressEvent, EgressRequest, MAX_PACKET_BYTES};
 use palisade_egress::{Config, EgressStartup, Published, serve};
-use palisade_plan::model::{Confinement, Identity, Mapping, Plan, Publish};
+use palisade_plan::model::{Confinement, IdMapping, Identity, Plan, Publish};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc;
 use palisade_sys::{At as _, Errno, Pid, SysError, creds, other};
@@ -31,12 +32,12 @@ pub struct EgressProcess {
     maker: Option<Helper>,
 }
 
-/// What the process had to say.
+/// What the process reported.
 #[derive(Debug)]
 pub enum EgressMessage {
     EgressEvent(EgressEvent),
     Nothing,
-    /// It can no longer be understood.
+    /// It sent something that cannot be decoded.
     Garbled,
     /// It has ended.
     Gone,
@@ -78,20 +79,20 @@ impl EgressProcess {
         Ok(Self { helper, socket, maker })
     }
 
-    /// Tells it that nobody inside is left: it says what is yet untold, and ends.
+    /// Tells it that no process is left in the sandbox: it reports what is pending, and exits.
     pub fn end(&self) -> Result<(), LaunchError> {
-        // The one for published ports ends when its line does.
+        // The process for published ports exits when its connection closes.
         self.maker.as_ref().map(Helper::expect_end);
         self.helper.expect_end();
         self.send(&EgressRequest::End)
     }
 
-    /// Readable when there is something to hear, or the process is gone.
+    /// Readable when there is a message, or when the process is gone.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Never waits. A process that is gone is heard of by [`Self::receive`].
+    /// Never waits. [`Self::receive`] reports a process that is gone.
     pub fn send(&self, request: &EgressRequest) -> Result<(), LaunchError> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         match rustix::net::send(&self.socket, &request.encode(), flags) {
@@ -100,15 +101,15 @@ impl EgressProcess {
         }
     }
 
-    /// The next thing it says, without waiting for one.
+    /// The next message, without waiting for one.
     pub fn receive(&self) -> EgressMessage {
-        let mut packet = vec![0; LONGEST_PACKET];
+        let mut packet = vec![0; MAX_PACKET_BYTES];
         match rustix::net::recv(&self.socket, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => EgressMessage::Nothing,
             Ok((length @ 1.., _)) => EgressEvent::decode(&packet[..length])
                 .map_or(EgressMessage::Garbled, EgressMessage::EgressEvent),
             Ok(_) | Err(_) => {
-                // Whether it left in order or died is for the register to know.
+                // The helper register knows whether it exited as asked or died.
                 self.helper.has_closed();
                 EgressMessage::Gone
             }
@@ -116,24 +117,24 @@ impl EgressProcess {
     }
 }
 
-/// Who the command is, where root gave it another id than the caller's.
+/// The command's identity, where root gave it an id other than the caller's.
 pub(crate) fn given_identity(plan: &Plan) -> Option<&Identity> {
     match &plan.sandbox.confinement {
-        Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+        Confinement::Namespaces(inside) if inside.identity.mapping == IdMapping::ByRoot => {
             Some(&inside.identity)
         }
         _ => None,
     }
 }
 
-/// The ports of the host that lead in, opened with the caller's rights.
+/// Published ports on the host, opened with the caller's rights.
 pub(crate) fn listen_for(ports: &[Publish]) -> Result<Vec<Published>, LaunchError> {
     let listen = |publish: &Publish| {
         let Publish { address, port, inner } = *publish;
         let listener = TcpListener::bind((address, port)).map_err(|error| {
             let wanted = std::net::SocketAddr::from((address, port));
             LaunchError::new("publishing a port", format!("listen at {wanted}: {error}"))
-                .with_mend("choose another one: --publish [ADDR:]PORT:INNER")
+                .with_fix("choose another one: --publish [ADDR:]PORT:INNER")
         })?;
         Ok(Published { listener: listener.into(), inner })
     };
@@ -152,14 +153,14 @@ fn descriptors(startup: &EgressStartup) -> Vec<i32> {
         .collect()
 }
 
-/// Gives up what the caller has and this process needs not. The counters are read with the right to do so over
-/// the sandbox's network: an ordinary user has it as the owner, root's process takes it along.
+/// Drops what the caller has and this process does not need. Reading the counters needs a capability over the
+/// sandbox's network: an ordinary user has it as owner of the namespace, root's process keeps it.
 fn settle(
     supervisor: Pid,
     identity: Option<&Identity>,
     user_namespace: OwnedFd,
 ) -> Result<(), SysError> {
-    // Not the terminal's: a key that interrupts the command must not end this.
+    // Leaves the terminal's session: a key that interrupts the command must not end this process.
     proc::setsid()?;
     if let Some(identity) = identity {
         other::enter_user(&user_namespace)?;
@@ -172,8 +173,8 @@ fn settle(
     creds::end_with_parent(supervisor)
 }
 
-/// For a proxy that runs alone, once its listener, its runtime and its log are open: what it can still do is to carry
-/// connections, read files as its user, and write to its log.
+/// For the standalone proxy, once its listener, runtime and log are open: it can then only forward connections,
+/// read files as its user, and write to its log.
 pub fn confine_alone() -> Result<(), LaunchError> {
     const STEP: &str = "confining the proxy";
     creds::set_no_new_privs().during(STEP)?;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::network::tests::with_network_of;
 use palisade_egress::config::{Checks, Limits, Lookup, OnUnknown};
-use palisade_hosts::{Entry, Rules};
+use palisade_hosts::{HostEntry, Rules};
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::proc::sig;
 use palisade_sys::proc::{PollFd, PollFlags};
@@ -9,10 +9,10 @@ use std::io::Read as _;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn config() -> Config {
-    let allowed = vec!["203.0.113.7:80".parse::<Entry>().unwrap()];
+    let allowed = vec!["203.0.113.7:80".parse::<HostEntry>().unwrap()];
     Config {
         checks: Checks::default(),
         rules: Rules::new(allowed, Vec::new(), Vec::new(), Vec::new()),
@@ -28,7 +28,7 @@ fn config() -> Config {
 
 /// What it says, until `wanted` finds what it looks for.
 fn hear<T>(process: &EgressProcess, mut wanted: impl FnMut(EgressMessage) -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let mut watched = [PollFd::from_borrowed_fd(process.socket(), PollFlags::IN)];
@@ -94,5 +94,5 @@ fn a_port_in_use_is_named_with_what_to_do() {
     let wanted = Publish { address: "127.0.0.1".parse().unwrap(), port, inner: 80 };
     let error = listen_for(&[wanted]).unwrap_err();
     assert!(error.detail.contains(&format!("127.0.0.1:{port}")), "{error}");
-    assert!(error.mend.unwrap().contains("--publish"));
+    assert!(error.fix.unwrap().contains("--publish"));
 }

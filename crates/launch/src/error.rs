@@ -1,5 +1,5 @@
-//! What went wrong while a plan was carried out, in words a person can act on.
-//! Must stay plain text and numbers: the child sends it over a socket before it dies.
+//! Errors while a plan is carried out, with what to do about them. Must stay plain text and numbers: the child
+//! sends them over a socket before it exits.
 
 use palisade_sys::SysError;
 use palisade_wire::{Truncated, WireError};
@@ -10,19 +10,19 @@ use std::fmt;
 /// one message.
 const MAX_STEP: usize = 256;
 const MAX_DETAIL: usize = 6 * 1024;
-const MAX_MEND: usize = 1536;
+const MAX_FIX_BYTES: usize = 1536;
 
-/// Whose mistake it was; decides the exit code.
+/// What kind of failure it was; decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mistake {
-    /// The host or we: exit 125.
+pub enum FailureKind {
+    /// The host refused, or this program failed: exit 125.
     Ours,
     /// The command cannot be executed: exit 126.
     NotExecutable,
     /// The command is not there: exit 127.
     NotFound,
-    /// The self-check saw a wall missing: exit 125.
-    WallMissing,
+    /// The self-check found a layer missing: exit 125.
+    LayerMissing,
 }
 
 /// A step of the launch that failed.
@@ -35,32 +35,32 @@ pub struct LaunchError {
     #[serde(with = "Truncated::<MAX_DETAIL>")]
     pub detail: String,
     /// What to do about it, where that is known.
-    #[serde(with = "Truncated::<MAX_MEND>")]
-    pub mend: Option<String>,
-    pub mistake: Mistake,
+    #[serde(with = "Truncated::<MAX_FIX_BYTES>")]
+    pub fix: Option<String>,
+    pub kind: FailureKind,
 }
 
 impl LaunchError {
     pub(crate) fn new(step: &str, detail: impl Into<String>) -> Self {
-        Self { step: step.to_owned(), detail: detail.into(), mend: None, mistake: Mistake::Ours }
+        Self { step: step.to_owned(), detail: detail.into(), fix: None, kind: FailureKind::Ours }
     }
 
-    pub(crate) fn with_mend(mut self, mend: impl Into<String>) -> Self {
-        self.mend = Some(mend.into());
+    pub(crate) fn with_fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
         self
     }
 
-    pub(crate) fn with_mistake(mut self, mistake: Mistake) -> Self {
-        self.mistake = mistake;
+    pub(crate) fn with_kind(mut self, kind: FailureKind) -> Self {
+        self.kind = kind;
         self
     }
 
     /// The exit code `sandbox run` ends with.
     pub fn exit_code(&self) -> i32 {
-        match self.mistake {
-            Mistake::Ours | Mistake::WallMissing => 125,
-            Mistake::NotExecutable => 126,
-            Mistake::NotFound => 127,
+        match self.kind {
+            FailureKind::Ours | FailureKind::LayerMissing => 125,
+            FailureKind::NotExecutable => 126,
+            FailureKind::NotFound => 127,
         }
     }
 }
@@ -68,8 +68,8 @@ impl LaunchError {
 impl fmt::Display for LaunchError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}", self.step, self.detail)?;
-        match &self.mend {
-            Some(mend) => write!(out, "; {mend}"),
+        match &self.fix {
+            Some(fix) => write!(out, "; {fix}"),
             None => Ok(()),
         }
     }
@@ -87,7 +87,7 @@ impl<T> During<T> for Result<T, SysError> {
         self.map_err(|error| {
             let launch = LaunchError::new(step, error.to_string());
             match crate::remedy::for_call(&error) {
-                Some(mend) => launch.with_mend(mend),
+                Some(fix) => launch.with_fix(fix),
                 None => launch,
             }
         })

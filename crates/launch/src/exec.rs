@@ -1,7 +1,7 @@
-//! The exec of the command: which file its name means inside, and why it could not be started.
-//! Must never look outside of the sandbox's own view.
+//! Executes the command: which file its name resolves to in the sandbox, and why it could not be started. Must
+//! never look outside the sandbox's view.
 
-use crate::error::{LaunchError, Mistake};
+use crate::error::{FailureKind, LaunchError};
 use palisade_plan::model::Command;
 use palisade_sys::{Errno, SysError, proc};
 use std::ffi::{CString, OsStr};
@@ -12,7 +12,7 @@ const STEP: &str = "starting the command";
 
 type CStrings = Vec<CString>;
 
-/// The words and the environment as exec takes them.
+/// Arguments and environment in the form exec takes.
 pub(crate) fn c_strings(command: &Command) -> Result<(CStrings, CStrings), LaunchError> {
     let refused = |_| LaunchError::new(STEP, "an argument holds a NUL byte");
     let argv =
@@ -25,8 +25,8 @@ pub(crate) fn c_strings(command: &Command) -> Result<(CStrings, CStrings), Launc
     Ok((argv.map_err(refused)?, env.map_err(refused)?))
 }
 
-/// The program that `PATH` leads to inside. Looked for before the filter stands: behind it, every directory
-/// that is not there would be asked about.
+/// The program that `PATH` leads to inside. Looked up before the filter is installed: after that, every missing
+/// directory would be asked about.
 pub(crate) fn visible(command: &Command) -> Option<PathBuf> {
     let name = command.argv.first().filter(|name| !name.is_empty())?;
     if name.as_bytes().contains(&b'/') {
@@ -38,8 +38,8 @@ pub(crate) fn visible(command: &Command) -> Option<PathBuf> {
     directories(command).map(|directory| directory.join(name)).find(is_program)
 }
 
-/// Looks the command up as execvp(3) does, in the sandbox's own `PATH` and view, and first where it was
-/// seen. Returns only to say why it could not.
+/// Looks the command up as execvp(3) does, in the sandbox's own `PATH` and view, starting with the place where
+/// it was found before. Returns only on failure.
 pub(crate) fn exec(
     command: &Command,
     seen: Option<&Path>,
@@ -49,7 +49,7 @@ pub(crate) fn exec(
     let Some(name) = command.argv.first() else {
         return LaunchError::new(STEP, "there is no command");
     };
-    // An empty name is no directory of `PATH`, though joined to one it would be.
+    // An empty name names no program, though joined to a directory of `PATH` it would name the directory.
     if name.is_empty() {
         return refusal(name, Path::new(name), Errno::NOENT);
     }
@@ -65,7 +65,7 @@ pub(crate) fn exec(
         let candidate = directory.join(name);
         match exec_file(&candidate, argv, env) {
             Errno::NOENT | Errno::NOTDIR if !candidate.exists() => {}
-            // Like execvp: a later directory may hold one that may be executed.
+            // As in execvp: a later directory may hold an executable one.
             errno => {
                 found.get_or_insert((candidate, errno));
             }
@@ -86,7 +86,7 @@ fn directories(command: &Command) -> impl Iterator<Item = PathBuf> {
 fn exec_file(path: &Path, argv: &[CString], env: &[CString]) -> Errno {
     let Ok(file) = CString::new(path.as_os_str().as_bytes()) else { return Errno::INVAL };
     match proc::exec(&file, argv, env) {
-        // A script without a first line that names its interpreter is the shell's.
+        // A script without an interpreter line is run by the shell.
         Errno::NOEXEC => {
             let mut shell_argv = vec![c"sh".to_owned(), file];
             shell_argv.extend(argv.iter().skip(1).cloned());
@@ -100,30 +100,30 @@ fn refusal(name: &OsStr, path: &Path, errno: Errno) -> LaunchError {
     let error = SysError::new("exec", PathBuf::from(name).display().to_string(), errno);
     if errno == Errno::NOENT && path.exists() {
         return LaunchError::new(STEP, error.to_string())
-            .with_mend(format!(
+            .with_fix(format!(
                 "{} is there, but the interpreter or loader it names is not in the sandbox's view",
                 path.display()
             ))
-            .with_mistake(Mistake::NotFound);
+            .with_kind(FailureKind::NotFound);
     }
     let is_line = name.as_encoded_bytes().contains(&b' ');
     match errno {
         Errno::NOENT | Errno::NOTDIR if is_line => LaunchError::new(STEP, error.to_string())
-            .with_mend(
+            .with_fix(
                 "the quotes make it one word, the name of a program: leave them out, or give the line to a shell \
                  (sh -c)",
             )
-            .with_mistake(Mistake::NotFound),
+            .with_kind(FailureKind::NotFound),
         Errno::NOENT | Errno::NOTDIR => LaunchError::new(STEP, error.to_string())
-            .with_mend(
+            .with_fix(
                 "is it installed, and in the sandbox's view? `sandbox plan -- CMD` lists the view, \
                  --ro adds to it",
             )
-            .with_mistake(Mistake::NotFound),
+            .with_kind(FailureKind::NotFound),
         Errno::ACCESS | Errno::PERM | Errno::NOEXEC | Errno::ISDIR => {
             LaunchError::new(STEP, error.to_string())
-                .with_mend("is it executable, and on a mount that allows it?")
-                .with_mistake(Mistake::NotExecutable)
+                .with_fix("is it executable, and on a mount that allows it?")
+                .with_kind(FailureKind::NotExecutable)
         }
         _ => LaunchError::new(STEP, error.to_string()),
     }

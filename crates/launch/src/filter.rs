@@ -1,5 +1,5 @@
-//! Hands a compiled filter to the kernel, in a run and in what `doctor` tries.
-//! Must never change what the filter says.
+//! Installs a compiled filter in the kernel, for a run and for the checks of `doctor`. Must never change what
+//! the filter says.
 
 use crate::error::{During as _, LaunchError};
 use palisade_bpf::{FilterSpec, Insn, Listening, Program};
@@ -26,14 +26,15 @@ pub(crate) fn install(program: &[Insn], flags: SeccompFlags) -> Result<Option<Ow
     seccomp::install(&filter, flags)
 }
 
-/// From now on this process can do nothing but what the filter names.
+/// From now on this process can make only the calls that the filter allows.
 pub(crate) fn confine(filter: &FilterSpec) -> std::result::Result<(), LaunchError> {
     let program = compile(filter, Listening::No)?;
     install(program.instructions(), SeccompFlags::NONE).map(drop).during(STEP)
 }
 
-/// Installs a filter, and gives back where its notified calls arrive. One that is being answered is disturbed by
-/// a fatal signal only, where the kernel knows how (5.19): a restart would do everything twice.
+/// Installs a filter and returns the descriptor on which its notifications arrive. Where the kernel supports it
+/// (5.19), only a fatal signal interrupts a call that is being answered: a restart would perform everything
+/// twice.
 pub(crate) fn install_with_listener(program: &[Insn]) -> std::result::Result<OwnedFd, LaunchError> {
     let both = SeccompFlags::NEW_LISTENER | SeccompFlags::WAIT_KILLABLE_RECV;
     let listener = match install(program, both) {
@@ -44,7 +45,7 @@ pub(crate) fn install_with_listener(program: &[Insn]) -> std::result::Result<Own
         Ok(Some(listener)) => Ok(listener),
         Ok(None) => Err(LaunchError::new(STEP, "the kernel gave no listener")),
         Err(error) if error.errno == Errno::BUSY => Err(LaunchError::new(STEP, error.to_string())
-            .with_mend("another sandbox around this one listens already; run outside of it")),
+            .with_fix("another sandbox around this one listens already; run outside of it")),
         Err(error) => Err(LaunchError::new(STEP, error.to_string())),
     }
 }

@@ -1,5 +1,5 @@
-//! The first child of a process, also where `/proc` hides its parent (`hidepid`, proc(5)): pid 1 of a sandbox is closed to
-//! inspection, and hidden with that from the user who started it. The command is not.
+//! Finds the first child of a process, even where `/proc` hides its parent (`hidepid`, proc(5)): pid 1 of a
+//! sandbox is undumpable and so hidden from the user who started it. The command is not.
 
 use rustix::process::Pid;
 use std::fs;
@@ -15,7 +15,8 @@ pub(crate) fn first_child(parent: u32) -> Option<Pid> {
     }
 }
 
-/// Looks at every process that can be seen. The first child is the oldest: orphans that the parent adopts were born later.
+/// Looks at every visible process. The first child is the oldest: orphans that the parent adopts were started
+/// later.
 fn search(parent: u32) -> Option<Pid> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -27,7 +28,7 @@ fn search(parent: u32) -> Option<Pid> {
     children.min().and_then(|(_, pid)| Pid::from_raw(pid))
 }
 
-/// A program's name may hold blanks and parentheses.
+/// A program's name may contain blanks and parentheses.
 fn parent_and_start(stat: &str) -> Option<(u32, u64)> {
     let (_, behind_name) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = behind_name.split_whitespace().collect();

@@ -1,7 +1,8 @@
-//! The processes beside the sandbox: how each is forked, asked to leave, and told apart from one that died.
+//! Helper processes: how each is forked, asked to exit, and distinguished from one that died.
 //!
-//! One register knows all helpers of a run from their fork on. A run without one of its helpers is not the run that was
-//! planned, so a death that nobody asked for is remembered here, whoever sees it first, and nothing here forgets it.
+//! One register knows all helpers of a run from their fork on. A run that has lost a helper is not the run that
+//! was planned, so an unexpected death is recorded here, no matter which source notices it first, and is never
+//! forgotten.
 
 use crate::error::{During as _, LaunchError};
 use crate::filter;
@@ -19,13 +20,14 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Asks a helper to leave. Not SIGKILL: the first fatal signal decides the wait status (`complete_signal` in the kernel's
-/// signal.c), so one that somebody else killed a moment before shows as killed. Real-time, as nobody sends it by accident.
+/// Asks a helper to exit. Not SIGKILL: the first fatal signal decides the wait status (`complete_signal` in the
+/// kernel's signal.c), so a helper that was killed a moment before still shows as killed. Real-time, because
+/// nothing sends it by accident.
 const LEAVE: i32 = 50;
 
-/// How long a helper is waited for: one that hangs in a dead network file system dies when that lets it, and must
-/// not keep us.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// How long to wait for a helper: one that hangs in a dead network file system dies when the kernel lets it,
+/// and must not block us.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Which process it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +44,7 @@ pub enum HelperKind {
 }
 
 impl HelperKind {
-    /// In `ps`, while it is a process of ours.
+    /// Its name in `ps` while it is still a process of ours.
     fn process_name(self) -> &'static CStr {
         match self {
             Self::Broker => c"sandbox-broker",
@@ -70,11 +72,11 @@ impl HelperKind {
         }
     }
 
-    /// Whether it ends by itself in the course of things, and says so by its exit code. The broker does when the last
-    /// process is gone whose calls could arrive, and the keeper when it cannot enter a sandbox that has ended.
+    /// Whether it may exit on its own and says so with its exit code. The broker does when the last process
+    /// whose calls could arrive is gone, the keeper when it cannot enter a sandbox that has ended.
     fn may_leave_with(self, code: i32) -> bool {
         match self {
-            // The spawner does when the launch failed before it came in.
+            // The spawner does when the launch failed before it entered.
             Self::Broker | Self::Spawner => code == 0,
             Self::Keeper => true,
             Self::Egress | Self::PublishedPorts | Self::Nat | Self::Init => false,
@@ -82,11 +84,11 @@ impl HelperKind {
     }
 }
 
-/// A helper that ended, though nobody asked it to.
+/// A helper that ended without being asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Death {
     pub helper: HelperKind,
-    /// None where somebody else has collected it.
+    /// None where another process has collected it.
     pub status: Option<Status>,
 }
 
@@ -129,8 +131,9 @@ pub struct Helpers {
 }
 
 impl Helpers {
-    /// Forks a helper, which has of our descriptors only those that are `kept`, and ends with `serve` or with us. That gets
-    /// our pid: changing its ids, a helper has to say again that it ends with us. The caller must be single-threaded.
+    /// Forks a helper, which keeps only the descriptors in `kept` and ends with `serve` or with this process.
+    /// `serve` gets our pid: a helper that changes its ids has to set its parent-death signal again. The caller
+    /// must be single-threaded.
     pub(crate) fn start(
         &self,
         kind: HelperKind,
@@ -141,7 +144,7 @@ impl Helpers {
         let supervisor = rustix::process::getpid();
         match fork().during(step)? {
             Forked::Child => {
-                // The caller may have blocked or ignored it; a name is for people only.
+                // The caller may have blocked or ignored it. The name is for people only.
                 proc::reset_action(LEAVE);
                 let _ = proc::unblock_signals(&[LEAVE]);
                 let _ = proc::set_name(kind.process_name());
@@ -162,7 +165,7 @@ impl Helpers {
         }
     }
 
-    /// Those whose end would be news, to be polled for it.
+    /// Helpers whose end would be unexpected, to be polled.
     pub fn serving(&self) -> Vec<Watched> {
         let members = self.members.borrow();
         let serving = members.iter().filter(|member| member.phase.get() == Phase::Serving);
@@ -175,12 +178,12 @@ impl Helpers {
         members.iter().any(|member| member.kind == kind && member.phase.get() == Phase::Serving)
     }
 
-    /// The first that was seen to end though nobody asked it to.
+    /// The first that was seen to end without being asked to.
     pub fn known_death(&self) -> Option<Death> {
         self.death.get()
     }
 
-    /// The first that ended though nobody asked it to, as far as can be seen now.
+    /// The first that ended without being asked to, as far as is visible now.
     pub fn death(&self) -> Option<Death> {
         for member in self.members.borrow().iter() {
             member.look();
@@ -188,7 +191,7 @@ impl Helpers {
         self.death.get()
     }
 
-    /// Dismisses everybody, waits for them, and says who had died before that.
+    /// Asks all helpers to exit, waits for them, and returns those that had died before.
     pub fn collect(&self) -> Option<Death> {
         let members = self.members.take();
         members.iter().for_each(|member| member.dismiss());
@@ -202,24 +205,25 @@ impl Helpers {
     }
 }
 
-/// Nothing of the caller's stays open: a pipe must close when the command closes it.
+/// No descriptor of the caller stays open: a pipe must close when the command closes it.
 fn detach(supervisor: Pid, step: &str, kept: Vec<RawFd>) -> Result<(), LaunchError> {
     creds::end_with_parent(supervisor).during(step)?;
     streams::release()?;
     close_all_but(kept)
 }
 
-/// Becomes the command's id in its user namespace, with the rights there. What of them is needed is kept next.
+/// Becomes the command's id in its user namespace, with all capabilities there. Those that are needed are kept
+/// next.
 pub(crate) fn take_identity(identity: &Identity) -> Result<(), SysError> {
     creds::take_ids_with_capabilities(identity.inside_uid, identity.inside_gid)
 }
 
-/// Installs a helper's own filter, before it serves anybody.
+/// Installs a helper's own filter before it serves any request.
 pub(crate) fn confine(filter: fn(Arch) -> FilterSpec) -> Result<(), String> {
     filter::confine(&filter(Arch::native())).map_err(|error| error.to_string())
 }
 
-/// The end of a helper, as something to wait for.
+/// The end of a helper, as a descriptor to poll.
 #[derive(Debug)]
 pub struct Watched(Rc<Member>);
 
@@ -229,17 +233,17 @@ impl Watched {
     }
 }
 
-/// One helper. It has no life of its own: dropped, it is ended.
+/// One helper. Dropping it ends the process.
 #[derive(Debug)]
 pub(crate) struct Helper(Rc<Member>);
 
 impl Helper {
-    /// Tells it to leave, without waiting: what it has said can still be heard.
+    /// Asks it to exit without waiting: messages it has sent can still be read.
     pub(crate) fn dismiss(&self) {
         self.0.dismiss();
     }
 
-    /// It was told in its own way that it is no longer needed, and will end by itself.
+    /// It was told in its own protocol that it is no longer needed, and will exit.
     pub(crate) fn expect_end(&self) {
         self.0.look();
         if self.0.phase.get() == Phase::Serving {
@@ -266,12 +270,12 @@ impl Helper {
         self.0.pidfd.as_fd()
     }
 
-    /// Its other end has closed: waits for its status, which comes a moment later.
+    /// Its socket has closed: waits for its exit status, which follows a moment later.
     pub(crate) fn has_closed(&self) {
-        if self.0.ends_within(FAREWELL) {
+        if self.0.ends_within(EXIT_TIMEOUT) {
             self.0.look();
         } else if self.0.phase.get() == Phase::Serving {
-            // It lives and serves nobody.
+            // It is alive but serves no requests.
             self.0.died(None);
         }
     }
@@ -307,7 +311,7 @@ impl Member {
         }
     }
 
-    /// The first is the one to tell of: the others may have followed it.
+    /// The first is the one to report: the others may have followed it.
     fn died(&self, status: Option<Status>) {
         if self.death.get().is_none() {
             self.death.set(Some(Death { helper: self.kind, status }));
@@ -326,10 +330,10 @@ impl Member {
         if self.phase.get() == Phase::Collected {
             return;
         }
-        if !self.ends_within(FAREWELL) {
-            // It is stuck; how it dies from here on says nothing.
+        if !self.ends_within(EXIT_TIMEOUT) {
+            // It is stuck; how it dies after this says nothing.
             let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
-            if self.ends_within(FAREWELL) {
+            if self.ends_within(EXIT_TIMEOUT) {
                 let _ = proc::wait_pid_rusage(self.pid);
             }
             self.phase.set(Phase::Collected);

@@ -1,4 +1,5 @@
-//! The private home directory, seen from the supervisor: held so that it can be looked at when everybody has gone.
+//! The private home directory as the supervisor holds it, to see what the command left there after all
+//! processes have ended.
 
 use std::os::fd::OwnedFd;
 

@@ -1,7 +1,7 @@
-//! Pid 1 of a sandbox that outlives its commands: it collects orphans, and ends everything when the supervisor says so or
-//! is gone. The commands are the spawner's children, not its own.
+//! Pid 1 of a sandbox that outlives its commands: it reaps orphans, and ends everything when the supervisor
+//! says so or is gone. Commands are children of the spawner, not of this process.
 //!
-//! It lives under the same filter as any pid 1 of ours (`init.rs`), and knows no command.
+//! It runs under the same filter as the other pid 1 (`init.rs`).
 
 use crate::control::{ExitCause, FromCommand, FromInit, ToInit};
 use crate::error::LaunchError;
@@ -38,7 +38,7 @@ impl IdleInit {
         }
     }
 
-    /// Whether to go on. An error if the supervisor is gone, or no longer makes sense.
+    /// Whether to go on. An error if the supervisor is gone or sends something that cannot be decoded.
     fn turn(&mut self, control: &OwnedFd) -> Result<bool, WireError> {
         let mut watched =
             vec![PollFd::new(control, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
@@ -56,11 +56,11 @@ impl IdleInit {
         }
         let Received { message, .. } =
             palisade_wire::receive::<ToInit>(control, &mut [0; ToInit::MAX_BYTES])?;
-        // Signals are for commands, which are not ours.
+        // Signals are for commands, which are not our children.
         Ok(message != ToInit::End)
     }
 
-    /// It ends without a word when the spawner has come in by it.
+    /// It exits silently once the spawner has entered through it.
     fn hear_maker(&mut self, control: &OwnedFd) {
         let Some(report) = self.report.take() else { return };
         let mut buffer = [0; FromCommand::MAX_BYTES];

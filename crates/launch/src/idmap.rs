@@ -1,7 +1,7 @@
-//! Id maps for runs that root starts: user namespaces that exist only to be the map of a mount.
+//! Id maps for runs that root starts: user namespaces that exist only as the id map of a mount.
 //!
-//! On disk the files belong to the project's owner; through such a mount they belong to the
-//! command's host id, and what the command creates belongs to the owner again.
+//! On disk the files belong to the project's owner. Through such a mount they belong to the command's host id,
+//! and what the command creates belongs to the owner.
 
 use crate::error::{During, LaunchError};
 use palisade_plan::model::{MountOp, Owner};
@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 const STEP: &str = "making an id map for root's mounts";
-/// Ids above this belong to nobody a project would hold files of.
+/// No project has files with ids above this.
 const LAST_ORDINARY_ID: u32 = 65_535;
 
 /// A map for each owner that the plan's mounts have.
@@ -53,7 +53,7 @@ fn mapped(owner: Owner, host: Owner) -> palisade_sys::Result<MappedNamespace> {
     mapped_namespace(&lines(owner.uid, host.uid), &lines(owner.gid, host.gid))
 }
 
-/// A user namespace that is but a map.
+/// A user namespace that serves only as an id map.
 #[derive(Debug)]
 pub(crate) struct MappedNamespace {
     namespace: OwnedFd,
@@ -66,8 +66,8 @@ impl AsFd for MappedNamespace {
     }
 }
 
-/// The child that held a namespace until it was opened. It ends by itself, which need not be waited for
-/// before its namespace is used.
+/// The child that held a namespace until it was opened. It exits by itself; the namespace can be used before
+/// that.
 #[derive(Debug)]
 struct Maker(Pid);
 
@@ -77,8 +77,8 @@ impl Drop for Maker {
     }
 }
 
-/// A new user namespace with these maps. The child that holds it until it is opened sees its socket
-/// close when we are done with it, and just so when we are killed: it never outlives us.
+/// A new user namespace with these maps. The child that holds it until it is opened sees its socket close when
+/// we are done or killed, so it never outlives us.
 pub(crate) fn mapped_namespace(
     uids: &[MapLine],
     gids: &[MapLine],
@@ -108,8 +108,8 @@ fn map_and_open(pid: Pid, uids: &[MapLine], gids: &[MapLine]) -> palisade_sys::R
         .at("open", Path::new(&path))
 }
 
-/// `owner` on disk is `host` to the kernel; every other ordinary id stays what it is, so that other
-/// people's files in a shared project can still be told apart and never look like the command's.
+/// `owner` on disk is `host` to the kernel. Every other ordinary id stays the same, so other people's files in
+/// a shared project remain distinguishable and never look like the command's.
 fn lines(owner: u32, host: u32) -> Vec<MapLine> {
     let mut lines = vec![MapLine { inside: owner, outside: host, count: 1 }];
     let mut first = 0;

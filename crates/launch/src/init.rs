@@ -1,7 +1,7 @@
-//! Our pid 1: reaps, passes signals on, and ends everything with the command.
+//! Pid 1 of a sandbox that ends with its command: reaps children, forwards signals, and ends everything with
+//! the command.
 //!
-//! It holds no capability, reads nothing of the command's, and lives under a filter of its own: a
-//! few calls and nothing else.
+//! It holds no capability, reads nothing from the command, and runs under its own filter of a few calls.
 
 use crate::control::{ExitCause, FromCommand, FromInit, ToInit};
 use crate::error::{During, LaunchError};
@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 const STEP: &str = "settling pid 1";
 
-/// Pid 1 after set-up.
+/// Pid 1 after setup.
 #[derive(Debug)]
 pub(crate) struct Init {
     command: Pid,
@@ -31,12 +31,12 @@ pub(crate) struct Init {
     household: Household,
 }
 
-/// Who is to be ended with the command.
+/// Which processes end with the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Household {
-    /// Everybody in our pid namespace.
+    /// All processes in our pid namespace.
     Namespace,
-    /// Our descendants, who share the host's pids.
+    /// Our descendants, which share the host's pids.
     Descendants,
 }
 
@@ -48,7 +48,7 @@ impl Household {
         }
     }
 
-    /// Kills and collects everybody else, so that what they used is counted and nobody is left.
+    /// Kills and reaps all other processes, so that their usage is counted and none is left.
     pub(crate) fn end(self) {
         loop {
             match self {
@@ -71,8 +71,8 @@ impl Household {
     }
 }
 
-/// Closes pid 1 off before the command can run: nobody inside may look into it or trace it, and it
-/// holds nothing of the caller's, only `keep`.
+/// Makes pid 1 inaccessible before the command can run: no process inside may inspect or trace it, and it holds
+/// no descriptor of the caller, only `keep`.
 pub(crate) fn close_off(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
     if plan.sandbox.hardening.init_undumpable {
         creds::set_dumpable(false).during("closing pid 1 to inspection")?;
@@ -81,8 +81,8 @@ pub(crate) fn close_off(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), Laun
     close_all_but(keep.iter().map(AsRawFd::as_raw_fd).collect())
 }
 
-/// Gives up capabilities and most system calls. While the command takes its own last steps: pid 1 does
-/// nothing on anybody's behalf meanwhile, and cannot be reached from inside.
+/// Drops capabilities and most system calls while the command takes its own last steps: pid 1 does no work for
+/// others meanwhile and cannot be reached from inside.
 pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
     let inside = matches!(plan.sandbox.confinement, Confinement::Namespaces(_));
     if plan.sandbox.hardening.drop_capabilities && inside {
@@ -92,7 +92,7 @@ pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
     if plan.sandbox.hardening.no_new_privs {
         creds::set_no_new_privs().during(STEP)?;
     }
-    // Ending descendants one by one needs /proc, which the filter has no room for.
+    // Ending descendants one by one needs /proc, which the filter does not allow.
     if plan.sandbox.seccomp.is_some() && Household::of(plan) == Household::Namespace {
         let program = filter::compile(&init_spec(Arch::native()), Listening::No)?;
         filter::install(program.instructions(), SeccompFlags::NONE).during(filter::STEP)?;
@@ -100,7 +100,7 @@ pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Tells the supervisor; if it is gone, so are we soon.
+/// Tells the supervisor. If it is gone, this process soon ends too.
 pub(crate) fn tell(control: impl AsFd, message: &FromInit) {
     let _ = palisade_wire::send(control, message, &[]);
 }
@@ -126,7 +126,7 @@ impl Init {
             }
             self.hear_command(control);
             if let Some(ending) = self.reap(control) {
-                // Its last words may have come with its death.
+                // Its last message may have arrived together with its death.
                 self.hear_command(control);
                 self.household.end();
                 tell(control, &FromInit::Exited(ending));
@@ -135,7 +135,7 @@ impl Init {
         }
     }
 
-    /// Blocks until something happened, and obeys what the supervisor said.
+    /// Blocks until something happens, and carries out the supervisor's requests.
     fn wait_for_news(&self, control: &OwnedFd) -> Result<(), WireError> {
         let mut watched =
             vec![PollFd::new(control, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
@@ -146,7 +146,7 @@ impl Init {
         if watched[0].revents().is_empty() {
             return Ok(());
         }
-        // If the supervisor is gone, or no longer makes sense, nobody may outlive it.
+        // If the supervisor is gone or sends something that cannot be decoded, no process may outlive it.
         let order = palisade_wire::receive(control, &mut [0; ToInit::MAX_BYTES])?;
         match order.message {
             ToInit::Signal(signal) => self.signal(signal),
@@ -157,18 +157,18 @@ impl Init {
                 self.signal(sig::SIGCONT);
             }
             ToInit::Mapped | ToInit::Connected => {}
-            // As if it were gone.
+            // Handled as if it were gone.
             ToInit::End => return Err(WireError::Closed),
         }
         Ok(())
     }
 
-    /// To the command's group; nobody there is no error.
+    /// To the command's process group; an empty group is no error.
     fn signal(&self, signal: i32) {
         let _ = proc::kill_group(self.command, signal);
     }
 
-    /// Passes on what the command process said before its exec; its closing says that exec worked.
+    /// Forwards what the command's process reported before its exec; a closed socket means that exec succeeded.
     fn hear_command(&mut self, control: &OwnedFd) {
         while let Some(report) = &self.report {
             let mut watched = [PollFd::new(report, PollFlags::IN)];
@@ -194,13 +194,13 @@ impl Init {
         }
     }
 
-    /// Nobody knows whether it would go on to exec, so it must not: a launch that failed has run nothing.
+    /// Whether it would go on to exec is unknown, so it must not: a launch that failed runs nothing.
     fn distrust(&self, detail: &str) -> FromInit {
         let _ = proc::kill(self.command, sig::SIGKILL);
         FromInit::Failed(LaunchError::new("listening to the command's process", detail))
     }
 
-    /// Collects the dead; tells of a stop; returns how the command ended, once it has.
+    /// Reaps children, reports a stop, and returns how the command ended once it has.
     fn reap(&self, control: &OwnedFd) -> Option<ExitCause> {
         while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}
         let flags = WaitFlags::NOHANG | WaitFlags::UNTRACED;
@@ -219,7 +219,7 @@ impl Init {
     }
 }
 
-/// Exec comes after the check, so a report that closed without it tells of a death on the way.
+/// Exec comes after the check, so a socket that closes before the check's report means that the process died.
 fn unchecked() -> LaunchError {
     LaunchError::new("starting the command", "its process died before the walls were checked")
 }

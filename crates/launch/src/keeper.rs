@@ -1,5 +1,5 @@
-//! Starts the keeper beside the sandbox, and holds its other end. What it does there is
-//! `palisade-keeper`'s. It is started for the first question: most runs have none.
+//! Starts the keeper process and holds the launcher's end of its socket. What the keeper does is in
+//! `palisade-keeper`. It is started for the first question: most runs have none.
 
 use crate::error::{During, LaunchError};
 use crate::helper::{Helper, HelperKind, confine};
@@ -8,9 +8,9 @@ use crate::parent::{Running, host_owner};
 use crate::spawner::Spawner;
 use palisade_bpf::keeper_spec;
 use palisade_keeper::{
-    Identity, KeeperEvent, KeeperRequest, KeeperStartup, Layout, Root, run_keeper,
+    CallerIdentity, KeeperEvent, KeeperRequest, KeeperStartup, Layout, Root, run_keeper,
 };
-use palisade_plan::model::{Confinement, Gate, Mapping, MountOp, Namespaced, Plan};
+use palisade_plan::model::{Confinement, Gate, IdMapping, MountOp, Namespaced, Plan};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::{At as _, Mode, OFlags};
 use palisade_wire::{Received, WireError, WireMessage as _};
@@ -58,7 +58,7 @@ impl Keeper {
         self.socket.as_fd()
     }
 
-    /// Never waits: a keeper that has not answered so many questions is as good as gone.
+    /// Never waits: a keeper with this many unanswered requests is treated as gone.
     pub fn send(&self, request: &KeeperRequest) -> Result<(), LaunchError> {
         const STEP: &str = "asking the keeper";
         let packet = palisade_wire::encode(request).during(STEP)?;
@@ -78,7 +78,7 @@ impl Keeper {
                 Ok(Some((message, descriptors.pop())))
             }
             Err(WireError::Closed) => {
-                // What became of it is for the register to know.
+                // The helper register knows what became of it.
                 self.helper.has_closed();
                 Err(LaunchError::new(STEP, "it has ended"))
             }
@@ -87,7 +87,7 @@ impl Keeper {
     }
 }
 
-/// The sandbox's user and mount namespaces, by way of the command: pid 1 is closed to inspection.
+/// The sandbox's user and mount namespaces, through the command: pid 1 is undumpable.
 fn namespaces(running: &Running) -> Result<[OwnedFd; 2], LaunchError> {
     if let Some(inside) = running.spawner().and_then(Spawner::namespaces) {
         return inside.map_err(|error| {
@@ -103,7 +103,7 @@ fn namespaces(running: &Running) -> Result<[OwnedFd; 2], LaunchError> {
     let process = rustix::fs::open(&directory, flags, Mode::empty())
         .at("open", Path::new(&directory))
         .during(STEP)?;
-    // Its number could have become somebody else's; the descriptor cannot any more.
+    // The pid could have been reused; the descriptor refers to the process for good.
     if running.command() != command {
         return Err(LaunchError::new(STEP, "the command has ended"));
     }
@@ -119,12 +119,12 @@ fn layout(gate: &Gate) -> Layout {
     Layout { grounds: gate.grounds.clone(), mounted: gate.mounted.clone() }
 }
 
-fn identity(inside: &Namespaced) -> Identity {
-    if inside.identity.mapping == Mapping::OwnId {
-        return Identity::OrdinaryUser;
+fn identity(inside: &Namespaced) -> CallerIdentity {
+    if inside.identity.mapping == IdMapping::OwnId {
+        return CallerIdentity::OrdinaryUser;
     }
     let command = host_owner(&inside.identity);
-    Identity::Root(Root {
+    CallerIdentity::Root(Root {
         command,
         unmapped: unmapped(&inside.mounts),
         map: Box::new(move |owner| idmap::user_namespace(owner, command)),
@@ -132,8 +132,8 @@ fn identity(inside: &Namespaced) -> Identity {
     })
 }
 
-/// The parts of the system: the plan shows them with their own owners, and has left out what is root's
-/// alone, which a map would show.
+/// System directories: the plan shows them with their own owners, and leaves out what only root may read, which
+/// a map would reveal.
 fn unmapped(mounts: &[MountOp]) -> BTreeSet<PathBuf> {
     let shown = mounts.iter().filter_map(|op| match op {
         MountOp::Bind { source, idmap: None, .. } => Some(source.ancestors()),

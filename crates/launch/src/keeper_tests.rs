@@ -1,11 +1,11 @@
 use super::*;
-use palisade_plan::model::{Access, NodeKind, Owner};
+use palisade_plan::model::{MountAccess, NodeKind, Owner};
 
 fn bind(source: &str, idmap: Option<Owner>) -> MountOp {
     MountOp::Bind {
         source: source.into(),
         target: source.into(),
-        access: Access::ReadOnly,
+        access: MountAccess::ReadOnly,
         exec: true,
         kind: NodeKind::Dir,
         idmap,

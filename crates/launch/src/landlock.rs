@@ -1,7 +1,7 @@
-//! The second floor: Landlock, as the plan says, all of it or nothing.
+//! Applies Landlock as the plan says: completely, or the run fails.
 //!
-//! The crate's own default is to degrade silently; here every right is a hard requirement, chosen
-//! for the ABI the plan saw, and the status is checked.
+//! The `landlock` crate degrades silently by default. Here every right is a hard requirement, chosen for the
+//! ABI in the plan, and the returned status is checked.
 
 use crate::error::LaunchError;
 use ::landlock::{
@@ -32,13 +32,13 @@ pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
     }
     let mut ruleset = ruleset.create().map_err(failed)?;
     let nothing_listed = Executables::default();
-    let executables = plan.executables.as_ref().unwrap_or(&nothing_listed);
-    // Without a devpts of our own only the very terminal of this run, not its neighbours.
+    let executables = plan.executables.listed().unwrap_or(&nothing_listed);
+    // Without our own devpts only this run's terminal, not the others.
     let terminals = if plan.restrict_reads { own_terminals() } else { Vec::new() };
     for (paths, granted) in [
         (&plan.readable, rights.read),
         (&plan.writable, rights.read | rights.write),
-        // The rest is the broker's to do, and only it looks at names.
+        // The broker does the rest, because only it checks names.
         (&plan.guarded, rights.read | rights.remove),
         (&plan.devices, rights.read | rights.device),
         (&terminals, rights.read | rights.device),
@@ -64,7 +64,7 @@ struct Rights {
     write: BitFlags<AccessFs>,
     remove: BitFlags<AccessFs>,
     device: BitFlags<AccessFs>,
-    /// Only where programs are told apart.
+    /// Only where the policy lists programs.
     execute: BitFlags<AccessFs>,
 }
 
@@ -77,7 +77,7 @@ impl Rights {
         let mut read =
             if plan.restrict_reads { AccessFs::from_read(abi) } else { BitFlags::empty() };
         let mut execute = BitFlags::empty();
-        if plan.executables.is_some() {
+        if plan.executables.listed().is_some() {
             execute.insert(AccessFs::Execute);
             read.remove(AccessFs::Execute);
         }
@@ -103,7 +103,7 @@ fn allow(
 ) -> Result<RulesetCreated, LaunchError> {
     let fd = PathFd::new(path).map_err(failed)?;
     let is_dir = path.is_dir();
-    // Rights of directories on a file would be refused as a mistake of ours.
+    // The kernel would reject rights for directories on a file.
     let granted = if is_dir { granted } else { granted & AccessFs::from_file(abi) };
     if granted.is_empty() {
         return Ok(ruleset);

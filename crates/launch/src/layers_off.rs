@@ -1,5 +1,5 @@
-//! For test builds only: what a layer's absence would mean and does not come about by leaving its
-//! step out. No shipped binary has this.
+//! Test builds only: effects of a missing layer that skipping its step does not produce. No shipped binary
+//! contains this.
 
 use crate::error::{During, LaunchError};
 use palisade_sys::At as _;

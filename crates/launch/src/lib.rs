@@ -1,7 +1,7 @@
-//! Carries out a plan: processes, namespaces, mounts, filters, in numbered steps.
+//! Carries out a plan: processes, namespaces, mounts and filters, in numbered steps.
 //!
-//! Decides nothing: every choice is already in the [`palisade_plan::model::Plan`]. What cannot be
-//! done stops the run before the command starts.
+//! Decides nothing: every choice is already in the [`palisade_plan::model::Plan`]. If a step cannot be done,
+//! the run stops before the command starts.
 #![forbid(unsafe_code)]
 
 mod broker;
@@ -38,14 +38,14 @@ mod streams;
 pub use broker::BrokerEvent;
 pub use control::{Checked, ExitCause, FromInit};
 pub use egress::{EgressMessage, EgressProcess, confine_alone};
-pub use error::{LaunchError, Mistake};
+pub use error::{FailureKind, LaunchError};
 pub use helper::{Death, HelperKind, Helpers, Watched};
 pub use home::PrivateHome;
 pub use inherited::Inherited;
 pub use keeper::Keeper;
 pub use network::{Front, Handed, InsideNetwork};
-pub use palisade_cgroup::{CgroupError, GroupUsage, Held as Group, Hits};
-pub use parent::{Running, TO_END_EVERYBODY, Usage, launch};
+pub use palisade_cgroup::{CgroupError, GroupUsage, Hits, RunGroup};
+pub use parent::{RunUsage, Running, TO_END_EVERYBODY, launch};
 pub use selfcheck::Observation;
 pub use spawner::{CommandId, CommandStart, LimitedResource, Spawner, SpawnerEvent, SpawnerStage};
-pub use streams::{Output, OutputPipe, Streams, check_stream};
+pub use streams::{OutputPipe, StreamOutput, Streams, check_stream};

@@ -1,8 +1,8 @@
-//! A small process in the sandbox's network namespace that makes TCP sockets there and hands them out, for
+//! A small process in the sandbox's network namespace that creates TCP sockets there and hands them out, for
 //! connections from outside to a published port.
 //!
-//! It connects nothing itself, holds no capability, and is started only where a port is published. Asked with `4`
-//! or `6`, it answers with a socket of that family.
+//! It never connects a socket itself, holds no capability, and is started only where a port is published. The
+//! request `4` or `6` is answered with a socket of that family.
 
 use crate::error::{During, LaunchError};
 use crate::helper::{Helper, HelperKind, Helpers, confine, take_identity};
@@ -18,7 +18,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 const STEP: &str = "starting the maker of sockets";
 
-/// Forks it. Gives the other end of its line too.
+/// Forks it. Also returns the other end of its socket.
 pub(crate) fn start(
     helpers: &Helpers,
     inside: &InsideNetwork,
@@ -30,7 +30,7 @@ pub(crate) fn start(
         let settled = settle(supervisor, inside, identity)
             .during(STEP)
             .and_then(|()| close_all_but(vec![own_line.as_raw_fd()]));
-        // Otherwise it ends, which is noticed and ends the run.
+        // Otherwise it exits, which is noticed and ends the run.
         if settled.is_ok() && confine(maker_spec).is_ok() {
             serve(&own_line);
         }
@@ -63,7 +63,7 @@ fn serve(line: &OwnedFd) -> ! {
             _ => proc::exit_now(1),
         };
         let made = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
-        // Without one: the kernel has no such family, or no descriptor is left.
+        // Without a socket: the kernel lacks this family, or no descriptor is left.
         let made: Vec<_> = made.iter().map(|socket| socket.as_fd()).collect();
         if send_with_fds(line, &asked, &made).is_err() {
             proc::exit_now(1);

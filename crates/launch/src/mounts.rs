@@ -1,9 +1,9 @@
-//! Builds the view: the sandbox's own root on a tmpfs, step by step as the plan says.
+//! Builds the mount view: the sandbox's own root on a tmpfs, in the order of the plan.
 //!
-//! First every piece is taken from the host or made anew, detached; then the root changes; then the
-//! pieces are put in their places, while the command's process lets go of the old root. Every name
-//! is created or opened below the new root's descriptor without following links, so nothing a bound
-//! tree contains can send a step elsewhere (CVE-2026-41579, CVE-2025-52881).
+//! First every part is taken from the host or created, detached. Then the root changes, and the parts are
+//! attached while the command's process leaves the old root. Every name is created or opened below the new
+//! root's descriptor without following links, so nothing in a bound tree can redirect a step (CVE-2026-41579,
+//! CVE-2025-52881).
 
 mod overlay;
 mod scratch;
@@ -12,7 +12,7 @@ use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
 use crate::sources::{self, Pieces};
 use overlay::OverlayParts;
-use palisade_plan::model::{Access, Hardening, MountOp, NodeKind, Scratch};
+use palisade_plan::model::{Hardening, MountAccess, MountOp, NodeKind, Scratch};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
@@ -25,9 +25,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 pub(crate) const STEP: &str = "building the mount view";
-/// A directory on the new root for what must be mounted somewhere before it is mounted where it
-/// belongs. Whoever needs it makes it and removes it again: nothing of it is left when the root is
-/// sealed.
+/// A directory on the new root for what must be attached somewhere before it is mounted at its target. Each
+/// user creates and removes it: nothing of it is left when the root is made read-only.
 pub(crate) const STAGE: &str = "/.palisade-stage";
 /// Of a copy of one of the caller's files.
 const COPY_MODE: u32 = 0o644;
@@ -63,8 +62,8 @@ impl Builder {
         Ok(Self { root, hardening, last_parent: RefCell::new(None) })
     }
 
-    /// Takes from the host, or from what root's parent prepared, and makes the new file systems: a
-    /// new procfs only while the host's is still to be seen, as the kernel wants it.
+    /// Takes sources from the host, or those that root's parent prepared, and creates the new file systems. A
+    /// new procfs can be mounted only while the host's is still visible; the kernel requires that.
     pub(crate) fn collect(
         &self,
         ops: &[MountOp],
@@ -92,16 +91,16 @@ impl Builder {
         Ok(pieces)
     }
 
-    /// Makes the new root `/`. The old one then lies over it, unseen by who starts at `/`, until
+    /// Makes the new root `/`. The old one then lies over it, out of reach for paths that start at `/`, until
     /// [`detach_old_root`].
     pub(crate) fn change_root(&self) -> Result<(), LaunchError> {
         const STEP: &str = "changing the root";
         rustix::process::fchdir(&self.root).call("fchdir").during(STEP)?;
-        // Both names the same: so no directory has to exist for the old root. See pivot_root(2), NOTES.
+        // The same path twice, so no directory has to exist for the old root. See pivot_root(2), NOTES.
         mounts::pivot_root(Path::new("."), Path::new(".")).during(STEP)
     }
 
-    /// Puts everything in its place, in order, and seals the root.
+    /// Attaches everything in order, and makes the root read-only.
     pub(crate) fn furnish(
         &self,
         ops: &[MountOp],
@@ -109,7 +108,10 @@ impl Builder {
     ) -> Result<(), LaunchError> {
         ops.iter().zip(pieces).try_for_each(|(op, piece)| self.place(op, piece.as_ref()))?;
         let is_sealed = |op: &MountOp| {
-            matches!(op, MountOp::Frame { .. } | MountOp::Overlay { access: Access::ReadOnly, .. })
+            matches!(
+                op,
+                MountOp::Frame { .. } | MountOp::Overlay { access: MountAccess::ReadOnly, .. }
+            )
         };
         let frames = ops.iter().zip(pieces).filter(|(op, _)| is_sealed(op));
         let sealed = MountAttr { set: MountAttrs::RDONLY, ..MountAttr::default() };
@@ -210,13 +212,13 @@ impl Builder {
         let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(LaunchError::new(STEP, format!("{} is no name", target.display())));
         };
-        // Steps come in the order of their targets, so the same directory is often wanted again.
+        // Steps come in the order of their targets, so the same directory is often needed again.
         if let Some((path, directory)) = self.last_parent.borrow().as_ref()
             && path == parent
         {
             return Ok((Rc::clone(directory), name));
         }
-        // Mostly it is there already: one call instead of one for each component.
+        // Usually it exists already: one call instead of one for each component.
         let directory = match open_beneath(&self.root, parent, OFlags::PATH | OFlags::DIRECTORY) {
             Err(error) if error.errno == Errno::NOENT => {
                 mkdir_p_beneath(&self.root, parent, Mode::from_raw_mode(0o755))
@@ -252,12 +254,12 @@ impl Builder {
             Err(errno) => Err(SysError::new("mkdir", "", errno)),
         };
         moved.map_err(named).during(STEP)?;
-        // What was the directory before is covered now.
+        // The old directory is covered now.
         self.last_parent.borrow_mut().take_if(|(path, _)| path.starts_with(target));
         Ok(())
     }
 
-    /// Mounts what stands at `target` over itself, read-only.
+    /// Mounts `target` over itself, read-only.
     fn seal(&self, target: &Path, optional: bool) -> Result<(), LaunchError> {
         let Some(place) = self.existing(target, optional)? else { return Ok(()) };
         let copy = mounts::open_tree(&place, Path::new(""), Recursion::Recursive).during(STEP)?;
@@ -266,7 +268,7 @@ impl Builder {
         mounts::move_mount(&copy, &place, Path::new("")).during(STEP)
     }
 
-    /// Puts the sandbox's own `/dev/null` over a file that tells too much.
+    /// Mounts the sandbox's own `/dev/null` over a file that reveals too much.
     fn blank(&self, target: &Path, optional: bool) -> Result<(), LaunchError> {
         let Some(place) = self.existing(target, optional)? else { return Ok(()) };
         let null = open_beneath(&self.root, Path::new("/dev/null"), OFlags::PATH).during(STEP)?;
@@ -297,7 +299,7 @@ impl Builder {
         let attr = MountAttr { set: attrs, ..MountAttr::default() };
         mounts::mount_setattr(&copy, Recursion::Single, &attr).during(STEP)?;
         mounts::move_mount(&copy, &place, Path::new("")).during(STEP)?;
-        // The mount keeps the file; its name is no longer needed.
+        // The mount keeps the file alive; its name is no longer needed.
         self.unlink(&staged, rustix::fs::AtFlags::empty())?;
         self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)
     }
@@ -330,8 +332,8 @@ fn new_fs(
     mounts::new_fs(fstype, options, attrs).map(Some).during(STEP)
 }
 
-/// Terminals of the sandbox's own. No gid=5: the tty group is not mapped in the user namespace.
-/// Not nodev: terminals are devices.
+/// The sandbox's own terminals. No gid=5: the tty group is not mapped in the user namespace. Not nodev:
+/// terminals are devices.
 pub(crate) fn new_devpts() -> Result<OwnedFd, LaunchError> {
     // A limit of its own: terminals are counted for the whole host.
     let options = [
@@ -353,8 +355,8 @@ fn no_piece(op: &MountOp) -> LaunchError {
     LaunchError::new(STEP, format!("nothing was taken for {}", op.target().display()))
 }
 
-/// Lets go of the old root, which lies over the new one. The kernel waits here until nobody can be
-/// looking at it any more, and so this is the command process's to do while pid 1 furnishes.
+/// Detaches the old root, which lies over the new one. The kernel waits until no process can still be using it,
+/// so the command's process does this while pid 1 attaches the rest.
 pub(crate) fn detach_old_root() -> Result<(), LaunchError> {
     mounts::detach(Path::new("/")).during("letting go of the old root")
 }

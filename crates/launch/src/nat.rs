@@ -1,10 +1,10 @@
-//! A way out to any host and port: a helper that speaks for the sandbox on the host's network, or, for root, the
-//! kernel's own forwarding (NET-9).
+//! Network mode nat (NET-9): a helper that forwards for the sandbox on the host's network or, for root, the
+//! kernel's own forwarding.
 //!
-//! What must stay out of reach is blocked inside before any of this is started. A helper has no right over the
-//! host: it gets the sandbox's user namespace and those rights there that it needs to open its link, and sees no more of
-//! the host's files than it needs: pasta leaves them behind by itself, slirp4netns is held by Landlock. It must not
-//! outlive the run.
+//! Addresses that must stay unreachable are blocked inside before any of this starts. A helper has no
+//! privileges on the host: it enters the sandbox's user namespace with the capabilities it needs there to open
+//! its link, and sees only the files of the host it needs: pasta drops them itself, slirp4netns is confined by
+//! Landlock. It must not outlive the run.
 
 use crate::error::{During, LaunchError};
 use crate::helper::{self, HelperKind, Helpers, take_identity};
@@ -15,7 +15,7 @@ use palisade_hosts::INSIDE_V4;
 use palisade_hosts::inside::VETH_V4;
 use palisade_netlink::Socket;
 use palisade_netlink::veth::{self, Pair};
-use palisade_plan::model::{Identity, Landlock, NatHelper};
+use palisade_plan::model::{Execution, Identity, Landlock, NatHelper};
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::landlock::landlock_abi;
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
@@ -33,11 +33,11 @@ use std::time::Duration;
 
 const STEP: &str = "starting the NAT helper";
 /// It takes some tens of milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Of what a helper says before it is ready.
-const LONGEST_WORDS: usize = 4096;
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Length of a helper's output before it is ready.
+const MAX_OUTPUT_BYTES: usize = 4096;
 
-/// The way out, for as long as this is kept.
+/// The connection to the host's network, for as long as this is kept.
 #[derive(Debug)]
 pub(crate) enum Nat {
     Helper(Helper),
@@ -86,8 +86,8 @@ fn pair(number: u32) -> Pair {
     }
 }
 
-/// What root's sandbox has on the host. If we are killed, the table goes with its socket, and the links go with the
-/// sandbox.
+/// What root's sandbox creates on the host. If we are killed, the table is removed with its socket, and the
+/// links with the sandbox.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
     pair: Pair,
@@ -100,7 +100,7 @@ impl Drop for Forwarding {
     }
 }
 
-/// Links of this name are ours; one that is there belongs to another run.
+/// Links with this name are ours; an existing one belongs to another run.
 fn forward(inside: &InsideNetwork) -> Result<Forwarding, LaunchError> {
     const STEP: &str = "connecting the sandbox by a pair of links";
     let own = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
@@ -115,7 +115,7 @@ fn forward(inside: &InsideNetwork) -> Result<Forwarding, LaunchError> {
     let table = veth::masquerade(&pair, &pair.outside_name).during(STEP)?;
     let forwarding = Forwarding { pair, _table: table };
     let pair = &forwarding.pair;
-    // Namespaces are entered by processes that have nothing else to do.
+    // Namespaces are entered by processes that do nothing else.
     match fork().during(STEP)? {
         Forked::Child => {
             let done = net::enter(&inside.network).and_then(|()| veth::connect_inside(pair));
@@ -134,7 +134,7 @@ fn forward(inside: &InsideNetwork) -> Result<Forwarding, LaunchError> {
     Ok(forwarding)
 }
 
-/// Which helper it is: they are told the same in different words.
+/// Which helper it is; they take the same settings in different words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NatHelperKind {
     Pasta,
@@ -142,7 +142,7 @@ enum NatHelperKind {
 }
 
 impl NatHelperKind {
-    /// As it is called: passt is pasta by its name only.
+    /// The name it is called by: passt is pasta by its name only.
     fn name(self) -> &'static str {
         match self {
             Self::Pasta => "pasta",
@@ -150,8 +150,8 @@ impl NatHelperKind {
         }
     }
 
-    /// What of the host's files it gets, where Landlock can say so. Not for pasta, which mounts: it makes itself an empty
-    /// root.
+    /// The host's files it may use, where Landlock can enforce that. Not for pasta, which has to mount: it
+    /// makes itself an empty root.
     fn files(self, program: &Path) -> Option<Landlock> {
         const RESOLVER_FILE: &str = "/etc/resolv.conf";
         const LIBRARIES: [&str; 6] =
@@ -171,16 +171,16 @@ impl NatHelperKind {
             writable: Vec::new(),
             guarded: Vec::new(),
             devices: vec!["/dev/net/tun".into()],
-            executables: None,
+            executables: Execution::Readable,
             refuse_tcp: false,
             scope: true,
         })
     }
 
-    /// Without its name. The namespace is standard input and the sign that it is ready goes to standard output, or
-    /// to `ready`: pasta closes all other descriptors, and slirp4netns talks on standard output. Nothing is
-    /// forwarded to the inside, nor to the host's own loopback. What slirp4netns calls its sandbox needs an id 0, which
-    /// the command's user namespace does not have.
+    /// The arguments without the program's name. The namespace is standard input. Readiness is reported on
+    /// standard output, or on `ready`: pasta closes all other descriptors, and slirp4netns prints messages on
+    /// standard output. Nothing is forwarded to the sandbox or to the host's loopback. The sandbox option of
+    /// slirp4netns needs an id 0, which the command's user namespace does not have.
     fn arguments(self, ready: RawFd) -> Vec<String> {
         const NETWORK: &str = "/proc/self/fd/0";
         let dns = INSIDE_V4.to_string();
@@ -224,11 +224,11 @@ impl NatHelperKind {
     }
 }
 
-/// A helper under way.
+/// A running helper.
 #[derive(Debug)]
 pub(crate) struct Helper {
     process: helper::Helper,
-    /// Closed, the helper would die of saying anything.
+    /// Kept open: closed, the helper would die when it prints something.
     words: OwnedFd,
 }
 
@@ -276,7 +276,7 @@ impl Helper {
 
     fn wait_until_ready(&self, path: &Path, ready: &OwnedFd) -> Result<(), LaunchError> {
         let mut watched = [PollFd::new(ready, PollFlags::IN)];
-        let in_time = proc::poll(&mut watched, Some(PATIENCE)).during(STEP)? > 0;
+        let in_time = proc::poll(&mut watched, Some(READY_TIMEOUT)).during(STEP)? > 0;
         match in_time.then(|| rustix::io::read(ready, &mut [0; 16])) {
             Some(Ok(1..)) => Ok(()),
             Some(_) => Err(failed(path, "it ended", &self.words())),
@@ -284,16 +284,16 @@ impl Helper {
         }
     }
 
-    /// What it has said so far.
+    /// Its output so far.
     fn words(&self) -> Vec<u8> {
-        let mut heard = vec![0; LONGEST_WORDS];
+        let mut heard = vec![0; MAX_OUTPUT_BYTES];
         let length = rustix::io::read(&self.words, heard.as_mut_slice()).unwrap_or(0);
         heard.truncate(length);
         heard
     }
 }
 
-/// Reading end first. The helper opens the other one by its name, with the rights of its id.
+/// Read end first. The helper opens the other end by name, with the rights of its id.
 fn pipe_for(identity: Option<&Identity>) -> Result<(OwnedFd, OwnedFd), LaunchError> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC).call("pipe2").during(STEP)?;
     if let Some(Identity { host_uid, host_gid, .. }) = identity {
@@ -309,7 +309,7 @@ fn failed(path: &Path, what: &str, heard: &[u8]) -> LaunchError {
     let error = LaunchError::new(STEP, format!("{}: {what}: {last}", path.display()));
     if heard.contains("/dev/net/tun") || heard.contains("tuntap") {
         return error
-            .with_mend("it needs /dev/net/tun: sudo modprobe tun; sudo chmod 0666 /dev/net/tun");
+            .with_fix("it needs /dev/net/tun: sudo modprobe tun; sudo chmod 0666 /dev/net/tun");
     }
     error
 }
@@ -322,8 +322,8 @@ fn c_string(text: impl Into<Vec<u8>>) -> Result<CString, LaunchError> {
     CString::new(text).map_err(|_| LaunchError::new(STEP, "a zero byte in its path"))
 }
 
-/// Into the sandbox's user namespace as the command's id, with the rights there that opening a link takes, and
-/// with nothing of the caller's: neither files nor environment.
+/// Enters the sandbox's user namespace as the command's id, with the capabilities there that opening a link
+/// needs, and without the caller's files and environment.
 fn become_helper(
     kind: NatHelperKind,
     program: &Program,
@@ -339,7 +339,7 @@ fn become_helper(
         creds::keep_over_exec_for_links()?;
         creds::set_no_new_privs()?;
         proc::unblock_all()?;
-        // Rust's runtime ignores it, and pasta takes any earlier setting for an error.
+        // Rust's runtime ignores it, and pasta rejects an inherited setting.
         proc::reset_action(sig::SIGPIPE);
         // From the outside so far: 0 to 2 are where it finds them.
         rustix::stdio::dup2_stdin(&inside.network).call("dup2")?;

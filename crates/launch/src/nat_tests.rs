@@ -19,7 +19,7 @@ fn what_a_helper_lacks_is_said() {
     let heard = b"something\nFailed to open() /dev/net/tun: Permission denied\n";
     let error = failed(path, "it ended", heard);
     assert!(error.detail.ends_with("/dev/net/tun: Permission denied"), "{error}");
-    assert!(error.mend.unwrap().contains("chmod"));
+    assert!(error.fix.unwrap().contains("chmod"));
     assert!(failed(path, "it ended", b"").detail.contains("without a word"));
 }
 

@@ -1,7 +1,8 @@
-//! The sandbox's network, made inside: links, packet rules, and the listeners of the way out.
+//! Sets up the sandbox's network from inside: links, packet rules, and the listeners of the egress process.
 //!
-//! Nothing here leads out by itself. The listeners are handed to the supervisor, whose egress process serves them
-//! from outside: a socket keeps the namespace it was made in. See docs/design.md, "Network access (egress)".
+//! Nothing here leads out by itself. The listeners are handed to the supervisor, whose egress process serves
+//! them from outside: a socket keeps the namespace it was created in. See docs/design.md, "Network access
+//! (egress)".
 
 use crate::error::{During, LaunchError};
 use palisade_egress::Published;
@@ -17,20 +18,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const STEP: &str = "setting up the sandbox's network";
-/// Packet rules lead everything here. Nobody binds the lowest ports, and the command may not: the plan leaves them out
-/// of what it may bind (`plan/src/namespaces.rs`).
+/// Packet rules redirect everything here. No program uses the lowest ports, and the command may not: the plan
+/// leaves them out of what it may bind (`plan/src/namespaces.rs`).
 const TCP_PORT: u16 = 1;
 const DNS_PORT: u16 = 2;
 const DNS: u16 = 53;
 /// As much as the kernel usually grants (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
 
-/// How connections of the command come to the listeners.
+/// How connections of the command reach the listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Front {
-    /// All of them, whatever their port: `SO_ORIGINAL_DST` tells where they were meant to go.
+    /// All of them, whatever their port: `SO_ORIGINAL_DST` returns the original destination.
     Transparent,
-    /// Those to allowed ports, where the kernel has no nf_tables: getsockname(2) tells. Others find nobody.
+    /// Those to allowed ports, where the kernel has no nf_tables: getsockname(2) returns the destination. Other
+    /// ports refuse.
     ByPort,
     /// There are no listeners: ports are published, or a NAT helper has its own link.
     Closed,
@@ -46,7 +48,7 @@ impl Front {
     }
 }
 
-/// What came out of the sandbox's network namespace.
+/// What is handed out of the sandbox's network namespace.
 #[derive(Debug)]
 pub struct InsideNetwork {
     pub front: Front,
@@ -54,13 +56,13 @@ pub struct InsideNetwork {
     pub udp: Vec<OwnedFd>,
     /// For `palisade_netlink::refusals`, where packet rules refuse something.
     pub counters: Option<OwnedFd>,
-    /// Ports of the host that lead in.
+    /// Published ports of the host.
     pub published: Vec<Published>,
     pub(crate) network: OwnedFd,
     pub(crate) user: OwnedFd,
 }
 
-/// How the descriptors of an [`InsideNetwork`] are to be told apart.
+/// Which descriptor of an [`InsideNetwork`] is which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handed {
     pub front: Front,
@@ -99,7 +101,7 @@ impl InsideNetwork {
         is_whole.then_some(Self { front, tcp, udp, counters, published, network, user })
     }
 
-    /// Whether an egress process has anything to do, if only to tell what was refused.
+    /// Whether an egress process has anything to do, even if only to report what was refused.
     pub(crate) fn is_to_be_served(&self) -> bool {
         self.front != Front::Closed || !self.published.is_empty() || self.counters.is_some()
     }
@@ -112,7 +114,7 @@ pub(crate) fn open_counters() -> Vec<OwnedFd> {
     ["/proc/self/net/snmp", "/proc/self/net/snmp6"].into_iter().map_while(open).collect()
 }
 
-/// Whether the supervisor gets something of it.
+/// Whether the supervisor gets any of it.
 pub(crate) fn is_handed_over(plan: &Plan) -> bool {
     plan.sandbox.egress.is_some() || !plan.sandbox.publish.is_empty()
 }
@@ -139,13 +141,13 @@ pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, 
             STEP,
             "too many ports are allowed for a kernel without nf_tables",
         )
-        .with_mend("sudo modprobe nf_tables, or allow fewer ports"));
+        .with_fix("sudo modprobe nf_tables, or allow fewer ports"));
     }
     Ok(Some(inside))
 }
 
-/// Where settings of the network are written. Opened before the root changes: that of the sandbox is read-only, and
-/// when it is changed is another process's business. None where nothing is to be set, or there is no such place.
+/// Where network settings are written. Opened before the root changes: the sandbox's is read-only, and another
+/// process decides when that happens. None where nothing has to be set, or the directory does not exist.
 pub(crate) fn open_settings(plan: &Plan) -> Option<OwnedFd> {
     match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) if !inside.network_settings.is_empty() => {
@@ -156,8 +158,8 @@ pub(crate) fn open_settings(plan: &Plan) -> Option<OwnedFd> {
     }
 }
 
-/// In the new namespace: names below that directory are those of the caller's namespace. None of the settings is a
-/// wall. Where they cannot be written, the kernel's own stay.
+/// In the new namespace: names below that directory refer to the namespace of the caller. Nothing relies on
+/// these settings for isolation. Where they cannot be written, the kernel's defaults stay.
 pub(crate) fn apply_settings(directory: &OwnedFd, settings: &[(&'static str, String)]) {
     for (name, value) in settings {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
@@ -167,7 +169,7 @@ pub(crate) fn apply_settings(directory: &OwnedFd, settings: &[(&'static str, Str
     }
 }
 
-/// Before there is a link: the ranges that are never to be reached by it. Without these rules there is no run.
+/// Before a link exists: the ranges that must never be reached through it. Without these rules the run fails.
 fn keep_private_ranges_out(nat: &NatPlan) -> std::result::Result<Socket, LaunchError> {
     let ranges: Vec<(IpAddr, u8)> =
         nat.blocked.iter().map(|range| (range.network(), range.prefix_len())).collect();
@@ -175,7 +177,7 @@ fn keep_private_ranges_out(nat: &NatPlan) -> std::result::Result<Socket, LaunchE
         .and_then(|socket| block(&socket, &ranges, &nat.resolvers).map(|()| socket))
         .during("blocking private addresses")
         .map_err(|error| {
-            error.with_mend(
+            error.with_fix(
                 "network mode nat needs nf_tables: sudo modprobe nf_tables, or use --network proxy",
             )
         })
@@ -188,7 +190,8 @@ fn closed(rules: Option<Socket>) -> std::result::Result<InsideNetwork, LaunchErr
 
 fn listen(proxy: &ProxyPlan) -> std::result::Result<InsideNetwork, LaunchError> {
     let families = loopback_for_everything(INSIDE_V4, INSIDE_V6).during(STEP)?;
-    // What packet rules miss is not let out either, so their absence is no hole: the front says what there is.
+    // What packet rules miss has no route out either, so their absence opens nothing; the front reports which
+    // is in use.
     let rules = proxy.packet_rules.then(|| put_up_fence(families)).and_then(Result::ok);
     let (front, tcp, udp) = match rules {
         Some(_) => (
@@ -206,7 +209,7 @@ fn listen(proxy: &ProxyPlan) -> std::result::Result<InsideNetwork, LaunchError> 
     with_namespaces(front, tcp, udp, rules, any.as_fd())
 }
 
-/// For `doctor`, in a namespace that is thrown away.
+/// For `doctor`, in a temporary namespace.
 pub(crate) fn try_fence() -> Result<Families> {
     let families = loopback_for_everything(INSIDE_V4, INSIDE_V6)?;
     put_up_fence(families).map(|_| families)
@@ -220,7 +223,7 @@ fn put_up_fence(families: Families) -> Result<Socket> {
     Ok(socket)
 }
 
-/// At every address, and for proxy and resolver at ours alone. A port of the command's own is taken by that.
+/// At every address, and for proxy and resolver only at our own. The command cannot use that port itself.
 fn listeners_by_port(families: Families, ports: &[u16]) -> Result<Vec<OwnedFd>> {
     let mut listeners = Vec::new();
     for port in ports.iter().copied().filter(|port| ![PROXY_PORT, DNS].contains(port)) {
@@ -257,7 +260,7 @@ fn bound(address: SocketAddr, kind: SocketType) -> Result<OwnedFd> {
     Ok(made)
 }
 
-/// Never waits: its reader is a runtime.
+/// Never blocks: its reader is an async runtime.
 fn socket(family: AddressFamily, kind: SocketType) -> Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     rustix::net::socket_with(family, kind, flags, None).call("socket")

@@ -1,6 +1,6 @@
 use super::*;
 use crate::maker;
-use palisade_hosts::{Entry, Rules};
+use palisade_hosts::{HostEntry, Rules};
 use palisade_netlink::refusals;
 use palisade_plan::model::{Checks, OnUnknown};
 use palisade_sys::clone::{CloneFlags, Forked, fork};
@@ -12,7 +12,8 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 fn proxy(packet_rules: bool) -> ProxyPlan {
-    let allowed = vec!["x.example".parse::<Entry>().unwrap(), "y.example:8443".parse().unwrap()];
+    let allowed =
+        vec!["x.example".parse::<HostEntry>().unwrap(), "y.example:8443".parse().unwrap()];
     ProxyPlan {
         rules: Rules::new(allowed, Vec::new(), vec![80, 443], Vec::new()),
         on_unknown: OnUnknown::Deny,

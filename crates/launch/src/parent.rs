@@ -1,6 +1,7 @@
-//! The supervisor's side of a launch: fork into the namespaces, map the ids, hold the other end.
+//! The supervisor's side of a launch: fork into the namespaces, write the id maps, hold the other end of the
+//! sockets.
 //!
-//! Runs in a single-threaded process, and stays outside: what happens inside is `setup`'s.
+//! Runs in a single-threaded process and stays outside; the child's side is in `setup`.
 
 use crate::broker::{self, Broker, BrokerEvent};
 use crate::control::{FromInit, ToInit};
@@ -19,12 +20,12 @@ use crate::setup::{self, Launch};
 use crate::sources;
 use crate::spawner::Spawner;
 use crate::streams::{Chosen, OutputPipe, Streams};
-use palisade_broker::{Reply, TreeLocks, Trigger};
-use palisade_cgroup::{Birth, Held};
+use palisade_broker::{AccessReply, TreeLocks, Trigger};
+use palisade_cgroup::{Birth, RunGroup};
 use palisade_egress::Published;
 use palisade_plan::model::{
-    Confinement, Egress, Identity, Lifetime, Mapping, Namespaced, Namespaces, NatHelper, Owner,
-    Plan, Probe,
+    Confinement, Egress, IdMapping, Identity, Namespaced, Namespaces, NatHelper, Owner, Plan,
+    Probe, SandboxLifetime,
 };
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
@@ -36,13 +37,13 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// How long pid 1's stand-in may take to end everybody, where no namespace does.
+/// How long the stand-in for pid 1 may take to end all processes, where there is no pid namespace.
 pub const TO_END_EVERYBODY: Duration = Duration::from_secs(2);
 
-/// How often to look for children that the spawner left us, while the sandbox ends.
+/// How often to look for children that the spawner left behind, while the sandbox ends.
 const ORPHAN_CHECK: Duration = Duration::from_millis(2);
 
-/// A run under way.
+/// A running sandbox.
 #[derive(Debug)]
 pub struct Running {
     pid: Pid,
@@ -52,39 +53,39 @@ pub struct Running {
     private_home: Option<PrivateHome>,
     network_counters: Vec<OwnedFd>,
     outputs: Vec<OutputPipe>,
-    /// What the self-check aims at; closed when the command has started.
+    /// Targets of the self-check; closed when the command has started.
     listener: Option<OwnedFd>,
     helpers: Helpers,
     broker: Option<Broker>,
-    /// Where commands come from, in a sandbox that outlives them.
+    /// The spawner, in a sandbox that outlives its commands.
     spawner: Option<Spawner>,
-    group: Option<Held>,
+    group: Option<RunGroup>,
     network: Option<InsideNetwork>,
-    /// Ports of the host that lead in, until somebody takes the network.
+    /// Published ports of the host, until the network is taken.
     published: Vec<Published>,
-    /// Yet to be started.
+    /// Not started yet.
     nat_plan: Option<(NatHelper, Option<Identity>)>,
     nat: Option<Nat>,
-    /// Whether everybody inside ends with pid 1.
+    /// Whether all processes inside end with pid 1.
     pid_namespace: bool,
-    /// Children of this process that have nothing to do with the run.
+    /// Children of this process that are not part of the run.
     strangers: Vec<Pid>,
-    /// Whether pid 1's stand-in was told to end everybody.
+    /// Whether the stand-in for pid 1 was told to end all processes.
     told_to_end: Cell<bool>,
     reaped: bool,
 }
 
 /// What the run used, all its processes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct RunUsage {
     pub user: Duration,
     pub system: Duration,
     /// Of the largest single process.
     pub max_rss_bytes: u64,
 }
 
-/// Starts what the plan says. `locks` are for the broker, and open nowhere else (they count by open file). The caller
-/// must be single-threaded, and cannot be traced or looked into from here on.
+/// Starts what the plan says. `locks` are for the broker, and open nowhere else (they count by open file). The
+/// caller must be single-threaded, and becomes undumpable.
 pub fn launch(
     plan: &Plan,
     streams: &Streams,
@@ -92,7 +93,7 @@ pub fn launch(
     locks: TreeLocks,
 ) -> Result<Running, LaunchError> {
     const STEP: &str = "preparing the launch";
-    // Who ignores it, by inheritance, has no children to wait for.
+    // A process that inherited an ignored SIGCHLD could not wait for its children.
     proc::reset_action(sig::SIGCHLD);
     let (control, inner) = socketpair().during(STEP)?;
     let listener = network_target(plan)?;
@@ -102,9 +103,9 @@ pub fn launch(
         port: listener.as_ref().map(|(_, port)| *port),
     };
     let mut chosen = match plan.sandbox.lifetime {
-        Lifetime::OneCommand => Chosen::choose(streams)?,
-        // Each command brings its own.
-        Lifetime::UntilEnded => Chosen::none(),
+        SandboxLifetime::OneCommand => Chosen::choose(streams)?,
+        // Each command brings its own streams.
+        SandboxLifetime::UntilEnded => Chosen::none(),
     };
     let outputs = match plan.supervision.max_output {
         Some(_) => chosen.put_pipes_between()?,
@@ -112,7 +113,7 @@ pub fn launch(
     };
     let ends = broker::Ends::for_plan(plan)?;
     let prepared = match &plan.sandbox.confinement {
-        Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+        Confinement::Namespaces(inside) if inside.identity.mapping == IdMapping::ByRoot => {
             chosen.give_pipes_to(host_owner(&inside.identity))?;
             let maps = OwnerMaps::for_plan(&inside.mounts, host_owner(&inside.identity))?;
             Some(sources::prepare(&inside.mounts, plan.sandbox.hardening, &maps)?)
@@ -120,25 +121,25 @@ pub fn launch(
         _ => None,
     };
     if plan.sandbox.hardening.init_undumpable {
-        // Before there is a child: afterwards the command could be faster than we are.
+        // Before the fork: afterwards the command could be faster.
         creds::set_dumpable(false).during("closing the supervisor to inspection")?;
     }
     let pid_namespace = clone_flags(plan).contains(CloneFlags::NEWPID);
     let strangers = children_of_ours();
-    if !pid_namespace || plan.sandbox.lifetime == Lifetime::UntilEnded {
-        // If pid 1's stand-in or the spawner dies, its orphans come to us.
+    if !pid_namespace || plan.sandbox.lifetime == SandboxLifetime::UntilEnded {
+        // If the stand-in for pid 1 or the spawner dies, its orphans become our children.
         creds::set_child_subreaper().during("adopting what pid 1's stand-in may leave")?;
     }
-    // Before there is a child: our own group can be divided only while we are alone in it.
+    // Before the fork: our own group can be divided only while we are alone in it.
     let group = plan
         .sandbox
         .group
         .as_ref()
-        .map(|group| Held::create(group, &plan.session))
+        .map(|group| RunGroup::create(group, &plan.session))
         .transpose()
         .map_err(|error| LaunchError::new("making the control group", error.to_string()))?;
-    // Before the sandbox and not beside it, where it would keep a processor from one of the two processes that
-    // set the sandbox up.
+    // Before the sandbox, not in parallel with it, where it would take a processor from one of the two
+    // processes that set the sandbox up.
     let helpers = Helpers::default();
     let (broker, handshake) = match (ends, &plan.sandbox.seccomp) {
         (Some(ends), Some(seccomp)) => {
@@ -148,7 +149,7 @@ pub fn launch(
         _ => (None, None),
     };
     let root_owner = match &plan.sandbox.confinement {
-        Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+        Confinement::Namespaces(inside) if inside.identity.mapping == IdMapping::ByRoot => {
             Some(host_owner(&inside.identity))
         }
         _ => None,
@@ -160,7 +161,7 @@ pub fn launch(
         group.as_ref(),
         handshake.as_ref().map(AsFd::as_fd),
     )? {
-        // The handshake is the spawner's from now on.
+        // From now on the handshake belongs to the spawner.
         Some((spawner, setup)) => (Some(spawner), None, Some(setup)),
         None => (None, handshake, None),
     };
@@ -248,33 +249,37 @@ impl Running {
         self.broker.as_ref().and_then(Broker::news)
     }
 
-    /// Every process beside the sandbox.
+    /// Every helper process.
     pub fn helpers(&self) -> &Helpers {
         &self.helpers
     }
 
-    /// Who starts further commands; none where the sandbox ends with its command.
+    /// Starts further commands; none where the sandbox ends with its command.
     pub fn spawner(&self) -> Option<&Spawner> {
         self.spawner.as_ref()
     }
 
-    /// What the broker says, without waiting.
+    /// The next message of the broker, without waiting.
     pub fn news(&self) -> Result<BrokerEvent, LaunchError> {
         self.broker.as_ref().map_or(Ok(BrokerEvent::None), Broker::receive)
     }
 
-    /// Who notices first touches, and carries out what was decided about them.
+    /// The broker, which notices first uses of a path and carries out decisions about them.
     pub fn trigger(&self) -> Option<&impl Trigger<Error = LaunchError>> {
         self.broker.as_ref()
     }
 
-    /// Tells the broker what becomes of a touch.
-    pub fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
+    /// Tells the broker the decision about a path.
+    pub fn reply(
+        &self,
+        reply: AccessReply,
+        file: Option<BorrowedFd<'_>>,
+    ) -> Result<(), LaunchError> {
         self.broker.as_ref().map_or(Ok(()), |broker| broker.reply(reply, file))
     }
 
-    /// The command has ended: ends who served it, without waiting for them. What the broker has said can still
-    /// be heard.
+    /// The command has ended: asks the helpers to exit, without waiting for them. Messages of the broker can
+    /// still be read.
     pub fn dismiss_helpers(&self) {
         self.broker.as_ref().map(Broker::dismiss);
         self.nat.as_ref().map(Nat::dismiss);
@@ -282,12 +287,12 @@ impl Running {
     }
 
     /// The control group, if the plan has one.
-    pub fn group(&self) -> Option<&Held> {
+    pub fn group(&self) -> Option<&RunGroup> {
         self.group.as_ref()
     }
 
     /// To be removed after [`Self::wait`]; what it has counted can be read until then.
-    pub fn take_group(&mut self) -> Option<Held> {
+    pub fn take_group(&mut self) -> Option<RunGroup> {
         self.group.take()
     }
 
@@ -312,7 +317,7 @@ impl Running {
         self.pty.as_ref().map(AsFd::as_fd)
     }
 
-    /// What the command wrote to, where its home directory is its own, after [`FromInit::PrivateHome`].
+    /// The private home directory, where the command has one, after [`FromInit::PrivateHome`].
     pub fn take_private_home(&mut self) -> Option<PrivateHome> {
         self.private_home.take()
     }
@@ -322,13 +327,13 @@ impl Running {
         std::mem::take(&mut self.network_counters)
     }
 
-    /// What is to be served for the command, after [`FromInit::Network`]: see [`crate::Outlet`]. None where a NAT
-    /// helper does it, and nothing is published.
+    /// The listeners to serve for the command, after [`FromInit::Network`]: see [`crate::Outlet`]. None where a
+    /// NAT helper does it and no port is published.
     pub fn take_network(&mut self) -> Option<InsideNetwork> {
         self.network.take()
     }
 
-    /// What the command writes to, where the plan caps it.
+    /// The command's output pipes, where the plan caps output.
     pub fn take_outputs(&mut self) -> Vec<OutputPipe> {
         std::mem::take(&mut self.outputs)
     }
@@ -384,11 +389,11 @@ impl Running {
         self.tell(ToInit::Resume)
     }
 
-    /// Ends everything inside, now. Without a pid namespace nobody's death takes the others along: pid 1's
-    /// stand-in, whose descendants they are, ends them one by one. Called again, it is ended itself.
+    /// Ends everything inside, now. Without a pid namespace no death ends the others: the stand-in for pid 1,
+    /// whose descendants they are, ends them one by one. A second call ends the stand-in itself.
     pub fn kill(&self) -> Result<(), LaunchError> {
-        // Behind it stands what follows: it may fail.
-        let _ = self.group.as_ref().map(Held::kill);
+        // It may fail; what follows does not depend on it.
+        let _ = self.group.as_ref().map(RunGroup::kill);
         if !self.pid_namespace && !self.told_to_end.replace(true) {
             return self.tell(ToInit::End);
         }
@@ -403,13 +408,13 @@ impl Running {
         self.tell(ToInit::End)
     }
 
-    /// Ends what a stand-in for pid 1, or the spawner, left behind: by then it is ours.
+    /// Ends processes that a stand-in for pid 1, or the spawner, left behind: by then they are our children.
     fn end_orphans(&self) {
         if self.pid_namespace && self.spawner.is_none() {
             return;
         }
         let known: Vec<Pid> = self.strangers.iter().copied().chain(self.helpers.pids()).collect();
-        // Each death may hand us more.
+        // Each death may leave us more orphans.
         loop {
             let mut orphans = children_of_ours();
             orphans.retain(|pid| *pid != self.pid && !known.contains(pid));
@@ -423,9 +428,9 @@ impl Running {
         }
     }
 
-    /// Waits for the end and tells what the run used.
-    pub fn wait(&mut self) -> Result<Usage, LaunchError> {
-        // While a child of the spawner is not collected, the kernel keeps pid 1 from ending (pid_namespaces(7)).
+    /// Waits for the end and returns what the run used.
+    pub fn wait(&mut self) -> Result<RunUsage, LaunchError> {
+        // Until every child of the spawner is reaped, the kernel keeps pid 1 from ending (pid_namespaces(7)).
         while self.spawner.is_some() && !self.ends_within(ORPHAN_CHECK)? {
             self.end_orphans();
         }
@@ -435,7 +440,7 @@ impl Running {
             self.end_orphans();
         }
         let usage = reaped.usage;
-        Ok(Usage {
+        Ok(RunUsage {
             user: usage.user_time,
             system: usage.system_time,
             max_rss_bytes: usage.max_rss_bytes,
@@ -450,10 +455,10 @@ impl Running {
         }
     }
 
-    /// Only root may give the child an id that is not its own; everybody else's child maps itself.
+    /// Only root may give the child an id other than its own; any other user's child maps itself.
     fn map_ids(&self, identity: &Identity) -> Result<(), LaunchError> {
         const STEP: &str = "mapping ids into the sandbox";
-        if identity.mapping == Mapping::OwnId {
+        if identity.mapping == IdMapping::OwnId {
             return Ok(());
         }
         let one = |inside, outside| [MapLine { inside, outside, count: 1 }];
@@ -492,7 +497,7 @@ fn clone_flags(plan: &Plan) -> CloneFlags {
         return CloneFlags::NONE;
     };
     let Namespaced { namespaces, .. } = inside.as_ref();
-    // The network is the command process's to make, beside the view; the clocks are pid 1's.
+    // The command's process creates the network, in parallel with the view; pid 1 sets the clocks.
     let Namespaces { mount, pid, net: _, uts, ipc, cgroup, time_offset: _ } = *namespaces;
     let mut flags = CloneFlags::NEWUSER;
     for (wanted, flag) in [
@@ -513,15 +518,14 @@ pub(crate) fn host_owner(identity: &Identity) -> Owner {
     Owner { uid: identity.host_uid, gid: identity.host_gid }
 }
 
-/// A port on the host's loopback, for the network probe to fail at.
+/// A port on the host's loopback, for the network probe to try.
 fn network_target(plan: &Plan) -> Result<Option<(OwnedFd, u16)>, LaunchError> {
     if !plan.sandbox.self_check.iter().any(|probe| matches!(probe, Probe::ReachNetwork { .. })) {
         return Ok(None);
     }
     match net::tcp_listener_loopback() {
         Ok(listener) => Ok(Some(listener)),
-        // A host without a usable loopback has nothing the probe could reach; it is then reported
-        // as not probed.
+        // A host without a usable loopback has no target for the probe, which is then reported as not probed.
         Err(error) if matches!(error.errno, Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT) => Ok(None),
         Err(error) => Err(error).during("opening the self-check's loopback port"),
     }

@@ -1,4 +1,4 @@
-//! What to do when the host refuses something: one place, so that `run` and `doctor` say the same.
+//! What to do when the host refuses something. One place, so that `run` and `doctor` give the same advice.
 
 use palisade_sys::{Errno, SysError};
 use std::path::Path;
@@ -12,19 +12,17 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
     match error.errno {
         Errno::MFILE => {
             return Some(
-                "more files are open than this process may have: raise the limit (ulimit -n), or name fewer paths"
-                    .to_owned(),
+                "too many open files: raise the limit (ulimit -n), or name fewer paths".to_owned(),
             );
         }
         Errno::NFILE => {
             return Some(
-                "the host has no open files left: see fs.file-max in sysctl(8)".to_owned(),
+                "the host's limit on open files is reached: see fs.file-max in sysctl(8)"
+                    .to_owned(),
             );
         }
         Errno::NOMEM | Errno::NOBUFS => {
-            return Some(
-                "the host has no memory left for it: end something, and try again".to_owned(),
-            );
+            return Some("the host is out of memory: end other programs, and try again".to_owned());
         }
         _ => {}
     }
@@ -50,7 +48,7 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
              (docker: --security-opt systempaths=unconfined)"
                 .to_owned(),
         ),
-        // The namespace is there, and its capabilities are not: whichever call needs one first fails.
+        // The namespace exists without its capabilities: the first call that needs one fails.
         "mount" | "fsopen" | "fsconfig" | "fsmount" | "open_tree" | "move_mount" | "write"
             if matches!(error.errno, Errno::PERM | Errno::ACCESS) && apparmor_restricts() =>
         {
@@ -78,18 +76,18 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
                 .to_owned(),
         ),
         "openat2" if error.errno == Errno::LOOP => Some(
-            "a link stands where a directory was a moment ago; nothing was started".to_owned(),
+            "a directory was replaced by a symbolic link during setup; nothing was started".to_owned(),
         ),
         _ => None,
     }
 }
 
-/// Why user namespaces cannot be made, and the command that mends it.
+/// Why user namespaces cannot be made, and the command that fixes it.
 pub(crate) fn user_namespaces(errno: Errno) -> String {
     let cause = if set_to(MAX_USERNS, "0") || errno == Errno::NOSPC {
-        "user namespaces are switched off: sudo sysctl -w user.max_user_namespaces=15000"
+        "user namespaces are disabled: sudo sysctl -w user.max_user_namespaces=15000"
     } else if set_to(USERNS_CLONE, "0") {
-        "unprivileged user namespaces are switched off: \
+        "unprivileged user namespaces are disabled: \
          sudo sysctl -w kernel.unprivileged_userns_clone=1"
     } else if apparmor_restricts() {
         return apparmor() + no_userns();
@@ -99,12 +97,12 @@ pub(crate) fn user_namespaces(errno: Errno) -> String {
         "user namespaces are refused here: a seccomp profile or a chroot does that (docker: \
          --security-opt seccomp=unconfined; inside another sandbox: not possible)"
     } else {
-        "the kernel could not make the namespaces"
+        "the kernel could not create the namespaces"
     };
     cause.to_owned() + no_userns()
 }
 
-/// The way on without them, which root cannot take: its command would be root on the host.
+/// The alternative without them, which root cannot use: its command would be root on the host.
 fn no_userns() -> &'static str {
     if rustix::process::geteuid().is_root() {
         "; or run as an ordinary user with Landlock and seccomp alone: --level 1 --no-userns \

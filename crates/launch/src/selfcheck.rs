@@ -1,9 +1,9 @@
-//! The child tries what must not work, before the command starts (ESC-2).
+//! The self-check (ESC-2): before the command starts, the child tries what must not work.
 //!
-//! Each attempt has exactly one harmless outcome, down to the errno: another errno means that
-//! another layer held, or chance did, and the run stops all the same.
+//! Each attempt has exactly one correct result, down to the errno. Another errno means that a different layer
+//! refused, or that it was chance, and the run stops in either case.
 
-use crate::error::{LaunchError, Mistake};
+use crate::error::{FailureKind, LaunchError};
 use palisade_plan::layer::Layer;
 use palisade_plan::model::Probe;
 use palisade_sys::creds::try_regain_capability;
@@ -14,24 +14,24 @@ use palisade_wire::AsErrno;
 use serde::{Deserialize, Serialize};
 
 const STEP: &str = "checking the walls from inside";
-/// A new pid namespace holds only the first few pids; a supervisor with one of those (as pid 1 of a
-/// container, say) cannot be told from one of ours.
+/// A new pid namespace has only the first few pids; a supervisor with one of those (as pid 1 of a container)
+/// cannot be distinguished from one of ours.
 const FIRST_TELLING_PID: i32 = 16;
 
-/// What an attempt gave.
+/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// [`Probe::name`] of what was tried.
     pub probe: String,
-    /// The outcome that lets the run go on.
+    /// The result that lets the run go on.
     #[serde(with = "AsErrno")]
     pub expected: Errno,
-    /// What happened: equal to `expected`, or none where there was nothing to aim at.
+    /// What happened: equal to `expected`, or none where there was no target.
     #[serde(with = "AsErrno")]
     pub observed: Option<Errno>,
 }
 
-/// What the attempts aim at, outside.
+/// The targets of the attempts, outside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Targets {
     pub(crate) supervisor: Pid,
@@ -39,19 +39,19 @@ pub(crate) struct Targets {
     pub(crate) port: Option<u16>,
 }
 
-/// When in the child's last steps a probe makes sense.
+/// When in the child's last steps a probe runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
-    /// Everything but the filter stands. A custom filter may forbid the very calls of the probes,
-    /// and its refusal would prove nothing about the wall behind it.
+pub(crate) enum ProbeStage {
+    /// Everything but the filter is in place. A custom filter may forbid the calls of the probes, and its
+    /// refusal would prove nothing about the layer behind it.
     BeforeFilter,
     AfterFilter,
 }
 
-/// Makes the attempts of this moment.
+/// Makes the attempts of this stage.
 pub(crate) fn run(
     probes: &[Probe],
-    moment: Moment,
+    moment: ProbeStage,
     targets: Targets,
 ) -> Result<Vec<Observation>, LaunchError> {
     probes
@@ -61,12 +61,12 @@ pub(crate) fn run(
         .collect()
 }
 
-fn moment_of(probe: &Probe) -> Moment {
+fn moment_of(probe: &Probe) -> ProbeStage {
     match probe {
         Probe::ForbiddenSyscall { .. } | Probe::ReachNetwork { layer: Layer::Seccomp } => {
-            Moment::AfterFilter
+            ProbeStage::AfterFilter
         }
-        _ => Moment::BeforeFilter,
+        _ => ProbeStage::BeforeFilter,
     }
 }
 
@@ -113,8 +113,8 @@ fn missing_wall(probe: &Probe, expected: Errno, outcome: Result<(), Errno>) -> L
         outcome.map_or_else(errno_name, |()| "succeeded"),
     );
     LaunchError::new(STEP, detail)
-        .with_mend(
+        .with_fix(
             "a wall is missing on this host, so nothing was started; `sandbox doctor` tells more",
         )
-        .with_mistake(Mistake::WallMissing)
+        .with_kind(FailureKind::LayerMissing)
 }

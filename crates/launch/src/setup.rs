@@ -1,6 +1,6 @@
-//! The child's side of a launch: from the fork to pid 1 waiting and the command running.
+//! The child's side of a launch: from the fork until pid 1 waits and the command runs.
 //!
-//! The steps are numbered in the order they happen; each either succeeds or ends the run.
+//! The steps are numbered in the order they happen. Each one either succeeds or ends the run.
 
 use crate::command;
 use crate::control::{FromCommand, FromInit, ToCommand, ToInit};
@@ -16,7 +16,7 @@ use crate::sources::Pieces;
 use crate::streams::Chosen;
 use palisade_cgroup::ToJoin;
 use palisade_plan::model::{
-    Confinement, Egress, Identity, Lifetime, Mapping, MountOp, Namespaced, Plan,
+    Confinement, Egress, IdMapping, Identity, MountOp, Namespaced, Plan, SandboxLifetime,
 };
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
@@ -62,7 +62,7 @@ pub(crate) fn child(mut launch: Launch<'_>) -> ! {
     }
 }
 
-/// What pid 1 is to be, once it has set everything up.
+/// Which pid 1 to become after setup.
 enum PidOne {
     WithCommand(Init),
     UntilEnded(IdleInit),
@@ -78,38 +78,38 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
         .during("entering the control group")?;
     // Set-up creates names with exact modes; the command gets the caller's umask back.
     let caller_umask = rustix::process::umask(Mode::empty());
-    // Inherited from the supervisor, and undone: an undumpable process does not own its own /proc
-    // files, among them the id maps.
+    // Inherited from the supervisor and undone: an undumpable process does not own its /proc files, among them
+    // the id maps.
     creds::set_dumpable(true).during("opening the child to itself")?;
-    // What the caller typed may hold secrets, and everybody inside sees the words of pid 1.
+    // The caller's command line may contain secrets, and every process inside can read that of pid 1.
     if plan.sandbox.hardening.init_undumpable {
         proc::replace_command_line("sandbox").during("hiding the caller's command line")?;
     }
-    // 1. Who we are, and whose life ours hangs on.
+    // 1. Identity, and the parent-death signal.
     match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => {
             // Changing ids clears the parent-death signal, so that comes after.
             take_identity(launch, &inside.identity)?;
             creds::set_pdeathsig(sig::SIGKILL)
                 .during("tying the sandbox's life to the supervisor's")?;
-            // Only a child yet to be forked gets the shifted clocks.
+            // Only children forked from now on get the shifted clocks.
             shift_clocks(inside.namespaces.time_offset)?;
         }
-        // Without a pid namespace our own death would not take the others along: pid 1's stand-in
-        // stays alive when the supervisor dies, sees its socket close and ends them all.
+        // Without a pid namespace our own death would not end the others: the stand-in for pid 1 stays alive
+        // when the supervisor dies, sees its socket close and ends them all.
         Confinement::NoNamespaces | Confinement::None => {
             creds::set_child_subreaper().during("adopting the command's orphans")?;
         }
     }
-    // 2. Away from the caller's terminal.
+    // 2. Leave the caller's terminal.
     if plan.sandbox.hardening.own_session {
         proc::setsid().during("leaving the caller's session")?;
     }
-    // 3. A terminal of our own: only what is forked later has it for its controlling one.
+    // 3. A new terminal: only processes forked later have it as their controlling terminal.
     let (devpts, terminal) = open_terminal(launch)?;
-    // 4. The process of the command, this early: making a network namespace and letting go of the
-    // old root take the kernel about as long as the view takes us, and so they go side by side. It
-    // goes no further than that before it is told.
+    // 4. The command's process, forked this early: creating a network namespace and leaving the old root take
+    // the kernel about as long as building the view takes us, so both run in parallel. It waits there until it
+    // is told to go on.
     proc::block_signals(&[sig::SIGCHLD, sig::SIGTTOU]).during(STEP)?;
     let CommandProcess { pid, pidfd, report } =
         start_command(launch, terminal.as_ref(), caller_umask)?;
@@ -133,15 +133,14 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
             }
         }
     }
-    // Before pid 1 closes every descriptor it has no use for: dropped later, its number would be
-    // closed a second time.
+    // Before pid 1 closes every descriptor it does not need: dropped later, the number would be closed twice.
     drop(pidfd);
-    // 7. Closed to inspection, with nothing of the caller's left.
+    // 7. Undumpable, with no descriptor of the caller left.
     let signals = proc::signalfd(&[sig::SIGCHLD]).during(STEP)?;
     let mut keep = vec![launch.control.as_fd(), report.as_fd(), signals.as_fd()];
     keep.extend(terminal.as_ref().map(AsFd::as_fd));
     init::close_off(plan, &keep)?;
-    // 8. Everything stands: the command may go on to its own last steps, and pid 1 settles.
+    // 8. Everything is in place: the command's process goes on to its last steps, and pid 1 starts waiting.
     if matches!(plan.sandbox.confinement, Confinement::Namespaces(_)) {
         expect(&report, &FromCommand::OldRootGone)?;
     }
@@ -151,10 +150,10 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
     say(&report, ToCommand::Go)?;
     init::settle(plan)?;
     Ok(match plan.sandbox.lifetime {
-        Lifetime::OneCommand => {
+        SandboxLifetime::OneCommand => {
             PidOne::WithCommand(Init::new(plan, pid, report, terminal, signals))
         }
-        Lifetime::UntilEnded => PidOne::UntilEnded(IdleInit::new(report, signals)),
+        SandboxLifetime::UntilEnded => PidOne::UntilEnded(IdleInit::new(report, signals)),
     })
 }
 
@@ -212,7 +211,8 @@ fn build_view(
     hand_over_home(launch, inside, &pieces)
 }
 
-/// The supervisor tells at the end what was written there. Nothing of it is read before everything inside has ended.
+/// The supervisor reports at the end what was written there. It reads nothing before all processes inside have
+/// ended.
 fn hand_over_home(
     launch: &Launch<'_>,
     inside: &Namespaced,
@@ -229,8 +229,8 @@ fn hand_over_home(
     palisade_wire::send(&launch.control, &message, &[piece.as_fd()]).during(STEP)
 }
 
-/// The supervisor tells at the end what was tried without a network. Opened before the command can run: when a short one has
-/// ended, its namespace can no longer be found by a process in it.
+/// The supervisor reports at the end what was tried without a network. Opened before the command can run: after
+/// a short command has ended, no process is left in its namespace to find it by.
 fn hand_over_counters(control: &OwnedFd) -> Result<(), LaunchError> {
     let counters = network::open_counters();
     let files: Vec<_> = counters.iter().map(AsFd::as_fd).collect();
@@ -238,7 +238,7 @@ fn hand_over_counters(control: &OwnedFd) -> Result<(), LaunchError> {
         .during("handing the network's counters to the supervisor")
 }
 
-/// Tells the command's process how far we are; one that is gone has left word why.
+/// Tells the command's process how far setup is. One that is gone has reported why.
 fn say(report: &OwnedFd, reached: ToCommand) -> Result<(), LaunchError> {
     palisade_wire::send(report, &reached, &[]).map_err(|_| match hear(report) {
         Ok(Received { message, .. }) => failure(message),
@@ -246,13 +246,13 @@ fn say(report: &OwnedFd, reached: ToCommand) -> Result<(), LaunchError> {
     })
 }
 
-/// Waits for the command's process to have done its part.
+/// Waits until the command's process has done its part.
 fn expect(report: &OwnedFd, part: &FromCommand) -> Result<(), LaunchError> {
     let Received { message, .. } = hear(report)?;
     if message == *part { Ok(()) } else { Err(failure(message)) }
 }
 
-/// Hands what the command's process made to the supervisor, and keeps nothing of it.
+/// Hands what the command's process made to the supervisor, and keeps none of it.
 fn pass_network_on(control: &OwnedFd, report: &OwnedFd) -> Result<(), LaunchError> {
     let Received { message, descriptors } = hear(report)?;
     match message {
@@ -265,13 +265,13 @@ fn pass_network_on(control: &OwnedFd, report: &OwnedFd) -> Result<(), LaunchErro
     }
 }
 
-/// The command must not find a network that is yet to come.
+/// The command must not start before its network is complete.
 fn wait_for_connection(control: &OwnedFd) -> Result<(), LaunchError> {
     const STEP: &str = "waiting for the way out";
     loop {
         match next_order(control, STEP)? {
             ToInit::Connected => return Ok(()),
-            // There is no command yet that it could be for.
+            // No command is running yet that it could be meant for.
             ToInit::Resume | ToInit::Mapped => {}
             ToInit::Signal(signal) => {
                 return Err(LaunchError::new(STEP, format!("interrupted by signal {signal}")));
@@ -311,7 +311,7 @@ fn died_early() -> LaunchError {
 fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchError> {
     const STEP: &str = "taking the sandbox's identity";
     match identity.mapping {
-        Mapping::OwnId => {
+        IdMapping::OwnId => {
             // Without this an unprivileged process may not write its gid map (CVE-2014-8989).
             creds::deny_setgroups(None).during(STEP)?;
             let line = |inside, outside| [MapLine { inside, outside, count: 1 }];
@@ -320,7 +320,7 @@ fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchE
             let uids = line(identity.inside_uid, identity.host_uid);
             creds::write_map(None, IdKind::Uid, &uids).during(STEP)
         }
-        Mapping::ByRoot => {
+        IdMapping::ByRoot => {
             if next_order(&launch.control, STEP)? != ToInit::Mapped {
                 return Err(LaunchError::new(STEP, "the supervisor went away"));
             }

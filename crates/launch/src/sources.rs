@@ -1,13 +1,13 @@
 //! Takes the parts of the host's tree that the view will show, as detached mounts.
 //!
-//! An ordinary user's child takes them itself, in its own namespaces. Root's child is no longer
-//! root and cannot walk root's private directories, so there the parent takes them all before it
-//! forks. Either way a source is opened without following a single link: the plan named the real
-//! path, and a link found there now was planted since (class of CVE-2026-34078).
+//! An ordinary user's child takes them itself, in its own namespaces. Root's child is no longer root and cannot
+//! traverse root's private directories, so there the parent takes them all before it forks. Either way a source
+//! is opened without following any link: the plan has the real path, so a link found there now was planted
+//! later (class of CVE-2026-34078).
 
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
-use palisade_plan::model::{Access, Hardening, MountOp, Owner};
+use palisade_plan::model::{Hardening, MountAccess, MountOp, Owner};
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, OFlags, SysError};
 use rustix::fs::FileType;
@@ -53,7 +53,7 @@ fn take(
             if hardening.mount_flags {
                 attrs |= MountAttrs::NOSUID | MountAttrs::NODEV;
             }
-            if *access == Access::ReadOnly {
+            if *access == MountAccess::ReadOnly {
                 attrs |= MountAttrs::RDONLY;
             }
             if !exec {
@@ -66,7 +66,7 @@ fn take(
         }
         MountOp::Overlay { lower, idmap, .. } => {
             let mount = clone_tree(root, lower)?;
-            take_owner(&mount, lower, *idmap, Access::ReadOnly, maps)?;
+            take_owner(&mount, lower, *idmap, MountAccess::ReadOnly, maps)?;
             let attrs = MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::RDONLY;
             set(&mount, lower, attrs, hardening)?;
             Ok(Some(mount))
@@ -99,7 +99,7 @@ fn set(
     attrs: MountAttrs,
     hardening: Hardening,
 ) -> Result<(), LaunchError> {
-    // A copy of a shared mount is shared as well.
+    // A copy of a shared mount is shared, too.
     let private = hardening.private_mounts;
     let attr = MountAttr { set: attrs, private, ..MountAttr::default() };
     mounts::mount_setattr(mount, Recursion::Recursive, &attr)
@@ -112,7 +112,7 @@ fn take_owner(
     mount: &OwnedFd,
     source: &Path,
     owner: Option<Owner>,
-    access: Access,
+    access: MountAccess,
     maps: &OwnerMaps,
 ) -> Result<(), LaunchError> {
     let Some(owner) = owner else { return Ok(()) };
@@ -120,21 +120,21 @@ fn take_owner(
     let attr = MountAttr { userns_fd, ..MountAttr::default() };
     match mounts::mount_setattr(mount, Recursion::Recursive, &attr) {
         Ok(()) => Ok(()),
-        // A file system that cannot map ids: the command then reads as a stranger, which is less
-        // than it was granted, never more. Writing as a stranger would leave foreign files behind.
-        Err(error) if error.errno == Errno::INVAL && access == Access::ReadOnly => Ok(()),
+        // A file system that cannot map ids: the command then reads as another user, which is less than it was
+        // granted, never more. Writing as another user would leave files with the wrong owner.
+        Err(error) if error.errno == Errno::INVAL && access == MountAccess::ReadOnly => Ok(()),
         Err(error) => Err(LaunchError::new(
             STEP,
             SysError { subject: source.display().to_string(), ..error }.to_string(),
         )
-        .with_mend(
+        .with_fix(
             "this file system cannot map ids, which a run started by root needs to write to it: \
              start as the directory's owner instead",
         )),
     }
 }
 
-/// The node is what its name says, looked at through the descriptor that will be mounted.
+/// The node is what its name says, checked through the descriptor that will be mounted.
 fn check_device(mount: &OwnedFd, source: &Path, major: u32, minor: u32) -> Result<(), LaunchError> {
     let found = rustix::fs::fstat(mount).at("fstat", source).during(STEP)?;
     let is_character = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice;
@@ -146,5 +146,5 @@ fn check_device(mount: &OwnedFd, source: &Path, major: u32, minor: u32) -> Resul
         STEP,
         format!("{} is not character device {major}:{minor}", source.display()),
     )
-    .with_mend("the host's /dev is not what it should be; nothing was started"))
+    .with_fix("the host's /dev is not what it should be; nothing was started"))
 }

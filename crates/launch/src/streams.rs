@@ -1,8 +1,8 @@
-//! What the command's stdin, stdout and stderr are.
+//! The command's stdin, stdout and stderr.
 //!
-//! The command must never hold the caller's terminal, not even for writing: `/proc/self/fd` opens it
-//! again, and then what is typed there can be taken. What is not a terminal is passed on as it is,
-//! byte for byte; under a cap on output the command gets a pipe of ours instead, never the caller's.
+//! The command must never hold the caller's terminal, not even for writing: `/proc/self/fd` opens it again, and
+//! then typed input could be read. What is not a terminal is passed on unchanged. With a cap on output, the
+//! command gets a pipe of ours instead.
 
 use crate::error::{During, LaunchError};
 use palisade_plan::model::Owner;
@@ -16,10 +16,10 @@ const STEP: &str = "connecting the command's streams";
 /// `linux/magic.h`
 const PIPEFS_MAGIC: FsWord = 0x5049_5045;
 
-/// What the supervisor wants of the command's terminal.
+/// What the supervisor wants for the command's terminal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Streams {
-    /// Make a pty inside, of this size, for the streams that are terminals.
+    /// Create a pty of this size inside, for the streams that are terminals.
     pub pty: Option<Winsize>,
 }
 
@@ -32,19 +32,19 @@ enum Stream {
     Piped(usize),
 }
 
-/// What came through a pipe of ours.
+/// What was read from one of our pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum StreamOutput {
     Stdout,
     Stderr,
-    /// The caller has them go to one place, in one order.
+    /// Both go to one place of the caller, in order.
     Both,
 }
 
-/// The end that stays outside of a pipe for the command's output. Reading it never waits.
+/// Our end of a pipe for the command's output. Reading it never blocks.
 #[derive(Debug)]
 pub struct OutputPipe {
-    pub output: Output,
+    pub output: StreamOutput,
     pub read: OwnedFd,
 }
 
@@ -72,17 +72,19 @@ impl Chosen {
         Self { streams: [Stream::AsItIs; 3], pipes: Vec::new() }
     }
 
-    /// Lets the outputs that are no terminals go through pipes of ours.
+    /// Redirects the outputs that are not terminals through our pipes.
     pub(crate) fn put_pipes_between(&mut self) -> Result<Vec<OutputPipe>, LaunchError> {
         let mut outer = Vec::new();
         let [_, stdout, stderr] = self.streams;
         if let (Stream::AsItIs, Stream::AsItIs) = (stdout, stderr)
             && is_one_place(std::io::stdout().as_fd(), std::io::stderr().as_fd())
         {
-            outer.push(self.pipe_for(Output::Both, &[1, 2])?);
+            outer.push(self.pipe_for(StreamOutput::Both, &[1, 2])?);
             return Ok(outer);
         }
-        for (stream, output, number) in [(stdout, Output::Stdout, 1), (stderr, Output::Stderr, 2)] {
+        for (stream, output, number) in
+            [(stdout, StreamOutput::Stdout, 1), (stderr, StreamOutput::Stderr, 2)]
+        {
             if let Stream::AsItIs = stream {
                 outer.push(self.pipe_for(output, &[number])?);
             }
@@ -90,10 +92,14 @@ impl Chosen {
         Ok(outer)
     }
 
-    fn pipe_for(&mut self, output: Output, numbers: &[usize]) -> Result<OutputPipe, LaunchError> {
+    fn pipe_for(
+        &mut self,
+        output: StreamOutput,
+        numbers: &[usize],
+    ) -> Result<OutputPipe, LaunchError> {
         let (read, write) =
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2").during(STEP)?;
-        // The two ends have flags of their own: the command's stays a pipe like any other.
+        // The two ends have separate flags: the command's end stays an ordinary pipe.
         rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK).call("fcntl").during(STEP)?;
         for number in numbers {
             self.streams[*number] = Stream::Piped(self.pipes.len());
@@ -115,8 +121,8 @@ impl Chosen {
         Ok(())
     }
 
-    /// An unnamed pipe of root's could not be opened again as `/dev/stdout` by a command that is not
-    /// root. Only pipes that it gets, and no files: one the caller redirects to keeps its owner.
+    /// A command that is not root could not open an unnamed pipe of root's again as `/dev/stdout`. Only pipes,
+    /// not files: a file the caller redirects to keeps its owner.
     pub(crate) fn give_pipes_to(&self, owner: Owner) -> Result<(), LaunchError> {
         let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
         let callers = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
@@ -129,8 +135,8 @@ impl Chosen {
             if rustix::fs::fstatfs(fd).is_ok_and(|found| found.f_type == PIPEFS_MAGIC) {
                 let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
                 match rustix::fs::fchown(fd, Some(uid), Some(gid)) {
-                    // The root of a user namespace, with a pipe from outside that is nobody's in here.
-                    // The command reads and writes it all the same, and only cannot open it again.
+                    // Root of a user namespace, with a pipe from outside whose owner is not mapped here. The
+                    // command can read and write it, but not open it again.
                     Err(Errno::PERM) => {}
                     given => given.call("fchown").during(STEP)?,
                 }
@@ -140,8 +146,8 @@ impl Chosen {
     }
 }
 
-/// Whether what is written to the two comes to stand in one order: one pipe, one socket, one open file.
-/// A file that was opened twice alike looks the same, and its two writers would only overwrite each other.
+/// Whether writes to both end up in one order: one pipe, one socket, one open file. A file that was opened
+/// twice looks the same, but its two writers would overwrite each other.
 fn is_one_place(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> bool {
     let (Ok(one), Ok(other)) = (rustix::fs::fstat(first), rustix::fs::fstat(second)) else {
         return false;
@@ -159,13 +165,13 @@ const REPLACE: [Replace; 3] = [
     |fd| rustix::stdio::dup2_stderr(fd),
 ];
 
-/// Lets go of the caller's streams, so that its pipes close when the command ends.
+/// Closes the caller's streams, so that its pipes close when the command ends.
 pub(crate) fn release() -> Result<(), LaunchError> {
     let null =
         rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, palisade_sys::Mode::empty());
     match null {
         Ok(null) => REPLACE.iter().try_for_each(|put| put(null.as_fd())).call("dup2").during(STEP),
-        // A policy may leave out /dev; then the three numbers are simply free.
+        // A policy may leave out /dev; then the three numbers stay unused.
         Err(_) => palisade_sys::proc::close_range(0, 2).during(STEP),
     }
 }
@@ -175,8 +181,8 @@ pub fn check_stream(fd: BorrowedFd<'_>) -> Result<(), LaunchError> {
     choose(fd, false).map(drop)
 }
 
-/// A descriptor that a terminal or a directory stands behind is more than a stream: through
-/// `/proc/self/fd` it opens again, for reading what is typed, or the tree around it.
+/// A descriptor of a terminal or a directory is more than a stream: through `/proc/self/fd` it can be reopened,
+/// to read what is typed, or to reach the tree around it.
 fn choose(fd: BorrowedFd<'_>, has_pty: bool) -> Result<Stream, LaunchError> {
     if tty::isatty(fd) {
         if has_pty {
@@ -188,7 +194,7 @@ fn choose(fd: BorrowedFd<'_>, has_pty: bool) -> Result<Stream, LaunchError> {
     let is_path = rustix::fs::fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::PATH));
     if is_path || FileType::from_raw_mode(found.st_mode) == FileType::Directory {
         return Err(LaunchError::new(STEP, "standard input, output or error is a directory")
-            .with_mend(
+            .with_fix(
                 "it would open the host's tree to the command; redirect a file or /dev/null",
             ));
     }

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::Command;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const RESOLVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const RANGES: [(&str, u8); 6] = [
     ("127.0.0.0", 8),
@@ -35,7 +35,7 @@ fn block_ranges() -> Socket {
 }
 
 fn connect(address: &str) -> std::io::Result<TcpStream> {
-    TcpStream::connect_timeout(&address.parse().unwrap(), PATIENCE)
+    TcpStream::connect_timeout(&address.parse().unwrap(), TIMEOUT)
 }
 
 fn send(from: &str, to: &str) -> std::io::Result<usize> {
@@ -131,7 +131,7 @@ fn loopback_is_the_namespaces_own_and_by_a_link_nobodys() {
         let older = UdpSocket::bind("127.0.0.1:9").unwrap();
         older.send_to(b"x", "127.0.0.1:9").unwrap();
         let [one, other] = ["[::1]:9", "[::1]:10"].map(|own| UdpSocket::bind(own).unwrap());
-        one.set_read_timeout(Some(PATIENCE)).unwrap();
+        one.set_read_timeout(Some(TIMEOUT)).unwrap();
         // Both ways: a connection that the kernel knows.
         other.send_to(b"x", "[::1]:9").unwrap();
         one.recv_from(&mut [0]).unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const V6: Ipv6Addr = Ipv6Addr::new(0xfd53, 0x616e, 0x6442, 0, 0, 0, 0, 1);
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 fn original_destination(client: &TcpStream) -> rustix::io::Result<SocketAddr> {
     match client.local_addr().unwrap() {
@@ -39,7 +39,7 @@ fn fenced() -> Fenced {
 }
 
 fn connect(address: &str) -> std::io::Result<TcpStream> {
-    TcpStream::connect_timeout(&address.parse().unwrap(), PATIENCE)
+    TcpStream::connect_timeout(&address.parse().unwrap(), TIMEOUT)
 }
 
 /// Proves: NET-5 every-port
@@ -121,7 +121,7 @@ fn loopback_and_every_port_stay_the_commands_own() {
         let one = UdpSocket::bind("127.0.0.1:5353").unwrap();
         let other = UdpSocket::bind("127.0.0.2:0").unwrap();
         other.send_to(b"x", "127.0.0.1:5353").unwrap();
-        one.set_read_timeout(Some(PATIENCE)).unwrap();
+        one.set_read_timeout(Some(TIMEOUT)).unwrap();
         one.recv_from(&mut [0]).unwrap();
         assert_eq!(connect("127.0.0.1:9").unwrap_err().kind(), ErrorKind::ConnectionRefused);
     });
@@ -139,7 +139,7 @@ fn questions_about_names_arrive_whoever_is_asked() {
         ] {
             let client = UdpSocket::bind(from).unwrap();
             client.connect(asked).unwrap();
-            client.set_read_timeout(Some(PATIENCE)).unwrap();
+            client.set_read_timeout(Some(TIMEOUT)).unwrap();
             client.send(b"question").unwrap();
             let mut buffer = [0; 16];
             let (length, peer) = listener.recv_from(&mut buffer).unwrap();

@@ -1,6 +1,6 @@
 //! What a [`crate::fence`] rejected, read from outside through a socket that was made inside.
 //!
-//! The kernel lets whoever holds `CAP_NET_ADMIN` over the namespace read: inside of it, or as the owner of its
+//! The kernel lets a process with `CAP_NET_ADMIN` over the namespace read: inside of it, or as the owner of its
 //! user namespace.
 
 use crate::attributes::{attribute, attributes};

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 /// The kernel sends lists in pieces of at most 32 KiB (netlink(7)).
-const LONGEST_PACKET: usize = 32 * 1024;
+const MAX_PACKET_BYTES: usize = 32 * 1024;
 /// Longer lists are cut: nobody may keep us reading for ever.
 const MAX_PACKETS: usize = 64;
 
@@ -75,7 +75,7 @@ impl Socket {
         }
         self.send(&packet)?;
         let mut refused = Vec::new();
-        let mut buffer = vec![0; LONGEST_PACKET];
+        let mut buffer = vec![0; MAX_PACKET_BYTES];
         loop {
             let length = match self.receive(&mut buffer) {
                 // A request of several messages may end at the first that fails.
@@ -101,7 +101,7 @@ impl Socket {
         let what = message.what;
         let refused = |errno| SysError::new("netlink", what, errno);
         self.send(&message.finish(1, false).map_err(refused)?)?;
-        let mut buffer = vec![0; LONGEST_PACKET];
+        let mut buffer = vec![0; MAX_PACKET_BYTES];
         for _ in 0..MAX_PACKETS {
             let length = self.receive(&mut buffer)?;
             for answer in answers(&buffer[..length]) {

@@ -22,7 +22,7 @@ pub struct Pair {
 
 const PREFIX: u8 = 30;
 /// A link is there within milliseconds.
-const LONGEST_START: Duration = Duration::from_millis(500);
+const LINK_TIMEOUT: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_micros(500);
 /// As it is called inside.
 pub const INSIDE_NAME: &str = "eth0";
@@ -59,7 +59,7 @@ pub fn disconnect(pair: &Pair) -> Result<()> {
 
 /// The kernel drops what is sent before it has noticed that a link is up, and TCP tries again only after a second.
 fn wait_for_link(socket: &Socket, name: &str) -> Result<()> {
-    let deadline = Instant::now() + LONGEST_START;
+    let deadline = Instant::now() + LINK_TIMEOUT;
     while !is_operational(socket, name)? && Instant::now() < deadline {
         std::thread::sleep(LOOK_EVERY);
     }

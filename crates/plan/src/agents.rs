@@ -1,5 +1,5 @@
-//! What the preset `agent` knows of coding agents: `resources/presets/agents.txt`. Data only; the command line turns
-//! it into the options that a person would type.
+//! The coding agents that the preset `agent` knows: `resources/presets/agents.txt`. Data only; the command line
+//! turns it into options.
 
 use crate::lists::Listed;
 use palisade_guard::list;

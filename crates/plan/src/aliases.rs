@@ -1,7 +1,7 @@
-//! Where else a path of the host shows: other mounts of the same file system (F24).
+//! Other paths at which the host shows a file: further mounts of the same file system (F24).
 //!
-//! A host may have thousands of mounts and asks about hundreds of secrets, so the table is gone through once, and
-//! a question costs what there is to answer.
+//! A host may have thousands of mounts and the plan asks about hundreds of secrets, so the mount table is
+//! indexed once, and a query costs only the size of its answer.
 
 use crate::facts::HostMount;
 use crate::host::join;

@@ -1,28 +1,28 @@
-//! Puts a plan together, part by part.
+//! Builds a plan, part by part.
 
 use crate::egress::{self, Chosen};
 use crate::error::PlanError;
-use crate::executables::{self, Ground};
+use crate::executables::{self, SearchContext};
 use crate::facts::{HostFacts, HostTree};
 use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
-    Command, Confinement, Egress, Explanation, Gate, Guard, Hardening, Identity, Landlock,
-    Lifetime, Located, MountOp, Namespaced, Note, OnUnknown, Plan, SandboxPlan, Seccomp,
-    Supervision, Weight,
+    Command, Confinement, Egress, Execution, Explanation, Gate, Guard, Hardening, Identity,
+    Landlock, Located, MountOp, Namespaced, Note, OnUnknown, Plan, SandboxLifetime, SandboxPlan,
+    Seccomp, Supervision, Weight,
 };
 use crate::reach::Reach;
-use crate::request::Request;
+use crate::request::PlanRequest;
 use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen, SeenOn};
-use crate::selfcheck::{self, Walls};
+use crate::selfcheck::{self, CheckedLayers};
 use crate::{environment, gate, guard, identity, landlock, locate, namespaces, promises, seccomp};
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
 use std::path::{Path, PathBuf};
 
 /// Decides everything about one run.
-pub fn build(request: &Request<'_>) -> Result<Plan, PlanError> {
+pub fn build(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     if request.command.is_empty() {
         return Err(PlanError::NoCommand);
     }
@@ -32,7 +32,7 @@ pub fn build(request: &Request<'_>) -> Result<Plan, PlanError> {
 }
 
 /// The filter that such a plan has, whatever the command is; none at level 0.
-pub fn filter(request: &Request<'_>) -> Result<Option<Seccomp>, PlanError> {
+pub fn filter(request: &PlanRequest<'_>) -> Result<Option<Seccomp>, PlanError> {
     let host = Host::new(request.tree, request.facts.home.as_deref());
     let (_, kept) = keep(request, &host)?;
     Ok(kept.seccomp)
@@ -68,7 +68,7 @@ struct EgressConfig {
     trusted: Option<PathBuf>,
 }
 
-fn keep(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+fn keep(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
     let policy = request.policy;
     let (seen, kept) = match (policy.isolation_level, policy.process.user_namespace) {
         (Level::None, _) => without_isolation(request, host),
@@ -79,10 +79,10 @@ fn keep(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanErro
     Ok((seen, kept))
 }
 
-fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
     let policy = request.policy;
     let namespaces = namespaces::choose(policy)?;
-    let assigned = assign(request, limits::Walls { own_user_namespace: true, filter: true })?;
+    let assigned = assign(request, limits::Enforcers { own_user_namespace: true, filter: true })?;
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
     let mut seen = see::see(request, host, Outside::Absent)?;
     add_name_files(&identity, request.facts, host, &mut seen);
@@ -135,7 +135,7 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
 }
 
 fn egress(
-    request: &Request<'_>,
+    request: &PlanRequest<'_>,
     hostname: &str,
     host: &Host<'_>,
     seen: &mut Seen,
@@ -164,7 +164,10 @@ impl EgressConfig {
     }
 }
 
-fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+fn without_namespaces(
+    request: &PlanRequest<'_>,
+    host: &Host<'_>,
+) -> Result<(Seen, Kept), PlanError> {
     let (policy, facts) = (request.policy, request.facts);
     namespaces::refuse_without_namespaces(policy, facts.uid == 0)?;
     if facts.landlock_abi == 0 {
@@ -174,7 +177,7 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
     let guard = guard_names(request, host, &mounts, Mounted::No, &mut seen)?;
-    let assigned = assign(request, limits::Walls { own_user_namespace: false, filter: true })?;
+    let assigned = assign(request, limits::Enforcers { own_user_namespace: false, filter: true })?;
     let unheld = Unheld {
         inet: cut_off,
         unix: true,
@@ -197,12 +200,12 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     Ok((seen, kept))
 }
 
-fn assign(request: &Request<'_>, walls: limits::Walls) -> Result<Assigned, PlanError> {
+fn assign(request: &PlanRequest<'_>, walls: limits::Enforcers) -> Result<Assigned, PlanError> {
     limits::assign(request.policy, walls, request.facts.uid == 0, request.limits)
 }
 
 fn guard_names(
-    request: &Request<'_>,
+    request: &PlanRequest<'_>,
     host: &Host<'_>,
     mounts: &[MountOp],
     mounted: Mounted,
@@ -213,7 +216,10 @@ fn guard_names(
     Ok(guard)
 }
 
-fn without_isolation(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+fn without_isolation(
+    request: &PlanRequest<'_>,
+    host: &Host<'_>,
+) -> Result<(Seen, Kept), PlanError> {
     namespaces::refuse_at_level_0(request.policy)?;
     let kept = Kept {
         confinement: Confinement::None,
@@ -227,7 +233,7 @@ fn without_isolation(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Ke
             mount_flags: false,
             ..Hardening::all()
         },
-        assigned: assign(request, limits::Walls { own_user_namespace: false, filter: false })?,
+        assigned: assign(request, limits::Enforcers { own_user_namespace: false, filter: false })?,
         egress: EgressConfig::default(),
     };
     Ok((see::nothing_hidden(request.policy, request.facts, host)?, kept))
@@ -265,7 +271,7 @@ fn add_name_files(identity: &Identity, facts: &HostFacts, host: &Host<'_>, seen:
 }
 
 fn finish(
-    request: &Request<'_>,
+    request: &PlanRequest<'_>,
     host: &Host<'_>,
     seen: Seen,
     kept: Kept,
@@ -283,7 +289,7 @@ fn finish(
         trusted: kept.egress.trusted.as_deref(),
     };
     let environment = environment::build(&policy.process, facts, &inside);
-    let walls = Walls {
+    let walls = CheckedLayers {
         confinement: &kept.confinement,
         landlock: kept.landlock.as_ref(),
         guard: kept.guard.as_ref(),
@@ -327,7 +333,7 @@ fn finish(
         },
         command,
         sandbox: SandboxPlan {
-            lifetime: Lifetime::default(),
+            lifetime: SandboxLifetime::default(),
             network: policy.network.mode,
             create_dirs: seen.create_dirs,
             confinement: kept.confinement,
@@ -383,9 +389,9 @@ fn list_executables(
         return Ok(Vec::new());
     }
     let reach = Reach::new(&kept.confinement, kept.landlock.as_ref(), host);
-    let chosen = executables::choose(list, &Ground { facts, command, reach })?;
+    let chosen = executables::choose(list, &SearchContext { facts, command, reach })?;
     let landlock = kept.landlock.as_mut().ok_or(PlanError::ExecutablesUnheld)?;
-    landlock.executables = Some(chosen.executables);
+    landlock.executables = Execution::Listed(chosen.executables);
     Ok(chosen.notes)
 }
 

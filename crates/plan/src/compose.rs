@@ -1,17 +1,17 @@
-//! Composes the view: grants less what is denied, as mounts in an order that works.
+//! Composes the mount view: grants minus denied paths, as mounts in a working order.
 //!
-//! Hidden means not bound. A directory that holds something denied is never bound and masked, since a
-//! rename on the host detaches a mask; it becomes a directory of our own with its other children bound
-//! one by one, or, where those are many, an overlay in which the denied names are whiteouts: what a start
-//! costs never depends on how many files lie beside a secret. A writable directory cannot be taken apart
-//! like that, so there a denied path is an error.
+//! Hidden means not bound. A directory that contains something denied is never bound and masked, because a
+//! rename on the host detaches a mask. It becomes a directory of our own with its other children bound one by
+//! one or, if there are many, an overlay in which the denied names are whiteouts: the cost of a start never
+//! depends on how many files lie beside a secret. A writable directory cannot be split like that, so a denied
+//! path in it is an error.
 
 use crate::denied::{Class, Denial, Denied};
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostMount};
 use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::{Host, Link};
-use crate::model::{Access, MountOp, NodeKind};
+use crate::model::{MountAccess, MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
 use crate::view::Composition;
 use palisade_policy::model::Approval;
@@ -244,8 +244,11 @@ impl Composer<'_> {
             .filter(|(path, denial)| self.could_show(path, *denial))
             .filter_map(|(path, _)| path.strip_prefix(source).ok().map(Path::to_owned))
             .collect();
-        let access =
-            if grant.kind == GrantKind::Overlay { Access::ReadWrite } else { Access::ReadOnly };
+        let access = if grant.kind == GrantKind::Overlay {
+            MountAccess::ReadWrite
+        } else {
+            MountAccess::ReadOnly
+        };
         let op = MountOp::Overlay {
             lower: source.to_owned(),
             target: target.to_owned(),
@@ -427,8 +430,11 @@ impl Composer<'_> {
 
     fn bind(&mut self, source: &Path, target: &Path, kind: NodeKind, grant: &Grant) {
         self.binds += 1;
-        let access =
-            if grant.kind == GrantKind::ReadWrite { Access::ReadWrite } else { Access::ReadOnly };
+        let access = if grant.kind == GrantKind::ReadWrite {
+            MountAccess::ReadWrite
+        } else {
+            MountAccess::ReadOnly
+        };
         let op = MountOp::Bind {
             source: source.to_owned(),
             target: target.to_owned(),
@@ -468,7 +474,13 @@ impl Composer<'_> {
     fn bound_above(&self, target: &Path) -> Option<(PathBuf, PathBuf, Grant)> {
         match self.view.standing_above(target)? {
             MountOp::Bind {
-                source, target, access: Access::ReadOnly, exec, kind, idmap, ..
+                source,
+                target,
+                access: MountAccess::ReadOnly,
+                exec,
+                kind,
+                idmap,
+                ..
             } if source != target => {
                 let grant = Grant {
                     source: source.clone(),
@@ -505,7 +517,7 @@ impl Composer<'_> {
     }
 
     fn seal(&mut self, target: PathBuf) {
-        let Some(MountOp::Bind { access: Access::ReadWrite, target: writable, .. }) =
+        let Some(MountOp::Bind { access: MountAccess::ReadWrite, target: writable, .. }) =
             self.view.standing_above(&target)
         else {
             return;

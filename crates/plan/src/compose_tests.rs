@@ -3,7 +3,7 @@
 use crate::PlanError;
 use crate::facts::HostFacts;
 use crate::fake::{FakeTree, access, inside, op_at, plan, policy, shows, user};
-use crate::model::{Access, MountOp};
+use crate::model::{MountAccess, MountOp};
 use palisade_policy::model::{Mode, Policy, ProjectAccess};
 use std::path::{Path, PathBuf};
 
@@ -26,14 +26,14 @@ fn project_and_caches_are_writable_and_nothing_else() {
     tree.dir("/home/u/.npm/_cacache");
     let plan = plan(&policy(), &user(), &tree).unwrap();
     let expected = [
-        ("/home/u/project/src", Some(Access::ReadWrite)),
-        ("/home/u/.cargo/registry", Some(Access::ReadWrite)),
-        ("/home/u/.npm/_cacache", Some(Access::ReadWrite)),
-        ("/home/u/.cargo/bin", Some(Access::ReadOnly)),
-        ("/home/u/.cargo/config.toml", Some(Access::ReadOnly)),
-        ("/home/u/.rustup/toolchains", Some(Access::ReadOnly)),
-        ("/home/u/.local/lib/python3.13", Some(Access::ReadOnly)),
-        ("/usr/bin", Some(Access::ReadOnly)),
+        ("/home/u/project/src", Some(MountAccess::ReadWrite)),
+        ("/home/u/.cargo/registry", Some(MountAccess::ReadWrite)),
+        ("/home/u/.npm/_cacache", Some(MountAccess::ReadWrite)),
+        ("/home/u/.cargo/bin", Some(MountAccess::ReadOnly)),
+        ("/home/u/.cargo/config.toml", Some(MountAccess::ReadOnly)),
+        ("/home/u/.rustup/toolchains", Some(MountAccess::ReadOnly)),
+        ("/home/u/.local/lib/python3.13", Some(MountAccess::ReadOnly)),
+        ("/usr/bin", Some(MountAccess::ReadOnly)),
         ("/home/u/.cargo/credentials.toml", None),
         ("/home/u/.npm/_npx", None),
         ("/home/u/other", None),
@@ -142,8 +142,8 @@ fn links_on_the_way_to_a_grant_are_made_again() {
             "{place}: {op:?}"
         );
     }
-    assert_eq!(access(&plan, "/data/home/u/project"), Some(Access::ReadWrite));
-    assert_eq!(access(&plan, "/data/tools/rustup"), Some(Access::ReadOnly));
+    assert_eq!(access(&plan, "/data/home/u/project"), Some(MountAccess::ReadWrite));
+    assert_eq!(access(&plan, "/data/tools/rustup"), Some(MountAccess::ReadOnly));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_missing_rw_directory_is_made_and_other_missing_paths_are_errors() {
     let policy = with(|fs| fs.read_write_paths = strings(&["~/new/dir"]));
     let plan_rw = plan(&policy, &user(), &tree).unwrap();
     assert_eq!(plan_rw.sandbox.create_dirs, [PathBuf::from("/home/u/new/dir")]);
-    assert_eq!(access(&plan_rw, "/home/u/new/dir"), Some(Access::ReadWrite));
+    assert_eq!(access(&plan_rw, "/home/u/new/dir"), Some(MountAccess::ReadWrite));
     let policy = with(|fs| fs.read_only_paths = strings(&["~/no/such"]));
     assert_eq!(
         plan(&policy, &user(), &tree).unwrap_err().to_string(),
@@ -173,9 +173,9 @@ fn what_is_asked_for_overrules_the_lists() {
         fs.read_only_paths = strings(&["~/.cargo/registry", "~/project/doc"]);
     });
     let plan_asked = plan(&policy, &user(), &tree).unwrap();
-    assert_eq!(access(&plan_asked, "/home/u/.rustup/toolchains"), Some(Access::ReadWrite));
-    assert_eq!(access(&plan_asked, "/home/u/.cargo/registry"), Some(Access::ReadOnly));
-    assert_eq!(access(&plan_asked, "/home/u/project/doc"), Some(Access::ReadOnly));
+    assert_eq!(access(&plan_asked, "/home/u/.rustup/toolchains"), Some(MountAccess::ReadWrite));
+    assert_eq!(access(&plan_asked, "/home/u/.cargo/registry"), Some(MountAccess::ReadOnly));
+    assert_eq!(access(&plan_asked, "/home/u/project/doc"), Some(MountAccess::ReadOnly));
     let twice = with(|fs| {
         fs.read_write_paths = strings(&["/srv/data"]);
         fs.read_only_paths = strings(&["/srv/data"]);
@@ -213,7 +213,7 @@ fn the_sandboxs_own_areas_are_never_the_hosts() {
     }
     assert!(matches!(op_at(&plan, "/dev"), Some(MountOp::Dir { .. })));
     assert!(matches!(op_at(&plan, "/proc"), Some(MountOp::Proc { .. })));
-    assert_eq!(access(&plan, "/tmp/x"), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, "/tmp/x"), Some(MountAccess::ReadWrite));
     assert!(shows(&plan, "/run/postgresql"));
     assert!(!shows(&plan, "/run/user"));
 }
@@ -308,7 +308,7 @@ fn many_files_beside_a_denied_one_take_one_mount() {
     let many = plan(&showing_srv(), &user(), &crowded(5000)).unwrap();
     assert!(inside(&many).mounts.len() < inside(&few).mounts.len());
     let overlay = op_at(&many, "/srv/data");
-    let Some(MountOp::Overlay { hidden, access: Access::ReadOnly, .. }) = overlay else {
+    let Some(MountOp::Overlay { hidden, access: MountAccess::ReadOnly, .. }) = overlay else {
         panic!("{overlay:?}")
     };
     assert_eq!(*hidden, [PathBuf::from("secret")]);
@@ -316,7 +316,7 @@ fn many_files_beside_a_denied_one_take_one_mount() {
         assert!(shows(&plan, "/srv/data/2"));
         assert!(shows(&plan, "/srv/other"));
         assert!(!shows(&plan, "/srv/data/secret"));
-        assert_eq!(access(&plan, "/srv/data/2"), Some(Access::ReadOnly));
+        assert_eq!(access(&plan, "/srv/data/2"), Some(MountAccess::ReadOnly));
     }
 }
 

@@ -1,7 +1,7 @@
-//! Finds configuration files that hold a credential: a token in `.gitconfig`, an exported key in
-//! `.bashrc`. Such a file is a secret like any other, and is hidden until somebody asks for it.
+//! Finds configuration files that contain a credential: a token in `.gitconfig`, an exported key in `.bashrc`.
+//! Such a file is treated as a secret, and hidden until it is asked about.
 //!
-//! By its looks, as with the environment: what hides under a harmless name is not found.
+//! By its looks, as for the environment: a credential under a harmless name is not found.
 
 use crate::denied::listed_paths;
 use crate::environment;

@@ -1,7 +1,7 @@
-//! What must not be in the view, at every place where the host shows it.
+//! What must not be visible, at every path where the host shows it.
 //!
-//! A name is denied together with what it links to and with its aliases through other mounts of the
-//! same file system (F24). Never decides what to do about a denied path: that is the view's part.
+//! A name is denied together with its link target and with its aliases through other mounts of the same file
+//! system (F24). What to do about a denied path is decided in `compose`.
 
 use crate::aliases::Mounts;
 use crate::error::PlanError;

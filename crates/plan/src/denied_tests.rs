@@ -2,7 +2,7 @@
 
 use crate::facts::{HostFacts, HostMount};
 use crate::fake::{FakeTree, access, op_at, plan, policy, shows, user};
-use crate::model::{Access, MountOp, Nature};
+use crate::model::{MountAccess, MountOp, Nature};
 use palisade_policy::model::{Mode, Policy};
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn a_secret_is_hidden_at_every_alias() {
         assert!(!shows(&plan, hidden), "{hidden}");
     }
     for shown in ["/mnt/disk/u/music", "/srv/data/films"] {
-        assert_eq!(access(&plan, shown), Some(Access::ReadOnly), "{shown}");
+        assert_eq!(access(&plan, shown), Some(MountAccess::ReadOnly), "{shown}");
     }
 }
 
@@ -102,13 +102,13 @@ fn static_mode_shows_the_host_in_large_pieces_and_of_homes_what_is_granted() {
         "/usr",
         "/mnt/disk",
     ] {
-        assert_eq!(access(&plan, shown), Some(Access::ReadOnly), "{shown}");
+        assert_eq!(access(&plan, shown), Some(MountAccess::ReadOnly), "{shown}");
     }
     let link = op_at(&plan, "/data");
     assert!(
         matches!(link, Some(MountOp::Symlink { points_to, .. }) if points_to == Path::new("srv/data"))
     );
-    assert_eq!(access(&plan, "/home/u/project/src"), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, "/home/u/project/src"), Some(MountAccess::ReadWrite));
     let note =
         "/people is not in the view: it contains home directories; name what you need with --ro";
     assert!(
@@ -277,7 +277,7 @@ fn what_everybody_sees_and_what_is_no_secret_is_not_hidden_for_a_link_to_it() {
     let plan = plan(&policy(), &user(), &tree).unwrap();
     assert_eq!(
         access(&plan, "/home/u/project"),
-        Some(Access::ReadWrite),
+        Some(MountAccess::ReadWrite),
         "{:?}",
         plan.explanation.notes
     );

@@ -1,5 +1,6 @@
-//! `.env` files outside the project (FS-2), known by name, as no list can tell where they are. Nobody searches
-//! for them: the view leaves out the directories they lie in, and the gate knows them when they are touched.
+//! `.env` files outside the project (FS-2), recognised by name, because no list can say where they are. They
+//! are not searched for: the view leaves out the directories they are in, and the gate recognises them when
+//! they are used.
 
 use std::ffi::OsStr;
 

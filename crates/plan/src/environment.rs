@@ -1,5 +1,5 @@
-//! The command's environment (PROC-8): what the policy lets through, less what looks like a secret, and less what
-//! names something that is not there inside.
+//! The command's environment (PROC-8): what the policy passes through, without variables that look like secrets
+//! or that name something not visible inside.
 
 mod absent;
 
@@ -37,7 +37,7 @@ const TRUST_ALL: [&str; 7] = [
 /// Name a file that holds who is trusted besides.
 const TRUST_MORE: [&str; 2] = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"];
 /// A longer value is told by its variable's name.
-const LONGEST_TOLD: usize = 24;
+const MAX_SHOWN_LEN: usize = 24;
 /// The login name of a command that root started.
 pub(crate) const SANDBOX_USER: &str = "sandbox";
 
@@ -138,7 +138,7 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
 /// What the policy sets, for people: a value that may be a secret is not told.
 pub(crate) fn set(process: &Process) -> Vec<String> {
     let shown = |(name, value): (&String, &String)| {
-        let is_told = !is_secret(OsStr::new(name)) && value.len() <= LONGEST_TOLD;
+        let is_told = !is_secret(OsStr::new(name)) && value.len() <= MAX_SHOWN_LEN;
         if is_told { format!("{name}={value}") } else { name.clone() }
     };
     process.env.iter().map(shown).collect()
@@ -153,7 +153,7 @@ fn proxy_variables(hostname: &str) -> Vec<(OsString, OsString)> {
     to_proxy.into_iter().chain(past_it).collect()
 }
 
-/// Last of all: a secret that is added outside is not inside, whoever else named its variable.
+/// Last: a secret that the egress process adds must not be inside, even if another setting names its variable.
 fn put_placeholders(env: &mut BTreeMap<OsString, OsString>, credentials: &[CredentialPlan]) {
     for credential in credentials {
         if let CredentialSource::Env(name) = &credential.source {

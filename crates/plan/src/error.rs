@@ -1,6 +1,6 @@
-//! Why no plan could be made: what, where, and what to do about it.
+//! Why no plan could be made: what failed, on which path or key, and what to do about it.
 
-use crate::limit::{Holder, Limited};
+use crate::limit::{Holder, LimitKind};
 use palisade_policy::units::show_size;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -9,8 +9,8 @@ use thiserror::Error;
 pub enum PlanError {
     #[error("no command given; write it after `--`, as in: sandbox run -- COMMAND")]
     NoCommand,
-    #[error("this sandbox cannot run further commands: {why}; {mend}")]
-    NoFurtherCommands { why: String, mend: &'static str },
+    #[error("this sandbox cannot run further commands: {why}; {fix}")]
+    NoFurtherCommands { why: String, fix: &'static str },
     #[error("`{text}` uses {variable}, which is not set; write the path out")]
     UnsetVariable { text: String, variable: String },
     #[error("`{text}` names another user's home directory; write the path out")]
@@ -74,8 +74,8 @@ pub enum PlanError {
          passt) or slirp4netns (package slirp4netns), or use --network proxy"
     )]
     NoNatHelper,
-    #[error("{what} needs namespaces; {mend}")]
-    NeedsNamespaces { what: &'static str, mend: &'static str },
+    #[error("{what} needs namespaces; {fix}")]
+    NeedsNamespaces { what: &'static str, fix: &'static str },
     #[error(
         "this kernel has no Landlock, and without user namespaces nothing else can restrict files; \
          `sandbox doctor` shows how to get either"
@@ -104,17 +104,17 @@ pub enum PlanError {
          --best-effort-limits, or run without the limit with --waive-limit {}",
         .what.key(), .what.name(), .holder.name(), .overshoot, .what.name()
     )]
-    LimitSampled { what: Limited, holder: Holder, overshoot: &'static str, why: String },
+    LimitSampled { what: LimitKind, holder: Holder, overshoot: &'static str, why: String },
     #[error(
         "this host cannot enforce {} ({}): {why}; remove it, or run without the limit with --waive-limit {}",
         .what.key(), .what.name(), .what.name()
     )]
-    LimitUnheld { what: Limited, why: String },
+    LimitUnheld { what: LimitKind, why: String },
     #[error(
         "{} cannot be enforced strictly here: {why}; {}",
         names(.sampled.iter().chain(.unheld)), ways_out(.sampled, .unheld)
     )]
-    LimitsUnheld { sampled: Vec<Limited>, unheld: Vec<Limited>, why: String },
+    LimitsUnheld { sampled: Vec<LimitKind>, unheld: Vec<LimitKind>, why: String },
     #[error("CPU {cpu} of resources.cpuSet cannot be used here; there are {available}")]
     NoSuchCpu { cpu: u32, available: String },
     #[error(
@@ -122,7 +122,7 @@ pub enum PlanError {
          for the rest; raise the one or lower the others",
         .what.key(), show_size(*.most), show_size(*.sized)
     )]
-    NoRoomLeft { what: Limited, most: u64, sized: u64 },
+    NoRoomLeft { what: LimitKind, most: u64, sized: u64 },
     #[error("the system call filter: {0}")]
     Seccomp(#[from] palisade_bpf::Error),
 }
@@ -168,11 +168,11 @@ impl PlanError {
     }
 }
 
-fn names<'l>(limits: impl Iterator<Item = &'l Limited>) -> String {
+fn names<'l>(limits: impl Iterator<Item = &'l LimitKind>) -> String {
     limits.map(|limit| limit.name()).collect::<Vec<_>>().join(", ")
 }
 
-fn ways_out(sampled: &[Limited], unheld: &[Limited]) -> String {
+fn ways_out(sampled: &[LimitKind], unheld: &[LimitKind]) -> String {
     let accept = match (sampled, unheld) {
         ([], _) => None,
         (_, []) => Some("accept polling with --best-effort-limits".to_owned()),

@@ -1,7 +1,7 @@
-//! The programs that may be executed where the policy lists them (PROC-2): found in the view as the
-//! command would find them, with the loaders and interpreters they cannot start without.
+//! The programs that may be executed where the policy lists them (PROC-2): resolved in the view as the command
+//! would, with the loaders and interpreters they need.
 //!
-//! Says what gets around the list, too: it must never look firmer than it is.
+//! Also reports what gets around the list: it must never look stricter than it is.
 
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
@@ -20,7 +20,7 @@ const DEFAULT_PATH: &str = "/usr/bin:/bin";
 const MAX_LOOKED_INTO: usize = 10_000;
 
 /// Where names mean something.
-pub(crate) struct Ground<'a> {
+pub(crate) struct SearchContext<'a> {
     pub(crate) facts: &'a HostFacts,
     pub(crate) command: &'a Command,
     pub(crate) reach: Reach<'a>,
@@ -33,7 +33,7 @@ pub(crate) struct Chosen {
 }
 
 /// The list is not empty. A command that is not on it is refused.
-pub(crate) fn choose(list: &[String], ground: &Ground<'_>) -> Result<Chosen, PlanError> {
+pub(crate) fn choose(list: &[String], ground: &SearchContext<'_>) -> Result<Chosen, PlanError> {
     let mut search = Search::new(ground);
     for text in list {
         match ground.named(text)? {
@@ -48,7 +48,7 @@ pub(crate) fn choose(list: &[String], ground: &Ground<'_>) -> Result<Chosen, Pla
     Ok(search.finish())
 }
 
-impl Ground<'_> {
+impl SearchContext<'_> {
     /// A program's name, or the path of a file or directory.
     fn named(&self, text: &str) -> Result<Option<Found>, PlanError> {
         if !text.contains('/') && text != "~" {
@@ -79,7 +79,7 @@ impl Ground<'_> {
 }
 
 struct Search<'a> {
-    ground: &'a Ground<'a>,
+    ground: &'a SearchContext<'a>,
     listed: Vec<Found>,
     needed: BTreeSet<PathBuf>,
     detours: BTreeSet<Detour>,
@@ -90,7 +90,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(ground: &'a Ground<'a>) -> Self {
+    fn new(ground: &'a SearchContext<'a>) -> Self {
         Self {
             ground,
             listed: Vec::new(),

@@ -29,7 +29,15 @@ fn planned(policy: &Policy, command: &str) -> Result<Plan, PlanError> {
 }
 
 fn executables(list: &[&str], command: &str) -> Executables {
-    planned(&listing(list), command).unwrap().sandbox.landlock.unwrap().executables.unwrap()
+    planned(&listing(list), command)
+        .unwrap()
+        .sandbox
+        .landlock
+        .unwrap()
+        .executables
+        .listed()
+        .unwrap()
+        .clone()
 }
 
 fn paths(paths: &[&str]) -> Vec<PathBuf> {

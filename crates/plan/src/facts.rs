@@ -1,7 +1,7 @@
-//! What the plan needs to know of the host, and nothing it could change.
+//! What the plan needs to know about the host, read-only.
 //!
-//! Gathered by `launch::probe`; tests hand in invented ones. The tree is looked at through a trait,
-//! so that this crate itself never touches a file.
+//! Collected by `launch::probe`; tests pass in their own. The file tree is accessed through a trait, so that
+//! this crate itself never opens a file.
 
 use crate::limit::CgroupHome;
 use palisade_hosts::registry::Tool;
@@ -40,7 +40,7 @@ pub struct HostFacts {
     /// A file outside every grant that the caller can read, made for the self-check.
     pub canary: Option<PathBuf>,
     /// Hosts that the caller's tools are set up to use; looked at only where a policy names the tool.
-    pub registries: BTreeMap<Tool, Vec<palisade_hosts::Entry>>,
+    pub registries: BTreeMap<Tool, Vec<palisade_hosts::HostEntry>>,
     /// Settings of those tools that were seen and not followed, in words.
     pub registry_notes: Vec<String>,
     /// Looked at only for the network mode nat.
@@ -56,7 +56,7 @@ pub struct NatFacts {
     pub slirp4netns: Option<PathBuf>,
     /// Whether the kernel forwards at all (`net.ipv4.ip_forward`).
     pub ip_forward: bool,
-    /// Of the host's links: what listens there may trust whoever gets to it.
+    /// Of the host's links: programs that listen there may trust every client.
     pub own_addresses: Vec<std::net::IpAddr>,
 }
 
@@ -105,7 +105,7 @@ impl EntryKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirEntry {
     pub kind: EntryKind,
     pub uid: u32,
     pub gid: u32,
@@ -114,7 +114,7 @@ pub struct Entry {
 /// Read-only look at the host's tree. Errors of any kind read as "not there".
 pub trait HostTree {
     /// Does not follow a final link.
-    fn entry(&self, path: &Path) -> Option<Entry>;
+    fn entry(&self, path: &Path) -> Option<DirEntry>;
     fn read_link(&self, path: &Path) -> Option<PathBuf>;
     /// Names and kinds, unsorted.
     fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)>;

@@ -1,12 +1,12 @@
 //! An invented host: a tree, facts about its caller, and the policy of a plain `run`.
 
-use crate::facts::{Entry, EntryKind, HostFacts, HostTree, LimitFacts, NatFacts};
+use crate::facts::{DirEntry, EntryKind, HostFacts, HostTree, LimitFacts, NatFacts};
 use crate::limit::CgroupHome;
-use crate::model::{Access, Confinement, MountOp, Namespaced, Plan};
-use crate::{PlanError, Request, build};
+use crate::model::{Confinement, MountAccess, MountOp, Namespaced, Plan};
+use crate::{PlanError, PlanRequest, build};
 use palisade_policy::model::{
-    EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process, ProjectAccess,
-    Resources, SyscallMode, Syscalls, View,
+    AllowedPorts, EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process,
+    ProjectAccess, Resources, SyscallMode, Syscalls, View,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -96,11 +96,11 @@ impl Node {
 }
 
 impl HostTree for FakeTree {
-    fn entry(&self, path: &Path) -> Option<Entry> {
+    fn entry(&self, path: &Path) -> Option<DirEntry> {
         let kind = self.nodes.get(path)?.kind();
         let owner = path.ancestors().find_map(|above| self.owners.get(above));
         let (uid, gid) = owner.copied().unwrap_or((0, 0));
-        Some(Entry { kind, uid, gid })
+        Some(DirEntry { kind, uid, gid })
     }
 
     fn read_link(&self, path: &Path) -> Option<PathBuf> {
@@ -221,7 +221,7 @@ pub(crate) fn policy() -> Policy {
             mode: NetworkMode::None,
             allowed_hosts: Vec::new(),
             denied_hosts: Vec::new(),
-            allowed_ports: None,
+            allowed_ports: AllowedPorts::Usual,
             allowed_private: Vec::new(),
             allowed_for: Vec::new(),
             max_connections: None,
@@ -262,14 +262,14 @@ pub(crate) fn request<'a>(
     tree: &'a FakeTree,
     command: &str,
     limits: &'a dyn Fn() -> LimitFacts,
-) -> Request<'a> {
-    Request {
+) -> PlanRequest<'a> {
+    PlanRequest {
         policy,
         facts,
         tree,
         command: vec![command.into()],
         session: "session-1".to_owned(),
-        missing: crate::Missing::IsAnError,
+        missing: crate::IfMissing::IsAnError,
         policy_files: &[],
         preset_paths: &[],
         limits,
@@ -306,7 +306,7 @@ pub(crate) fn shows(plan: &Plan, path: &str) -> bool {
 }
 
 /// How a path of the host shows in the view: by the bind that is nearest above it.
-pub(crate) fn access(plan: &Plan, path: &str) -> Option<Access> {
+pub(crate) fn access(plan: &Plan, path: &str) -> Option<MountAccess> {
     let path = Path::new(path);
     let nearest = path.ancestors().find_map(|above| {
         inside(plan)
@@ -317,11 +317,11 @@ pub(crate) fn access(plan: &Plan, path: &str) -> Option<Access> {
     match nearest {
         MountOp::Bind { access, .. } => Some(*access),
         // What is written to it reaches nobody else.
-        MountOp::Copy { is_filtered: false, .. } => Some(Access::ReadOnly),
+        MountOp::Copy { is_filtered: false, .. } => Some(MountAccess::ReadOnly),
         MountOp::Overlay { target, hidden, .. } => {
             let rest = path.strip_prefix(target).expect("below");
             let is_hidden = hidden.iter().any(|hidden| rest.starts_with(hidden));
-            (!is_hidden).then_some(Access::ReadOnly)
+            (!is_hidden).then_some(MountAccess::ReadOnly)
         }
         _ => None,
     }

@@ -1,7 +1,7 @@
-//! Where a path that is missing inside may be asked about (GATE-1), and what never is.
+//! Which paths that are missing inside may be asked about (GATE-1), and which never are.
 //!
-//! Asking only widens the view: nothing here holds anything back. What is asked about in red, or not at all, is
-//! said by name and place; what may be granted in the end is the gate's part.
+//! Asking only widens the view: nothing is protected by it. What counts as a secret, or is never asked about,
+//! is decided here by name and location; what may be granted is decided in `palisade-gate`.
 
 use crate::denied::{Class, Denied, listed_paths};
 use crate::dotenv::is_dotenv;

@@ -1,12 +1,12 @@
-//! A worktree or submodule: `.git` is a file that points at a directory elsewhere.
+//! Worktrees and submodules: `.git` is a file that points to a directory elsewhere.
 //!
-//! That file is in the project, so the project's author wrote it. What it points at is granted
-//! only if it points back, and so that a commit works and no hook or configuration can be planted.
+//! That file is in the project, so the project's author wrote it. Its target is granted only if it points back,
+//! and only so far that a commit works and no hook or configuration can be planted.
 
 use crate::facts::EntryKind;
 use crate::grant::{Grant, GrantKind, Granter, Origin};
 use crate::host::{Host, Resolved};
-use crate::model::Limited;
+use crate::model::PartlyWritable;
 use std::path::{Path, PathBuf};
 
 /// Parts of a common directory that git writes to from a worktree; its settings are judged.
@@ -114,14 +114,14 @@ fn follow(base: &Path, path: &str, host: &Host<'_>) -> Option<PathBuf> {
 }
 
 /// What is written of the repository that a worktree belongs to, if the directory's `.git` leads to one.
-pub(crate) fn limited(root: &Path, host: &Host<'_>) -> Option<Limited> {
+pub(crate) fn limited(root: &Path, host: &Host<'_>) -> Option<PartlyWritable> {
     let pointer = root.join(".git");
     let text = (host.kind(&pointer)? == EntryKind::File).then(|| host.read_small(&pointer))??;
     let own = follow(root, text.trim_end().strip_prefix("gitdir:")?.trim(), host)?;
     let directory = worktree_of(&own, &pointer, host)?;
     let mut parts: Vec<PathBuf> = WRITTEN.map(PathBuf::from).to_vec();
     parts.extend(own.strip_prefix(&directory).map(Path::to_owned));
-    Some(Limited { directory, parts })
+    Some(PartlyWritable { directory, parts })
 }
 
 /// Its own directory and the written parts of the common one; what else is there stays read-only. The common directory as a

@@ -1,7 +1,7 @@
-//! Grants: what may be in the view, where it comes from and on whose word.
+//! Grants: what may be in the view, where it comes from and who asked for it.
 //!
-//! A grant names a real path of the host, with no link left in it. Nothing is taken away here: the
-//! view does that, against the denied paths.
+//! A grant names a real path of the host, without links. Nothing is removed here: the view does that, for the
+//! denied paths.
 
 use crate::denied::listed_paths;
 use crate::error::PlanError;
@@ -10,7 +10,7 @@ use crate::host::{Host, Link, Resolved};
 use crate::lists::{self, Listed};
 use crate::model::{NodeKind, Owner};
 use crate::paths::Scope;
-use crate::request::Missing;
+use crate::request::IfMissing;
 use crate::{locate, own};
 use palisade_policy::model::{Filesystem, Mode, NetworkMode, ProjectAccess};
 use std::collections::HashSet;
@@ -252,13 +252,13 @@ impl<'a> Granter<'a> {
     pub(crate) fn asked(
         &self,
         filesystem: &Filesystem,
-        missing: Missing,
+        missing: IfMissing,
     ) -> Result<Asked, PlanError> {
         let mut asked = Asked::default();
         for text in &filesystem.read_only_paths {
             match self.existing(text, GrantKind::ReadOnly, "--ro") {
                 Ok(grant) => asked.grants.push(grant),
-                Err(PlanError::Missing { path, .. }) if missing == Missing::IsNoted => {
+                Err(PlanError::Missing { path, .. }) if missing == IfMissing::IsNoted => {
                     // Where the command may write it could make what was to stay as it is.
                     if self.may_write(&path, filesystem)? {
                         return Err(PlanError::CouldBeMade { path });

@@ -1,19 +1,19 @@
-//! Where names are guarded that the host would run later (FS-9), and what is guarded there beyond the
-//! shipped list.
+//! Where names are guarded that the host would run later (FS-9), and what is guarded there beyond the shipped
+//! list.
 //!
-//! Only what is of the host and writable is guarded: what is the run's own nobody else will run. Says
-//! where, never what a name means: that is `palisade-guard`'s.
+//! Only writable trees of the host are guarded: files of the run's own are never run by anyone else. Says
+//! where, never what a name means: that is in `palisade-guard`.
 
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, Resolved, join};
 use crate::indirect::Indirect;
-use crate::model::{Access, Gate, Guard, MountOp};
+use crate::model::{Gate, Guard, MountAccess, MountOp};
 use crate::own;
 use crate::paths::Scope;
-use crate::request::Request;
+use crate::request::PlanRequest;
 use crate::{git, indirect, locate, policy_files, sourced, virtualenv};
-use palisade_guard::{Grounds, Matcher};
+use palisade_guard::{MatchContext, Matcher};
 use std::path::{Path, PathBuf};
 
 /// What comes out, with what a person should know of it.
@@ -31,7 +31,7 @@ pub(crate) enum Mounted {
 }
 
 pub(crate) fn choose(
-    request: &Request<'_>,
+    request: &PlanRequest<'_>,
     host: &Host<'_>,
     mounts: &[MountOp],
     mounted: Mounted,
@@ -100,7 +100,7 @@ pub(crate) fn choose(
 impl Guard {
     /// What answers for single paths.
     pub fn matcher(&self) -> Matcher {
-        Matcher::new(Grounds {
+        Matcher::new(MatchContext {
             homes: self.homes.clone(),
             stores: self.stores.clone(),
             opened: self.opened.clone(),
@@ -114,7 +114,7 @@ impl Guard {
         homes.extend(gate.homes.iter().chain(&gate.private_home).cloned());
         homes.sort_unstable();
         homes.dedup();
-        Matcher::new(Grounds {
+        Matcher::new(MatchContext {
             homes,
             stores: self.stores.clone(),
             opened: self.opened.clone(),
@@ -148,7 +148,7 @@ impl Trees {
     fn of(mounts: &[MountOp]) -> Self {
         let mut trees = Vec::new();
         for op in mounts {
-            if let MountOp::Bind { source, target, access: Access::ReadWrite, why, .. } = op
+            if let MountOp::Bind { source, target, access: MountAccess::ReadWrite, why, .. } = op
                 && !continues_what_it_stands_on(source, target, mounts)
             {
                 let (source, target) = (source.clone(), target.clone());
@@ -200,9 +200,12 @@ impl Trees {
 fn continues_what_it_stands_on(source: &Path, target: &Path, mounts: &[MountOp]) -> bool {
     let at = |path: &Path| mounts.iter().find(|op| op.target() == path);
     match target.ancestors().skip(1).find_map(at) {
-        Some(MountOp::Bind { source: above, target: place, access: Access::ReadWrite, .. }) => {
-            source.strip_prefix(above).ok() == target.strip_prefix(place).ok()
-        }
+        Some(MountOp::Bind {
+            source: above,
+            target: place,
+            access: MountAccess::ReadWrite,
+            ..
+        }) => source.strip_prefix(above).ok() == target.strip_prefix(place).ok(),
         _ => false,
     }
 }
@@ -210,7 +213,7 @@ fn continues_what_it_stands_on(source: &Path, target: &Path, mounts: &[MountOp])
 /// What stands in a tree and is not of it: sealed, read-only, or the run's own.
 fn islands(mounts: &[MountOp], trees: &[PathBuf]) -> Vec<PathBuf> {
     let is_writable_bind =
-        |op: &&MountOp| matches!(op, MountOp::Bind { access: Access::ReadWrite, .. });
+        |op: &&MountOp| matches!(op, MountOp::Bind { access: MountAccess::ReadWrite, .. });
     mounts
         .iter()
         .filter(|op| !is_writable_bind(op))
@@ -227,7 +230,7 @@ fn surroundings(mounts: &[MountOp], trees: &[PathBuf], mounted: Mounted) -> Vec<
     let of_the_run = mounts.iter().filter(|op| {
         let is_writable = matches!(
             op,
-            MountOp::Tmpfs { .. } | MountOp::Overlay { access: Access::ReadWrite, .. }
+            MountOp::Tmpfs { .. } | MountOp::Overlay { access: MountAccess::ReadWrite, .. }
         );
         is_writable && mounted == Mounted::Yes
     });

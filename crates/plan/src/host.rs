@@ -1,7 +1,7 @@
-//! The host's tree, looked at once: remembers what it was told, and resolves links by itself.
+//! The host's file tree with a cache; resolves links itself.
 //!
-//! A directory in which many names are asked for is listed instead, since one listing costs less than
-//! a dozen look-ups and most names of the shipped lists do not exist.
+//! A directory in which many names are looked up is listed instead: one listing costs less than a dozen
+//! lookups, and most names of the shipped lists do not exist.
 
 use crate::facts::{EntryKind, HostTree};
 use crate::model::Located;

@@ -1,10 +1,10 @@
-//! Who the command is. Started by root, it still is not root on the host (PROC-6).
+//! The command's identity. Even if root starts it, it is not root on the host (PROC-6).
 
 use crate::environment::SANDBOX_USER;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
-use crate::model::{Confinement, Identity, Mapping, MountOp, Owner, Plan, READ_ONLY};
+use crate::model::{Confinement, IdMapping, Identity, MountOp, Owner, Plan, READ_ONLY};
 use palisade_policy::model::Process;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\n\
                       nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
 const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
 /// The plan is printed, so it does not carry the accounts of a whole university.
-const LONGEST_NAMES: usize = 64 * 1024;
+const MAX_NAMES_BYTES: usize = 64 * 1024;
 /// The id inside for a command that root started.
 const INSIDE_ID: u32 = 1_000;
 
@@ -32,13 +32,13 @@ pub(crate) fn choose(
     let (host_uid, host_gid, mapping) = if facts.uid == 0 {
         let uid = spare_id(&facts.uid_ranges, session)?;
         let gid = spare_id(&facts.gid_ranges, session)?;
-        (uid, gid, Mapping::ByRoot)
+        (uid, gid, IdMapping::ByRoot)
     } else {
-        (facts.uid, facts.gid, Mapping::OwnId)
+        (facts.uid, facts.gid, IdMapping::OwnId)
     };
     let (uid, gid) = match mapping {
-        Mapping::ByRoot => (INSIDE_ID, INSIDE_ID),
-        Mapping::OwnId => (host_uid, host_gid),
+        IdMapping::ByRoot => (INSIDE_ID, INSIDE_ID),
+        IdMapping::OwnId => (host_uid, host_gid),
     };
     Ok(Identity {
         inside_uid: process.uid.unwrap_or(uid),
@@ -105,7 +105,7 @@ pub(crate) fn name_files(
     home: Option<&Path>,
     host: &Host<'_>,
 ) -> Vec<MountOp> {
-    if identity.mapping != Mapping::ByRoot {
+    if identity.mapping != IdMapping::ByRoot {
         return Vec::new();
     }
     let (uid, gid) = (identity.inside_uid, identity.inside_gid);
@@ -126,7 +126,7 @@ pub(crate) fn name_files(
 /// The host's lines, but for those that have our name or id: servers look up the accounts that their settings
 /// name. None where there is nothing to read.
 fn others_in(file: &Path, id: u32, host: &Host<'_>) -> Option<String> {
-    let bytes = host.read_part(file, 0, LONGEST_NAMES + 1)?;
+    let bytes = host.read_part(file, 0, MAX_NAMES_BYTES + 1)?;
     let text = String::from_utf8_lossy(&bytes);
     let is_ours = |line: &str| {
         let mut fields = line.split(':');
@@ -135,7 +135,7 @@ fn others_in(file: &Path, id: u32, host: &Host<'_>) -> Option<String> {
     };
     let others = text.lines().filter(|line| !line.is_empty() && !is_ours(line));
     let others: String = others.map(|line| format!("{line}\n")).collect();
-    (!others.is_empty() && bytes.len() <= LONGEST_NAMES).then_some(others)
+    (!others.is_empty() && bytes.len() <= MAX_NAMES_BYTES).then_some(others)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::fake::{policy, root, user};
 fn an_ordinary_user_stays_itself() {
     let identity = choose(&policy().process, "s", &user()).unwrap();
     assert_eq!((identity.inside_uid, identity.host_uid), (1000, 1000));
-    assert_eq!(identity.mapping, Mapping::OwnId);
+    assert_eq!(identity.mapping, IdMapping::OwnId);
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn root_hands_out_an_id_that_is_nobodys() {
                     ranges.iter().any(|(first, count)| id >= *first && id - first < *count);
                 assert!(mapped, "{id} in {ranges:?}");
             }
-            assert_eq!(identity.mapping, Mapping::ByRoot);
+            assert_eq!(identity.mapping, IdMapping::ByRoot);
             assert_eq!((identity.inside_uid, identity.inside_gid), (1000, 1000));
         }
     }

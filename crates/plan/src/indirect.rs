@@ -1,13 +1,13 @@
-//! Where links and settings that are there already lead programs of the host: what they lead to is guarded
-//! as the way there is (FS-9).
+//! Follows existing links and settings to files that programs of the host run: the targets are guarded as well
+//! (FS-9).
 //!
-//! A few listings and small files, as they are when the run starts: nothing that leads elsewhere can be
-//! made later. Follows, never judges what is at the end.
+//! A few listings and small files, as they are when the run starts: no new ones that lead elsewhere can be
+//! created later. Follows, never judges the target.
 
 use crate::facts::EntryKind;
 use crate::git;
 use crate::host::{Host, join};
-use palisade_guard::{Below, Grounds, GuardedPath, HomeName, Matcher, NamePattern, gitconfig};
+use palisade_guard::{Below, GuardedPath, HomeName, MatchContext, Matcher, NamePattern, gitconfig};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,13 +17,13 @@ use std::path::{Component, Path, PathBuf};
 const INCLUDE_DEPTH: usize = 4;
 const MAX_INCLUDED: usize = 32;
 /// All of what a command may write there: what it puts first must not hide what comes behind.
-const LONGEST_CONFIG: usize = 1 << 20;
+const MAX_CONFIG_BYTES: usize = 1 << 20;
 
 /// Directories of the home directory that are gone through for links, in all and for one name.
 const MAX_DIRECTORIES: usize = 256;
 const MAX_OF_ONE_NAME: usize = 48;
 /// `~/.config/systemd/user/default.target.wants`, seen from its name.
-const DEEPEST: usize = 2;
+const MAX_DEPTH: usize = 2;
 
 const WHY_HOOKS: &str = "core.hooksPath: git runs what is in it";
 const WHY_HOOK: &str = "a link in git's hooks leads here";
@@ -130,7 +130,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
 
     fn read_settings(&mut self, file: &Path, depth: usize) {
         let Ok(found) = self.host.resolve(file) else { return };
-        let Some(text) = self.host.read_part(&found.path, 0, LONGEST_CONFIG) else { return };
+        let Some(text) = self.host.read_part(&found.path, 0, MAX_CONFIG_BYTES) else { return };
         for hooks in gitconfig::values(&text, "core.hookspath") {
             self.remember_relative(&hooks);
             let hooks = self.named(&hooks, self.root);
@@ -177,7 +177,8 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     /// Links under the names of the list, right in the project and in the home directory.
     fn listed_names(&mut self, top: &Top) {
         let homes = self.host.home().map(Path::to_owned).into_iter().collect::<Vec<_>>();
-        let matcher = Matcher::new(Grounds { homes: homes.clone(), ..Grounds::default() });
+        let matcher =
+            Matcher::new(MatchContext { homes: homes.clone(), ..MatchContext::default() });
         let root = self.root;
         if (self.inside)(root).is_some() {
             for (name, kind) in top {
@@ -254,7 +255,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
                     }
                     _ => Some(path).filter(|_| name.is_deep),
                 };
-                if let Some(below) = below.filter(|_| depth < DEEPEST) {
+                if let Some(below) = below.filter(|_| depth < MAX_DEPTH) {
                     waiting.push_back((below, depth + 1));
                 }
             }

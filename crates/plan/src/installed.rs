@@ -1,7 +1,8 @@
-//! What was installed with the program that the command names: its npm package, its Python environment. Who types a command
-//! means to run it, and a program without its own files only asks for them one by one.
+//! What was installed with the program that the command names: its npm package, its Python environment. A
+//! person who types a command means to run it, and without its own files the program would only ask for them
+//! one by one.
 //!
-//! Nothing but a directory that says by its place or its mark that it belongs to one program is shown, and never for
+//! Only a directory whose location or marker shows that it belongs to one program is granted, and never for
 //! writing.
 
 use crate::facts::EntryKind;

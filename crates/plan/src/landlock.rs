@@ -1,7 +1,8 @@
-//! The second floor below the mount view; alone, where there are no namespaces.
+//! The Landlock rules: they enforce the mount view's rules independently, and alone where there are no
+//! namespaces.
 
 use crate::facts::HostFacts;
-use crate::model::{Access, Guard, Landlock, MountOp};
+use crate::model::{Execution, Guard, Landlock, MountAccess, MountOp};
 use crate::own;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ pub(crate) fn second_floor(
         writable,
         guarded,
         devices: device_nodes().chain([PTS]).filter(|path| has(path)).map(PathBuf::from).collect(),
-        executables: None,
+        executables: Execution::Readable,
         refuse_tcp: false,
         scope: abi >= 6,
     })
@@ -54,7 +55,7 @@ pub(crate) fn alone(
     guard: Option<&Guard>,
     refuse_tcp: bool,
 ) -> Landlock {
-    let bound = |wanted: Access| {
+    let bound = |wanted: MountAccess| {
         mounts.iter().filter_map(move |op| match op {
             MountOp::Bind { source, access, .. } if *access == wanted => Some(source.clone()),
             _ => None,
@@ -63,18 +64,18 @@ pub(crate) fn alone(
     let guarded = guard.map(Guard::held_back).unwrap_or_default();
     // Of the host as well, so names are guarded there too.
     let shared = own::SHARED_WITH_HOST.map(PathBuf::from);
-    let granted = bound(Access::ReadWrite).chain(shared).filter(|_| guard.is_none());
+    let granted = bound(MountAccess::ReadWrite).chain(shared).filter(|_| guard.is_none());
     let readable = ["/proc", "/sys/devices/system/cpu"].map(PathBuf::from);
     Landlock {
         abi,
         restrict_reads: true,
         refuse_truncation: true,
-        readable: bound(Access::ReadOnly).chain(readable).collect(),
+        readable: bound(MountAccess::ReadOnly).chain(readable).collect(),
         writable: granted.collect(),
         guarded,
         // Its own terminal is added when it is known; others belong to other programs.
         devices: device_nodes().map(PathBuf::from).collect(),
-        executables: None,
+        executables: Execution::Readable,
         refuse_tcp: refuse_tcp && abi >= 4,
         scope: abi >= 6,
     }

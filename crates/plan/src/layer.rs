@@ -1,4 +1,4 @@
-//! Layers and promises: which mechanism holds what, said the same way in plan, report and tests.
+//! Layers and promises: which mechanism enforces what, in the same words in plan, report and tests.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,14 +1,14 @@
-//! Takes single layers out of a finished plan, so that tests can show which one holds an attack.
+//! Removes single layers from a finished plan, so that tests can show which one stops an attack.
 //!
-//! Compiled only into test builds. The self-check stays unless it is named itself: a run with a wall
-//! missing must stop.
+//! Compiled only into test builds. The self-check stays unless it is named itself: a run with a missing layer
+//! must stop.
 
 use crate::facts::{EntryKind, HostFacts, HostTree};
 use crate::layer::Layer;
 use crate::model::{
-    Access, Checks, Confinement, Egress, Gate, MountOp, Namespaced, NodeKind, Plan, Watch,
+    Checks, Confinement, Egress, Gate, MountAccess, MountOp, Namespaced, NodeKind, Plan, Watch,
 };
-use palisade_bpf::{Answer, FilterSpec};
+use palisade_bpf::{CallAnswer, FilterSpec};
 use std::path::Path;
 
 /// The same run with these layers off. `facts` hold what the environment was scrubbed of, `tree` what
@@ -47,7 +47,7 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         }
         Layer::Landlock => {
             let landlock = plan.sandbox.landlock.take();
-            if landlock.is_some_and(|landlock| landlock.executables.is_some()) {
+            if landlock.is_some_and(|landlock| landlock.executables.listed().is_some()) {
                 // The broker sees them only to tell of what Landlock refuses.
                 let_through(plan, &|syscall, execs| execs.contains(&syscall));
             }
@@ -152,8 +152,8 @@ fn let_through(plan: &mut Plan, wanted: &dyn Fn(u32, &[u32]) -> bool) {
     let execs: Vec<u32> = explained.into_iter().flatten().filter_map(|call| call.number).collect();
     let mut rules = seccomp.filter.rules().to_vec();
     for rule in &mut rules {
-        if rule.answer == Answer::Broker && wanted(rule.syscall, &execs) {
-            rule.answer = Answer::Allow;
+        if rule.answer == CallAnswer::Broker && wanted(rule.syscall, &execs) {
+            rule.answer = CallAnswer::Allow;
         }
     }
     seccomp.filter = FilterSpec::new(seccomp.filter.arch(), seccomp.filter.default(), rules);
@@ -166,7 +166,7 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
             inside.mounts.retain(|op| !is_seal(op) || op.target().starts_with("/proc"));
             for op in &mut inside.mounts {
                 if let MountOp::Bind { access, .. } = op {
-                    *access = Access::ReadWrite;
+                    *access = MountAccess::ReadWrite;
                 }
             }
         }
@@ -174,10 +174,10 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
         Layer::MinimalDev => replace(inside, "/dev"),
         Layer::PidNamespace => {
             inside.namespaces.pid = false;
-            // Whoever has no pid namespace of its own may not mount a procfs of its own.
+            // Without its own pid namespace a process may not mount a procfs.
             for op in &mut inside.mounts {
                 if matches!(op, MountOp::Proc { .. }) {
-                    *op = host_bind(Path::new("/proc"), Access::ReadWrite);
+                    *op = host_bind(Path::new("/proc"), MountAccess::ReadWrite);
                 }
             }
         }
@@ -220,11 +220,13 @@ fn show_whole_host(plan: &mut Plan, tree: &dyn HostTree, all: &[Layer]) {
     plan.sandbox.hardening.private_mounts = false;
     let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement else { return };
     let all_writable = all.contains(&Layer::ReadOnlyMounts);
-    let access = if all_writable { Access::ReadWrite } else { Access::ReadOnly };
+    let access = if all_writable { MountAccess::ReadWrite } else { MountAccess::ReadOnly };
     let is_own = |path: &Path| path.starts_with("/proc") || path.starts_with("/dev");
     inside.mounts.retain(|op| {
-        let is_writable_grant =
-            matches!(op, MountOp::Bind { access: Access::ReadWrite, .. } | MountOp::Seal { .. });
+        let is_writable_grant = matches!(
+            op,
+            MountOp::Bind { access: MountAccess::ReadWrite, .. } | MountOp::Seal { .. }
+        );
         is_own(op.target()) || (is_writable_grant && !all_writable)
     });
     for (name, kind) in tree.children(Path::new("/")) {
@@ -272,10 +274,10 @@ fn forget_way_out(plan: &mut Plan, layer: Layer) {
 fn replace(inside: &mut Namespaced, area: &str) {
     inside.mounts.retain(|op| !op.target().starts_with(area));
     let at = inside.mounts.partition_point(|op| op.target() < Path::new(area));
-    inside.mounts.insert(at, host_bind(Path::new(area), Access::ReadWrite));
+    inside.mounts.insert(at, host_bind(Path::new(area), MountAccess::ReadWrite));
 }
 
-fn host_bind(path: &Path, access: Access) -> MountOp {
+fn host_bind(path: &Path, access: MountAccess) -> MountOp {
     MountOp::Bind {
         source: path.into(),
         target: path.into(),

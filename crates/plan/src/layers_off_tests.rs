@@ -35,11 +35,11 @@ fn every_layer_changes_the_plan_and_leaves_the_check() {
 #[test]
 fn the_whole_host_shows_without_the_mount_view() {
     let plan = off(&[Layer::MountView]);
-    assert_eq!(access(&plan, "/srv/data"), Some(Access::ReadOnly));
-    assert_eq!(access(&plan, "/home/u/project"), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, "/srv/data"), Some(MountAccess::ReadOnly));
+    assert_eq!(access(&plan, "/home/u/project"), Some(MountAccess::ReadWrite));
     assert!(matches!(op_at(&plan, "/proc"), Some(MountOp::Proc { .. })));
     let plan = off(&[Layer::MountView, Layer::ReadOnlyMounts]);
-    assert_eq!(access(&plan, "/srv/data"), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, "/srv/data"), Some(MountAccess::ReadWrite));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn order_holds_after_a_replacement() {
     let plan = off(&[Layer::PrivateProc, Layer::MinimalDev]);
     let targets: Vec<&Path> = inside(&plan).mounts.iter().map(MountOp::target).collect();
     assert!(targets.is_sorted());
-    assert_eq!(access(&plan, "/proc/sys"), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, "/proc/sys"), Some(MountAccess::ReadWrite));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What tools write to every home directory and nobody misses: caches, histories, logs.
+//! Files that tools write to every home directory and do not need: caches, histories, logs.
 
 use crate::denied::listed_paths;
 use crate::facts::{HostFacts, HostTree};

@@ -1,7 +1,7 @@
-//! What will be done, as pure data: policy and host facts in, a [`model::Plan`] out.
+//! What will be done, as pure data: policy and facts about the host in, a [`model::Plan`] out.
 //!
-//! No I/O: the host is known through [`facts::HostFacts`] and looked at through
-//! [`facts::HostTree`]. Nothing is decided after this: `launch` carries out what stands here.
+//! No I/O: the host is known through [`facts::HostFacts`] and accessed through [`facts::HostTree`]. Nothing is
+//! decided after this: `launch` carries out the plan.
 #![forbid(unsafe_code)]
 
 pub mod agents;
@@ -71,6 +71,6 @@ pub use environment::is_secret as is_secret_variable;
 pub use error::PlanError;
 pub use leftovers::leftovers;
 pub use model::{FoundBy, Located};
-pub use request::{Missing, Request};
+pub use request::{IfMissing, PlanRequest};
 pub use seccomp::key_of;
 pub use writable::{could_be_written, resolved_path, writable_places};

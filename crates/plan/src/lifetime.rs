@@ -1,12 +1,12 @@
 //! Whether a sandbox can run further commands, decided before anything is started.
 //!
-//! Every command of such a sandbox is started by a spawner that stands behind the same walls as the command. So the
-//! filter has to allow what starting a command takes, and what is limited has to be limited for each of them. Must never
-//! loosen a wall to make that work: a plan that cannot have further commands is refused.
+//! A spawner starts every command of such a sandbox, under the same restrictions as the command. So the filter
+//! has to allow what starting a command needs, and limits have to apply to each of them. Must never loosen a
+//! restriction to make that work: a plan that cannot have further commands is refused.
 
 use crate::error::PlanError;
-use crate::model::{Confinement, Lifetime, Plan};
-use palisade_bpf::{Answer, Arch, FilterSpec, SeccompData, table};
+use crate::model::{Confinement, Plan, SandboxLifetime};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, SeccompData, table};
 
 /// clone(2): what the spawner's fork asks for, `CLONE_PIDFD` and `SIGCHLD`.
 const FORK_FLAGS: u64 = 0x1000 | 17;
@@ -33,7 +33,7 @@ const SPAWNER_CALLS: [(&str, [u64; 6]); 15] = [
 impl Plan {
     /// The same sandbox, to be kept until its supervisor ends it.
     pub fn until_ended(mut self) -> Result<Self, PlanError> {
-        let refused = |why: String, mend| Err(PlanError::NoFurtherCommands { why, mend });
+        let refused = |why: String, fix| Err(PlanError::NoFurtherCommands { why, fix });
         match &self.sandbox.confinement {
             Confinement::Namespaces(inside) if inside.namespaces.pid && inside.namespaces.mount => {
             }
@@ -67,7 +67,7 @@ impl Plan {
                 "allow it in the policy",
             );
         }
-        self.sandbox.lifetime = Lifetime::UntilEnded;
+        self.sandbox.lifetime = SandboxLifetime::UntilEnded;
         Ok(self)
     }
 }
@@ -77,7 +77,7 @@ fn refused_call(filter: &FilterSpec) -> Option<&'static str> {
     let is_allowed = |name: &str, args: [u64; 6]| {
         let Some(nr) = table::number(arch, name) else { return false };
         let call = SeccompData { nr, arch: arch.audit_value(), instruction_pointer: 0, args };
-        filter.answer(&call) == Answer::Allow
+        filter.answer(&call) == CallAnswer::Allow
     };
     SPAWNER_CALLS.into_iter().find(|(name, args)| !is_allowed(name, *args)).map(|(name, _)| name)
 }

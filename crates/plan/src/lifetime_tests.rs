@@ -1,6 +1,6 @@
 use crate::error::PlanError;
 use crate::fake::{FakeTree, plan, policy, user};
-use crate::model::{Lifetime, Plan};
+use crate::model::{Plan, SandboxLifetime};
 use palisade_policy::model::Policy;
 
 fn planned(policy: &Policy) -> Plan {
@@ -10,8 +10,8 @@ fn planned(policy: &Policy) -> Plan {
 #[test]
 fn a_usual_plan_can_have_further_commands_and_has_none_by_itself() {
     let plan = planned(&policy());
-    assert_eq!(plan.sandbox.lifetime, Lifetime::OneCommand);
-    assert_eq!(plan.until_ended().unwrap().sandbox.lifetime, Lifetime::UntilEnded);
+    assert_eq!(plan.sandbox.lifetime, SandboxLifetime::OneCommand);
+    assert_eq!(plan.until_ended().unwrap().sandbox.lifetime, SandboxLifetime::UntilEnded);
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! The limits of a run, who holds each and how firmly: the words that plan, report and audit share.
-//! Pure data; who holds what is decided in `limits`, and what a limit is called is the policy's table.
+//! The limits of a run, what enforces each and how strictly: types that plan, report and audit share. Pure
+//! data; `limits` decides what enforces a limit, and the policy's table names it.
 
 use crate::layer::Layer;
-pub use palisade_policy::limit::Limited;
+pub use palisade_policy::limit::LimitKind;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ impl Grip {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limit {
-    pub what: Limited,
+    pub what: LimitKind,
     /// In the unit of `what`.
     pub value: u64,
     pub holder: Holder,
@@ -102,7 +102,7 @@ pub enum CgroupHome {
         #[serde(serialize_with = "crate::text::path")]
         parent: PathBuf,
         controllers: BTreeSet<Controller>,
-        way: Way,
+        way: GroupCreation,
     },
     V1 {
         #[serde(skip)]
@@ -140,7 +140,7 @@ pub enum Controller {
 /// How an own group comes about in the unified hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum GroupCreation {
     /// Below the supervisor's own group, which is nobody else's.
     OwnGroup,
     /// In the parent of the supervisor's own group.

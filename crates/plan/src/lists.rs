@@ -1,5 +1,5 @@
-//! The shipped lists of `resources/view` and `resources/programs`, read by the compiler: every start needs them.
-//! Nothing is decided here: what a list means is said where it is used.
+//! The shipped lists of `resources/view` and `resources/programs`, compiled in because every start needs them.
+//! Nothing is decided here: what a list means is defined where it is used.
 
 use palisade_guard::list;
 pub(crate) use palisade_guard::lists::Listed;

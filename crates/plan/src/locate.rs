@@ -1,7 +1,7 @@
 //! Finds the project: the directory the caller works in.
 //!
-//! From where the caller stands, never from a policy's `cwd`, or a file in a cloned repository could point at any
-//! directory and have it granted.
+//! Starts from the caller's working directory, never from a policy's `cwd`: otherwise a file in a cloned
+//! repository could point to any directory and have it granted.
 
 use crate::facts::HostFacts;
 use crate::host::Host;

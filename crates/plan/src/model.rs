@@ -17,7 +17,7 @@ pub use egress::{
     Publish,
 };
 pub(crate) use mount_op::READ_ONLY;
-pub use mount_op::{Access, MountOp, NodeKind};
+pub use mount_op::{MountAccess, MountOp, NodeKind};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
 use palisade_policy::model::{Approval, AskKey, Level, Mode, NetworkMode, OnAsk, View};
@@ -48,8 +48,8 @@ pub struct Plan {
 #[serde(rename_all = "camelCase")]
 pub struct SandboxPlan {
     /// Whether commands come one after another, or one comes and ends it.
-    #[serde(skip_serializing_if = "Lifetime::is_one_command")]
-    pub lifetime: Lifetime,
+    #[serde(skip_serializing_if = "SandboxLifetime::is_one_command")]
+    pub lifetime: SandboxLifetime,
     pub network: NetworkMode,
     /// Missing directories that were granted for writing: made before the launch, as the caller.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
@@ -92,7 +92,7 @@ pub struct SandboxPlan {
 /// For how long a sandbox stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Lifetime {
+pub enum SandboxLifetime {
     /// As long as the command it was made for.
     #[default]
     OneCommand,
@@ -100,7 +100,7 @@ pub enum Lifetime {
     UntilEnded,
 }
 
-impl Lifetime {
+impl SandboxLifetime {
     fn is_one_command(&self) -> bool {
         *self == Self::OneCommand
     }
@@ -266,12 +266,12 @@ pub struct Identity {
     pub inside_gid: u32,
     pub host_uid: u32,
     pub host_gid: u32,
-    pub mapping: Mapping,
+    pub mapping: IdMapping,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mapping {
+pub enum IdMapping {
     /// An ordinary user maps its own id, from inside.
     OwnId,
     /// Root hands the child an id that is not root, from outside.
@@ -295,7 +295,7 @@ pub struct Landlock {
     pub restrict_reads: bool,
     /// Whether truncating by path counts as writing, where the kernel knows it as such (ABI 3).
     pub refuse_truncation: bool,
-    /// Trees (or files) that may be read and, without `executables`, executed; only if `restrict_reads`.
+    /// Trees (or files) that may be read, and executed with [`Execution::Readable`]; only if `restrict_reads`.
     #[serde(serialize_with = "crate::text::paths")]
     pub readable: Vec<PathBuf>,
     /// Trees (or files) that may be written.
@@ -308,13 +308,35 @@ pub struct Landlock {
     /// Device nodes and terminals that may be written and controlled by ioctl.
     #[serde(serialize_with = "crate::text::paths")]
     pub devices: Vec<PathBuf>,
-    /// If there, the only files that may be executed; otherwise what can be read can be.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub executables: Option<Executables>,
+    #[serde(skip_serializing_if = "Execution::is_readable")]
+    pub executables: Execution,
     /// Refuse TCP bind and connect (ABI 4), for runs without a network namespace.
     pub refuse_tcp: bool,
     /// Refuse abstract sockets and signals that leave the sandbox (ABI 6).
     pub scope: bool,
+}
+
+/// Which files may be executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Execution {
+    /// Every file that can be read.
+    Readable,
+    /// The programs on the policy's list, and no others.
+    Listed(Executables),
+}
+
+impl Execution {
+    fn is_readable(&self) -> bool {
+        *self == Self::Readable
+    }
+
+    pub fn listed(&self) -> Option<&Executables> {
+        match self {
+            Self::Readable => None,
+            Self::Listed(executables) => Some(executables),
+        }
+    }
 }
 
 /// The programs that may be executed (PROC-2), by their paths inside, with no link in them.
@@ -380,7 +402,7 @@ pub struct Guard {
     pub more: Vec<GuardedPath>,
     /// Directories of which only parts are written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub limited: Vec<Limited>,
+    pub limited: Vec<PartlyWritable>,
     /// Relative values of `core.hooksPath`: in every directory that shares the repository's settings they mean another one.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<PathBuf>,
@@ -389,7 +411,7 @@ pub struct Guard {
 /// A directory of which only parts are written: the repository that a worktree belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Limited {
+pub struct PartlyWritable {
     #[serde(serialize_with = "crate::text::path")]
     pub directory: PathBuf,
     /// Below it, each with everything in it.
@@ -397,7 +419,7 @@ pub struct Limited {
     pub parts: Vec<PathBuf>,
 }
 
-impl Limited {
+impl PartlyWritable {
     /// Whether nothing is said against writing `path`.
     pub fn covers(&self, path: &Path) -> bool {
         path.strip_prefix(&self.directory)

@@ -1,4 +1,4 @@
-//! Which namespaces a level means, and what cannot be had without them (POL-1, PROC-4, NET-1).
+//! Which namespaces a level has, and what is impossible without them (POL-1, PROC-4, NET-1).
 
 use crate::error::PlanError;
 use crate::model::{Identity, Namespaces};
@@ -26,11 +26,11 @@ pub(crate) fn choose(policy: &Policy) -> Result<Namespaces, PlanError> {
         if policy.process.hostname != DEFAULT_HOSTNAME {
             return Err(PlanError::NeedsNamespaces {
                 what: "a host name of its own",
-                mend: "use LEVEL_2",
+                fix: "use LEVEL_2",
             });
         }
         if policy.process.time_offset.is_some() {
-            return Err(PlanError::NeedsNamespaces { what: "a time offset", mend: "use LEVEL_2" });
+            return Err(PlanError::NeedsNamespaces { what: "a time offset", fix: "use LEVEL_2" });
         }
     }
     Ok(Namespaces {
@@ -66,7 +66,7 @@ pub(crate) fn network_settings(
 
 /// What the level without namespaces cannot do.
 pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Result<(), PlanError> {
-    let needs = |what, mend| Err(PlanError::NeedsNamespaces { what, mend });
+    let needs = |what, fix| Err(PlanError::NeedsNamespaces { what, fix });
     if policy.isolation_level != Level::Process {
         return needs("this isolation level", "ask for LEVEL_1 with --no-userns (--level 1)");
     }

@@ -1,6 +1,6 @@
-//! What is always the sandbox's own: `/proc`, `/dev`, `/run`, `/tmp` and the like (FS-7).
+//! Directories that are always the sandbox's own: `/proc`, `/dev`, `/run`, `/tmp` and others (FS-7).
 //!
-//! Nothing of the host shows here but a few harmless device nodes.
+//! Nothing of the host is visible there except a few harmless device nodes.
 
 use crate::denied::{Class, Denied};
 use crate::facts::{EntryKind, HostFacts};

@@ -1,4 +1,4 @@
-//! Paths as people and lists write them: `~`, `$VAR`, `${VAR:-default}`, relative ones.
+//! Expands paths as people and lists write them: `~`, `$VAR`, `${VAR:-default}`, relative ones.
 //!
 //! Text only: nothing here looks at the host, and `..` is left for the resolver, which knows links.
 

@@ -5,8 +5,8 @@ use crate::fake::{
     FakeTree, access, inside, op_at, plan, policy, root, shows, user, without_groups,
 };
 use crate::layer::{Layer, Strength};
-use crate::model::{Access, Confinement, MountOp, Owner, Plan, Probe, Resource};
-use crate::{Missing, PlanError, Request, build};
+use crate::model::{Confinement, MountAccess, MountOp, Owner, Plan, Probe, Resource};
+use crate::{IfMissing, PlanError, PlanRequest, build};
 use palisade_policy::model::{
     Approval, Level, Mode, NetworkMode, OnAsk, Policy, SyscallMode, View,
 };
@@ -417,7 +417,7 @@ fn dynamic_mode_says_where_nothing_is_asked() {
     };
     let asking = plan(&policy(), &user(), &developer()).unwrap();
     assert!(!has_note(&asking));
-    assert_eq!(access(&asking, "/srv/data"), None::<Access>);
+    assert_eq!(access(&asking, "/srv/data"), None::<MountAccess>);
     let minimal = Policy { view: View::Minimal, ..policy() };
     assert!(has_note(&plan(&minimal, &user(), &developer()).unwrap()));
 }
@@ -433,13 +433,13 @@ fn approvals_reach_the_plan() {
 fn a_missing_command_is_an_error_of_ours() {
     let (policy, facts, tree) = (policy(), user(), developer());
     let session = "s".to_owned();
-    let request = Request {
+    let request = PlanRequest {
         policy: &policy,
         facts: &facts,
         tree: &tree,
         command: vec![],
         session,
-        missing: Missing::IsAnError,
+        missing: IfMissing::IsAnError,
         policy_files: &[],
         preset_paths: &[],
         limits: &without_groups,
@@ -496,13 +496,13 @@ fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
         let (mut policy, facts, tree) = (policy(), user(), developer());
         policy.filesystem.read_only_paths = vec![path.to_owned()];
         let (command, session) = (vec!["true".into()], "s".to_owned());
-        build(&Request {
+        build(&PlanRequest {
             policy: &policy,
             facts: &facts,
             tree: &tree,
             command,
             session,
-            missing: Missing::IsNoted,
+            missing: IfMissing::IsNoted,
             policy_files: &[],
             preset_paths: &[],
             limits: &without_groups,
@@ -525,9 +525,9 @@ fn in_the_minimal_view_the_project_is_read_only_where_it_stands() {
         plan(&policy, &user(), &developer()).unwrap()
     };
     let whole = planned("/home/u/project");
-    assert_eq!(access(&whole, "/workspace"), Some(Access::ReadOnly));
+    assert_eq!(access(&whole, "/workspace"), Some(MountAccess::ReadOnly));
     assert!(op_at(&whole, "/home/u/project").is_none());
     let part = planned("/home/u/project/.git");
-    assert_eq!(access(&part, "/workspace"), Some(Access::ReadWrite));
-    assert_eq!(access(&part, "/workspace/.git"), Some(Access::ReadOnly));
+    assert_eq!(access(&part, "/workspace"), Some(MountAccess::ReadWrite));
+    assert_eq!(access(&part, "/workspace/.git"), Some(MountAccess::ReadOnly));
 }

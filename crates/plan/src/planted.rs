@@ -1,7 +1,7 @@
 //! Links that a command could have planted for the next run to follow.
 //!
-//! What stands in a writable grant is the command's to change: `.venv` in the project, named by
-//! `VIRTUAL_ENV`, may have become a link to anywhere. A grant never widens the view by such a link.
+//! A command can change everything in a writable grant: `.venv` in the project, named by `VIRTUAL_ENV`, may
+//! have become a link to any path. A grant never widens the view through such a link.
 
 use crate::error::PlanError;
 use crate::grant::{Grant, GrantKind, Origin};

@@ -1,7 +1,7 @@
-//! The files that the policy of this very run was read from: sealed inside, wherever they can be written there (R06).
+//! The files that this run's policy was read from: read-only inside, even where they would be writable (R06).
 //!
-//! Files by a read-only mount, which can be neither removed nor replaced; the names on the way to them, links
-//! among them, by the guard, which also holds what is made anew. Never decides whether a file is trusted.
+//! Files get a read-only mount, which can be neither removed nor replaced; the guard protects the names that
+//! lead to them, including links and files that do not exist yet. Never decides whether a file is trusted.
 
 use crate::aliases::Mounts;
 use crate::error::PlanError;

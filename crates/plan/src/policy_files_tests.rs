@@ -1,7 +1,7 @@
 use crate::error::PlanError;
 use crate::fake::{FakeTree, policy, request, user, without_groups};
 use crate::model::{Confinement, MountOp, Plan};
-use crate::{Request, build, could_be_written};
+use crate::{PlanRequest, build, could_be_written};
 use palisade_policy::model::{Policy, View};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ const PROJECT: &str = "/home/u/project";
 fn planned(policy: &Policy, tree: &FakeTree, files: &[&str]) -> Result<Plan, PlanError> {
     let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
     let facts = user();
-    build(&Request {
+    build(&PlanRequest {
         policy_files: &files,
         ..request(policy, &facts, tree, "true", &without_groups)
     })

@@ -1,6 +1,5 @@
-//! What the kernel opens besides a program when it starts it: the loader that an ELF file names, the
-//! interpreter in a script's first line. Reads bytes that anybody may have written, and must never
-//! trust a number in them.
+//! What the kernel opens in addition to a program when it starts it: the loader of an ELF file, the interpreter
+//! in a script's first line. The bytes are untrusted, and no number in them may be trusted.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,7 +11,7 @@ const PT_INTERP: u32 = 3;
 /// More program headers than any linker writes.
 const MAX_HEADERS: u64 = 128;
 /// As the kernel: `PATH_MAX`.
-const LONGEST_PATH: u64 = 4096;
+const MAX_PATH_BYTES: u64 = 4096;
 
 /// What else has to be opened to start a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +72,7 @@ fn loader(head: &[u8], read: &dyn Fn(u64, usize) -> Option<Vec<u8>>) -> Option<P
         } else {
             (elf.word(&header, 4)?.into(), elf.word(&header, 16)?.into())
         };
-        let name = read(at, usize::try_from(length.min(LONGEST_PATH)).ok()?)?;
+        let name = read(at, usize::try_from(length.min(MAX_PATH_BYTES)).ok()?)?;
         let name = name.split(|byte| *byte == 0).next().filter(|name| !name.is_empty())?;
         return Some(Path::new(OsStr::from_bytes(name)).to_owned());
     }

@@ -1,4 +1,4 @@
-//! What is granted of the project: writable, unless that would give too much.
+//! What is granted of the project: writable, unless that would grant too much.
 
 use crate::git;
 use crate::grant::{Grant, GrantKind, Granter, Origin};

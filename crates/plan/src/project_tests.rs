@@ -1,7 +1,7 @@
 use crate::PlanError;
 use crate::facts::HostFacts;
 use crate::fake::{FakeTree, access, op_at, plan, policy, root, shows, user};
-use crate::model::{Access, MountOp, Plan};
+use crate::model::{MountAccess, MountOp, Plan};
 use palisade_policy::model::{Policy, ProjectAccess, View};
 use std::path::Path;
 
@@ -14,10 +14,10 @@ fn the_project_is_the_git_root_or_the_working_directory() {
     let mut tree = FakeTree::new();
     tree.dir("/home/u/plain/inner");
     let git = run_in("/home/u/project/src", &tree).unwrap();
-    assert_eq!(access(&git, "/home/u/project"), Some(Access::ReadWrite));
+    assert_eq!(access(&git, "/home/u/project"), Some(MountAccess::ReadWrite));
     assert_eq!(git.command.cwd, Path::new("/home/u/project/src"));
     let plain = run_in("/home/u/plain/inner", &tree).unwrap();
-    assert_eq!(access(&plain, "/home/u/plain/inner"), Some(Access::ReadWrite));
+    assert_eq!(access(&plain, "/home/u/plain/inner"), Some(MountAccess::ReadWrite));
     assert!(!shows(&plain, "/home/u/plain"));
 }
 
@@ -27,7 +27,7 @@ fn home_root_and_system_directories_are_never_the_project() {
     tree.dir("/home/u/.git").dir("/etc/nginx").dir("/home/u/notes");
     for cwd in ["/home/u", "/home", "/", "/tmp", "/usr/lib", "/etc/nginx", "/var"] {
         let plan = run_in(cwd, &tree).unwrap_or_else(|error| panic!("{cwd}: {error}"));
-        assert_ne!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
+        assert_ne!(access(&plan, cwd), Some(MountAccess::ReadWrite), "{cwd}");
         assert!(!shows(&plan, "/home/u/notes"), "{cwd}");
         let told = plan
             .explanation
@@ -51,7 +51,7 @@ fn a_directory_of_the_search_path_is_not_made_writable() {
     };
     for cwd in ["/home/u/.local/bin", "/home/u/scripts", "/home/u/tools", "/home/u/.cargo/bin"] {
         let plan = run_in(cwd);
-        assert_ne!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
+        assert_ne!(access(&plan, cwd), Some(MountAccess::ReadWrite), "{cwd}");
         assert!(shows(&plan, cwd), "{cwd}");
         let told = plan
             .explanation
@@ -62,13 +62,13 @@ fn a_directory_of_the_search_path_is_not_made_writable() {
     }
     assert_eq!(
         access(&run_in("/home/u/tools/inner"), "/home/u/tools/inner"),
-        Some(Access::ReadWrite)
+        Some(MountAccess::ReadWrite)
     );
     let mut policy = policy();
     policy.filesystem.read_write_paths = vec!["~/scripts".to_owned()];
     let facts = HostFacts { cwd: "/home/u/scripts".into(), ..facts };
     let named = plan(&policy, &facts, &tree).unwrap();
-    assert_eq!(access(&named, "/home/u/scripts"), Some(Access::ReadWrite));
+    assert_eq!(access(&named, "/home/u/scripts"), Some(MountAccess::ReadWrite));
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn a_git_root_inside_a_system_directory_is_a_project() {
     let mut tree = FakeTree::new();
     tree.dir("/opt/site/.git");
     let plan = run_in("/opt/site", &tree).unwrap();
-    assert_eq!(access(&plan, "/opt/site"), Some(Access::ReadWrite));
-    assert_eq!(access(&plan, "/opt"), Some(Access::ReadOnly));
+    assert_eq!(access(&plan, "/opt/site"), Some(MountAccess::ReadWrite));
+    assert_eq!(access(&plan, "/opt"), Some(MountAccess::ReadOnly));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_project_that_holds_a_secret_is_read_only_without_it() {
     tree.link("/home/u/.ssh", "dotfiles/ssh");
     let plan = run_in("/home/u/dotfiles", &tree).unwrap();
     assert!(!shows(&plan, "/home/u/dotfiles/ssh/id"));
-    assert_eq!(access(&plan, "/home/u/dotfiles/vim"), Some(Access::ReadOnly));
+    assert_eq!(access(&plan, "/home/u/dotfiles/vim"), Some(MountAccess::ReadOnly));
     assert!(
         plan.explanation.notes.iter().any(|note| note.text.contains("is read-only")),
         "{:?}",
@@ -165,16 +165,16 @@ fn a_worktree_can_commit_and_plant_no_hook() {
     let plan = run_in("/home/u/wt", &worktree()).unwrap();
     let git = "/home/u/main/.git";
     for (path, expected) in [
-        ("worktrees/wt/index", Some(Access::ReadWrite)),
-        ("objects/ab", Some(Access::ReadWrite)),
-        ("refs/heads", Some(Access::ReadWrite)),
-        ("logs/refs", Some(Access::ReadWrite)),
-        ("hooks", Some(Access::ReadOnly)),
-        ("HEAD", Some(Access::ReadOnly)),
-        ("config", Some(Access::ReadWrite)),
-        ("packed-refs", Some(Access::ReadWrite)),
-        ("packed-refs.lock", Some(Access::ReadWrite)),
-        ("worktrees/other", Some(Access::ReadOnly)),
+        ("worktrees/wt/index", Some(MountAccess::ReadWrite)),
+        ("objects/ab", Some(MountAccess::ReadWrite)),
+        ("refs/heads", Some(MountAccess::ReadWrite)),
+        ("logs/refs", Some(MountAccess::ReadWrite)),
+        ("hooks", Some(MountAccess::ReadOnly)),
+        ("HEAD", Some(MountAccess::ReadOnly)),
+        ("config", Some(MountAccess::ReadWrite)),
+        ("packed-refs", Some(MountAccess::ReadWrite)),
+        ("packed-refs.lock", Some(MountAccess::ReadWrite)),
+        ("worktrees/other", Some(MountAccess::ReadOnly)),
     ] {
         assert_eq!(access(&plan, &format!("{git}/{path}")), expected, "{path}");
     }
@@ -240,10 +240,10 @@ fn a_submodule_writes_its_directory_but_not_its_hooks() {
     tree.dir("/home/u/super/.git/hooks")
         .file("/home/u/super/sub/.git", "gitdir: ../.git/modules/sub\n");
     let plan = run_in("/home/u/super/sub", &tree).unwrap();
-    assert_eq!(access(&plan, &format!("{git}/index")), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, &format!("{git}/index")), Some(MountAccess::ReadWrite));
     let op = op_at(&plan, &format!("{git}/hooks"));
     assert!(matches!(op, Some(MountOp::Seal { .. })), "{op:?}");
-    assert_eq!(access(&plan, &format!("{git}/config")), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, &format!("{git}/config")), Some(MountAccess::ReadWrite));
     assert!(!shows(&plan, "/home/u/super/.git/hooks"));
 }
 
@@ -260,7 +260,7 @@ fn nobodys_home_directory_is_a_project() {
     }
     facts.cwd = "/home/bob/work".into();
     let plan = plan(&policy(), &facts, &tree).unwrap();
-    assert_eq!(access(&plan, "/home/bob/work"), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, "/home/bob/work"), Some(MountAccess::ReadWrite));
 }
 
 fn project_of(cwd: &str, tree: &FakeTree) -> (String, String) {
@@ -278,7 +278,7 @@ fn without_git_the_nearest_marker_makes_the_project() {
     let found = project_of("/home/u/app/src/lib", &tree);
     assert_eq!(found, ("/home/u/app".to_owned(), by("package.json")));
     let plan = run_in("/home/u/app/src/lib", &tree).unwrap();
-    assert_eq!(access(&plan, "/home/u/app"), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, "/home/u/app"), Some(MountAccess::ReadWrite));
     assert_eq!(plan.command.cwd, Path::new("/home/u/app/src/lib"));
     let nearest = project_of("/home/u/app/tool/src", &tree);
     assert_eq!(nearest, ("/home/u/app/tool".to_owned(), by("Cargo.toml")));
@@ -301,7 +301,7 @@ fn a_marker_never_makes_a_home_or_a_system_directory_the_project() {
         facts.cwd = cwd.into();
         let plan = plan(&policy(), &facts, &tree).unwrap();
         assert_eq!(plan.explanation.project.root, Path::new(cwd));
-        assert_eq!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
+        assert_eq!(access(&plan, cwd), Some(MountAccess::ReadWrite), "{cwd}");
     }
 }
 

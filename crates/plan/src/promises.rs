@@ -1,10 +1,10 @@
-//! What is promised in this run, and which layers hold it (said the same way in plan and report).
+//! What is promised in this run, and which layers enforce it, in the same words in plan and report.
 //!
-//! Says what is, never what was hoped for: a promise without a layer is `Absent`.
+//! States facts, never intentions: a promise without a layer is `Absent`.
 
 use crate::layer::{Layer, Promise, Strength};
-use crate::limit::{Grip, Limit, Limited};
-use crate::model::{Access, Confinement, Egress, MountOp, OnUnknown, Plan, Probe, ProxyPlan};
+use crate::limit::{Grip, Limit, LimitKind};
+use crate::model::{Confinement, Egress, MountAccess, MountOp, OnUnknown, Plan, Probe, ProxyPlan};
 use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
 /// The promises of a plan that is complete but for them.
@@ -45,7 +45,7 @@ fn limit(limit: &Limit) -> Promise {
 }
 
 /// Limits that somebody was ready to go without.
-pub(crate) fn waived(limits: &[Limited]) -> impl Iterator<Item = Promise> {
+pub(crate) fn waived(limits: &[LimitKind]) -> impl Iterator<Item = Promise> {
     limits.iter().map(|what| {
         let (id, promised) = what.promise();
         let remark = format!("waived with --waive-limit {}", what.name());
@@ -105,7 +105,7 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
     if inside
         .mounts
         .iter()
-        .any(|op| matches!(op, MountOp::Overlay { access: Access::ReadWrite, .. }))
+        .any(|op| matches!(op, MountOp::Overlay { access: MountAccess::ReadWrite, .. }))
     {
         promises.push(Promise::new("FS-5", OVERLAY).held(&[Layer::MountView]));
     }
@@ -193,7 +193,7 @@ fn programs(plan: &Plan, policy: &Policy) -> Vec<Promise> {
         );
     }
     let executables =
-        plan.sandbox.landlock.as_ref().and_then(|landlock| landlock.executables.as_ref());
+        plan.sandbox.landlock.as_ref().and_then(|landlock| landlock.executables.listed());
     promises.extend(executables.map(|executables| {
         let listed = Promise::new("PROC-2", "only the listed programs are executed")
             .held(&[Layer::Landlock, Layer::Seccomp]);

@@ -2,7 +2,7 @@
 
 use crate::PlanError;
 use crate::fake::{FakeTree, inside, plan, policy, user};
-use crate::model::{Access, MountOp};
+use crate::model::{MountAccess, MountOp};
 use palisade_policy::model::{Mode, Policy};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -105,7 +105,7 @@ proptest! {
                     prop_assert!(approved || !path.starts_with(secret), "{op:?} shows {path:?}");
                 }
             }
-            if let MountOp::Bind { target, access: Access::ReadWrite, .. } = op {
+            if let MountOp::Bind { target, access: MountAccess::ReadWrite, .. } = op {
                 let granted = filesystem.read_write_paths.iter().any(|path| target.starts_with(path));
                 prop_assert!(granted || target == Path::new("/home/u/project"), "{op:?}");
             }

@@ -1,5 +1,5 @@
-//! What a path means to the command: resolved in the finished view, link by link, and where on the
-//! host that is. Must never follow a link out of the view: inside, it leads elsewhere or nowhere.
+//! What a path means to the command: resolved in the finished view, link by link, and where on the host that
+//! is. Must never follow a link out of the view: inside, it leads elsewhere or nowhere.
 
 use crate::facts::EntryKind;
 use crate::host::{Host, MAX_LINKS, join};

@@ -1,9 +1,10 @@
-//! The whole plan as text and as JSON, for `sandbox plan --full` and `--json`. Plain text: colour is the command line's part.
+//! The whole plan as text and as JSON, for `sandbox plan --full` and `--json`. Plain text: the command line
+//! adds colour.
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::model::{
-    Access, Confinement, Egress, Grace, MountOp, Namespaced, NatHelper, OnUnknown, Plan, ProxyPlan,
-    Publish, Resource,
+    Confinement, Egress, Grace, MountAccess, MountOp, Namespaced, NatHelper, OnUnknown, Plan,
+    ProxyPlan, Publish, Resource,
 };
 use palisade_policy::model::OnAsk;
 use palisade_policy::network::shown_upstream;
@@ -145,7 +146,7 @@ fn row(op: &MountOp) -> [String; 4] {
     let no = String::new;
     match op {
         MountOp::Bind { source, target: at, access, exec, why, .. } => {
-            let access = if *access == Access::ReadWrite { "rw" } else { "ro" };
+            let access = if *access == MountAccess::ReadWrite { "rw" } else { "ro" };
             let exec = if *exec { "exec" } else { "noexec" };
             let source = if source == at { no() } else { source.display().to_string() };
             [format!("{access} {exec}"), target, source, (*why).to_owned()]
@@ -155,7 +156,7 @@ fn row(op: &MountOp) -> [String; 4] {
                 0 => (*why).to_owned(),
                 count => format!("{why}, {count} paths hidden"),
             };
-            let kind = if *access == Access::ReadWrite { "overlay" } else { "overlay ro" };
+            let kind = if *access == MountAccess::ReadWrite { "overlay" } else { "overlay ro" };
             [kind.to_owned(), target, no(), why]
         }
         MountOp::Symlink { points_to, .. } => {
@@ -293,7 +294,7 @@ fn filters(plan: &Plan, page: &mut Page) {
 
 fn executables(plan: &Plan, page: &mut Page) {
     let landlock = plan.sandbox.landlock.as_ref();
-    let Some(executables) = landlock.and_then(|landlock| landlock.executables.as_ref()) else {
+    let Some(executables) = landlock.and_then(|landlock| landlock.executables.listed()) else {
         return;
     };
     page.section("executables");

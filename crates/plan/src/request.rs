@@ -1,4 +1,4 @@
-//! What a plan is asked for.
+//! The input of a plan.
 
 use crate::facts::{HostFacts, HostTree, LimitFacts};
 use palisade_policy::model::Policy;
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 /// What a plan is asked for.
 #[expect(missing_debug_implementations, reason = "the tree is a trait object")]
-pub struct Request<'a> {
+pub struct PlanRequest<'a> {
     pub policy: &'a Policy,
     pub facts: &'a HostFacts,
     pub tree: &'a dyn HostTree,
     pub command: Vec<OsString>,
     pub session: String,
-    pub missing: Missing,
+    pub missing: IfMissing,
     /// The files that the policy was read from, as they were named.
     pub policy_files: &'a [PathBuf],
     /// Writable paths that a preset names, as the policy writes them: nobody typed an option for those.
@@ -24,7 +24,7 @@ pub struct Request<'a> {
 
 /// What a path to be shown means if it is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum IfMissing {
     /// Somebody typed it just now, and mistyped it.
     IsAnError,
     /// A file names it for many directories and machines.

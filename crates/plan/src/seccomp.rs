@@ -1,4 +1,4 @@
-//! Which filter the command gets, and what a person may know of it.
+//! Chooses the command's system call filter, and the notes about it.
 
 use crate::error::PlanError;
 use crate::model::Seccomp;

@@ -1,4 +1,4 @@
-//! What the command will see: gathers grants and denials, and has the view composed of them.
+//! Collects grants and denied paths, and has the view composed from them.
 
 use crate::aliases::Mounts;
 use crate::compose::{Parts, Technique, compose};
@@ -11,7 +11,7 @@ use crate::host::{Host, Link, join};
 use crate::model::MountOp;
 use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
-use crate::request::Request;
+use crate::request::PlanRequest;
 use crate::settings::{self, Copies};
 use crate::view::Composition;
 use crate::writable::resolved_path;
@@ -119,11 +119,11 @@ pub(crate) fn nothing_hidden(
 /// The grants and denials, put together: as mounts, or ([`Outside::Shared`]) as what Landlock alone
 /// is to allow, which needs no mounts of our own.
 pub(crate) fn see(
-    request: &Request<'_>,
+    request: &PlanRequest<'_>,
     host: &Host<'_>,
     outside: Outside,
 ) -> Result<Seen, PlanError> {
-    let Request { policy, facts, missing, policy_files, .. } = *request;
+    let PlanRequest { policy, facts, missing, policy_files, .. } = *request;
     let filesystem = &policy.filesystem;
     let is_minimal = policy.view == View::Minimal;
     let mut granter = Granter::new(facts, host);

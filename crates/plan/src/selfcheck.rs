@@ -1,9 +1,9 @@
-//! What the child tries before the command starts (ESC-2): each attempt aims at one layer.
+//! Chooses the attempts of the self-check (ESC-2): each one tests one layer.
 
 use crate::facts::{EntryKind, HostFacts, HostMount};
 use crate::host::Host;
 use crate::layer::Layer;
-use crate::model::{Access, Confinement, Guard, Landlock, MountOp, NodeKind, Probe, Seccomp};
+use crate::model::{Confinement, Guard, Landlock, MountAccess, MountOp, NodeKind, Probe, Seccomp};
 use palisade_policy::model::NetworkMode;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const FORBIDDEN_NAME: &str = ".palisade-self-check";
 
 /// The walls that are there to be tried.
-pub(crate) struct Walls<'plan> {
+pub(crate) struct CheckedLayers<'plan> {
     pub(crate) confinement: &'plan Confinement,
     pub(crate) landlock: Option<&'plan Landlock>,
     pub(crate) guard: Option<&'plan Guard>,
@@ -19,8 +19,8 @@ pub(crate) struct Walls<'plan> {
     pub(crate) network: NetworkMode,
 }
 
-pub(crate) fn probes(facts: &HostFacts, host: &Host<'_>, walls: &Walls<'_>) -> Vec<Probe> {
-    let Walls { confinement, landlock, guard, seccomp, network } = *walls;
+pub(crate) fn probes(facts: &HostFacts, host: &Host<'_>, walls: &CheckedLayers<'_>) -> Vec<Probe> {
+    let CheckedLayers { confinement, landlock, guard, seccomp, network } = *walls;
     let mut probes = Vec::with_capacity(7);
     let canary = facts.canary.clone();
     match confinement {
@@ -66,9 +66,13 @@ pub(crate) fn probes(facts: &HostFacts, host: &Host<'_>, walls: &Walls<'_>) -> V
 fn read_only_by_us<'plan>(mounts: &'plan [MountOp], facts: &HostFacts) -> Option<&'plan Path> {
     let usr = mounts.iter().filter(|op| op.target() == Path::new("/usr"));
     usr.chain(mounts).find_map(|op| match op {
-        MountOp::Bind { source, target, access: Access::ReadOnly, kind: NodeKind::Dir, .. } => {
-            (!is_read_only_on_host(source, facts)).then_some(target.as_path())
-        }
+        MountOp::Bind {
+            source,
+            target,
+            access: MountAccess::ReadOnly,
+            kind: NodeKind::Dir,
+            ..
+        } => (!is_read_only_on_host(source, facts)).then_some(target.as_path()),
         _ => None,
     })
 }

@@ -1,7 +1,7 @@
-//! Files that a start-up file which is there already has a shell, direnv or R run: they are guarded as it is (FS-9).
+//! Files that an existing start-up file makes a shell, direnv or R run: they are guarded as well (FS-9).
 //!
-//! Read as they are when the run starts, a few small files; what is put together at run time (`source "$(…)"`) is not seen.
-//! Names files, never judges what is in them.
+//! Read when the run starts, a few small files; paths that are computed at run time (`source "$(…)"`) are not
+//! found. Names files, never judges their content.
 
 use crate::facts::EntryKind;
 use crate::host::{Host, join};
@@ -28,8 +28,8 @@ const OF_HOME: [&str; 12] = [
 ];
 const MAX_DIRECTORIES: usize = 64;
 const MAX_FILES: usize = 32;
-const DEEPEST: usize = 3;
-const LONGEST: usize = 64 * 1024;
+const MAX_DEPTH: usize = 3;
+const MAX_FILE_BYTES: usize = 64 * 1024;
 
 const WHY_SOURCED: &str = "a start-up file has it run";
 const WHY_NIX: &str = "direnv evaluates it for the .envrc of the directory";
@@ -89,7 +89,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
             return;
         }
         let Ok(found) = self.host.resolve(file) else { return };
-        let Some(text) = self.host.read_part(&found.path, 0, LONGEST) else { return };
+        let Some(text) = self.host.read_part(&found.path, 0, MAX_FILE_BYTES) else { return };
         self.read.push(file.to_owned());
         let text = String::from_utf8_lossy(&text);
         let base = file.parent().unwrap_or(Path::new("/"));
@@ -128,7 +128,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
 
     fn go_on(&mut self, path: &Path, start: &Path, depth: usize) {
         self.add(path, WHY_SOURCED);
-        if depth < DEEPEST {
+        if depth < MAX_DEPTH {
             self.read(path, start, depth + 1);
         }
     }

@@ -1,9 +1,9 @@
-//! The plan in ten lines, for `sandbox plan`: what a person wants to know before a run. The whole of it is in
-//! `render.rs`; nothing here is decided or left out there.
+//! The plan in ten lines, for `sandbox plan`: what a person wants to know before a run. `render.rs` prints
+//! everything.
 
 use crate::layer::{Promise, Strength};
 use crate::model::{
-    Access, Confinement, Egress, MountOp, Namespaced, OnUnknown, Plan, ProxyPlan, Weight,
+    Confinement, Egress, MountAccess, MountOp, Namespaced, OnUnknown, Plan, ProxyPlan, Weight,
 };
 use palisade_policy::model::{NetworkMode, OnAsk};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ fn project(plan: &Plan) -> String {
     };
     let granted = inside(plan).and_then(|inside| inside.mounts.iter().find(is_granted));
     let access = match granted {
-        Some(MountOp::Bind { access: Access::ReadWrite, target, .. }) => {
+        Some(MountOp::Bind { access: MountAccess::ReadWrite, target, .. }) => {
             at(root, target, "writable")
         }
         Some(op) => at(root, op.target(), "readable"),
@@ -102,7 +102,7 @@ fn files(plan: &Plan) -> String {
         let (MountOp::Bind { access, why, .. } | MountOp::Overlay { access, why, .. }) = op else {
             continue;
         };
-        let kind = if *access == Access::ReadWrite { &mut writable } else { &mut readable };
+        let kind = if *access == MountAccess::ReadWrite { &mut writable } else { &mut readable };
         *kind.entry(*why).or_insert(0_usize) += 1;
     }
     let listed = |kinds: &BTreeMap<&str, usize>| {

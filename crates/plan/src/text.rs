@@ -1,4 +1,4 @@
-//! How names that need not be UTF-8 are printed.
+//! Serialises names that need not be UTF-8.
 
 use serde::{Serialize, Serializer};
 use std::ffi::OsString;

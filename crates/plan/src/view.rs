@@ -1,4 +1,4 @@
-//! The finished view: steps in an order that works, and what will be where.
+//! The finished mount view: steps in a working order, and what will be at each path.
 
 use crate::facts::EntryKind;
 use crate::host::Host;

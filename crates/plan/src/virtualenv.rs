@@ -1,7 +1,7 @@
-//! Python environments in the project: editors start their interpreter and shells source their
-//! `activate` as soon as the directory is opened.
+//! Python environments in the project: editors start their interpreter and shells source their `activate` as
+//! soon as the directory is opened.
 //!
-//! Only what starts them is guarded; packages and their programs can be installed.
+//! Only the files that start them are guarded; packages and their programs can be installed.
 
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;

@@ -1,7 +1,7 @@
-//! What an earlier run could have written, so that nobody takes its word for what the next one may do.
+//! What an earlier run could have written, so that the next one does not trust it.
 //!
-//! More than one plan's writable mounts: caches and project count whatever this policy makes of them, since another
-//! run may have had them. Overlays do not: what is written there is gone.
+//! This is more than one plan's writable mounts: caches and the project count whatever this policy says about
+//! them, because another run may have had them writable. Overlays do not count: what is written there is gone.
 
 use crate::facts::{HostFacts, HostTree};
 use crate::grant::{GrantKind, Granter, Origin};

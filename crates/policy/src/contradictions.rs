@@ -1,7 +1,7 @@
-//! Statements that cannot both be meant, or with which nothing could run.
+//! Settings that contradict each other, or with which nothing could run.
 //!
-//! Within one document they are mistakes of its author. Across layers most of them are no
-//! contradiction at all: a denied path beats a granted one, and a limit beats its absence.
+//! Within one document they are mistakes of its author. Across layers most are no contradiction: a denied path
+//! takes precedence over a granted one, and a limit over its absence.
 
 mod network;
 
@@ -11,7 +11,7 @@ use crate::settings::{Settings, Value, boolean, list, number, word};
 use crate::units;
 
 /// With less than this a sandbox does not get as far as the command.
-const LEAST: [(&str, u64); 3] = [
+const MIN_VALUES: [(&str, u64); 3] = [
     ("resources.maxMemory", 4 << 20),
     ("resources.memoryHigh", 4 << 20),
     ("resources.maxFileDescriptors", 16),
@@ -107,7 +107,7 @@ fn out_of_range(settings: &Settings, found: &mut Vec<Diagnostic>) {
     let shown = |path, number| {
         keys::find(path).map_or(String::new(), |key| Value::Number(number).show(key.kind))
     };
-    for (path, least) in LEAST {
+    for (path, least) in MIN_VALUES {
         if let Some(asked) = number(settings, path).filter(|asked| *asked < least) {
             let (asked, least) = (shown(path, asked), shown(path, least));
             let message = format!("`{path}` ({asked}) is too small to start a sandbox");
@@ -144,8 +144,8 @@ fn limits_beyond_each_other(settings: &Settings, found: &mut Vec<Diagnostic>) {
             units::show_size(high),
             units::show_size(most)
         );
-        let mend = "set it below, or remove it";
-        found.push(contradiction(settings, "resources.memoryHigh", &message, mend));
+        let fix = "set it below, or remove it";
+        found.push(contradiction(settings, "resources.memoryHigh", &message, fix));
     }
     if let Some(milli) = number(settings, "resources.cpus")
         && let Some(Value::Cpus(cpus)) = settings.get("resources.cpuSet").map(|set| &set.value)
@@ -156,8 +156,8 @@ fn limits_beyond_each_other(settings: &Settings, found: &mut Vec<Diagnostic>) {
             units::show_cpus(milli),
             units::show_cpu_set(cpus)
         );
-        let mend = "use fewer, or add CPUs to the set";
-        found.push(contradiction(settings, "resources.cpus", &message, mend));
+        let fix = "use fewer, or add CPUs to the set";
+        found.push(contradiction(settings, "resources.cpus", &message, fix));
     }
 }
 
@@ -184,14 +184,14 @@ fn plain(path: &str) -> &str {
     if trimmed.is_empty() { "/" } else { trimmed }
 }
 
-fn contradiction(settings: &Settings, key: &str, message: &str, mend: &str) -> Diagnostic {
+fn contradiction(settings: &Settings, key: &str, message: &str, fix: &str) -> Diagnostic {
     let origin = settings.get(key).map(|setting| setting.origin.clone());
     let origin = origin.unwrap_or_else(|| crate::diagnostic::Origin {
         file: "policy".into(),
         line: 0,
         column: 0,
     });
-    Diagnostic::new(Problem::Contradiction, &origin, key, message).suggest(mend)
+    Diagnostic::new(Problem::Contradiction, &origin, key, message).suggest(fix)
 }
 
 /// `container` and its like together with another view.

@@ -1,7 +1,7 @@
-//! What is wrong with a policy, where, and what to do about it.
+//! What is wrong with a policy, where, and how to fix it.
 //!
-//! Every complaint of this crate is a [`Diagnostic`]: a person must be able to go to the line and
-//! mend it without reading anything else.
+//! Every error of this crate is a [`Diagnostic`]: a person must be able to go to the line and fix it without
+//! reading anything else.
 
 use serde::Serialize;
 use std::fmt;
@@ -81,7 +81,7 @@ impl fmt::Display for Diagnostic {
             (Some(nearest), Problem::UnknownKey | Problem::UnknownName) => {
                 write!(out, "; did you mean `{nearest}`?")
             }
-            (Some(mend), _) => write!(out, "; {mend}"),
+            (Some(fix), _) => write!(out, "; {fix}"),
             (None, _) => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! What would change between two merged policies (POL-5).
+//! The differences between two merged policies (POL-5).
 
 use crate::keys;
 use crate::merge::Merged;
@@ -7,7 +7,7 @@ use crate::settings::{Settings, Value, word};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct PolicyChange {
     pub key: String,
     /// Empty where the key had no value.
     pub from: String,
@@ -16,7 +16,7 @@ pub struct Change {
 }
 
 /// Key by key, in the order of the key table.
-pub fn diff(from: &Merged, to: &Merged) -> Vec<Change> {
+pub fn diff(from: &Merged, to: &Merged) -> Vec<PolicyChange> {
     let mut changes = Vec::new();
     for key in keys::KEYS {
         let value = |merged: &Merged| merged.settings.get(key.path).map(|s| s.value.clone());
@@ -28,7 +28,7 @@ pub fn diff(from: &Merged, to: &Merged) -> Vec<Change> {
         };
         if let Some(direction) = direction {
             let show = |value: Option<Value>| value.map_or(String::new(), |v| v.show(key.kind));
-            changes.push(Change {
+            changes.push(PolicyChange {
                 key: key.path.to_owned(),
                 from: show(old),
                 to: show(new),

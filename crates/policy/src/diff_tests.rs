@@ -1,11 +1,11 @@
 use super::*;
 use crate::decode::parse::parse;
 use crate::syntax::tree::Format;
-use crate::{Layer, LayerKind, Subject, merge};
+use crate::{LayerKind, PolicyLayer, Subject, merge};
 
 fn merged(text: &str) -> Merged {
     let document = parse(text, "p.yaml", Format::Yaml).unwrap();
-    merge(&Subject::Run, vec![Layer { kind: LayerKind::User, document }]).unwrap()
+    merge(&Subject::Run, vec![PolicyLayer { kind: LayerKind::User, document }]).unwrap()
 }
 
 /// Proves: POL-5 dry-run
@@ -15,7 +15,7 @@ fn a_change_names_key_both_values_and_which_way_it_goes() {
     let to = merged(
         "resources: { timeout: 1m }\nfilesystem: { readOnlyPaths: [/a, /b] }\nprocess: { hostname: x }",
     );
-    let change = |key: &str, from: &str, to: &str, direction| Change {
+    let change = |key: &str, from: &str, to: &str, direction| PolicyChange {
         key: key.into(),
         from: from.into(),
         to: to.into(),

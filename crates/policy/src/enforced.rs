@@ -1,7 +1,7 @@
-//! What this version cannot enforce, as data: asking for it refuses the run, nothing is ignored.
+//! Settings that this version cannot enforce: using one refuses the run, so nothing is silently ignored.
 //!
-//! When a later version enforces a key, its entry goes; nothing else has to change. Limits are never here:
-//! whether somebody can hold one depends on the host, and the plan says so.
+//! When a later version enforces a key, its entry is removed; nothing else has to change. Limits are never
+//! listed here: whether one can be enforced depends on the host, and the plan says so.
 
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::merge::stack::Stack;

@@ -2,11 +2,11 @@ use super::*;
 use crate::decode::parse::parse;
 use crate::keys;
 use crate::syntax::tree::Format;
-use crate::{Layer, LayerKind, Subject, load, merge};
+use crate::{LayerKind, PolicyLayer, Subject, load, merge};
 
 fn refusals(text: &str) -> Vec<String> {
     let document = parse(text, "p.yaml", Format::Yaml).unwrap();
-    let layer = Layer { kind: LayerKind::User, document };
+    let layer = PolicyLayer { kind: LayerKind::User, document };
     let merged = merge(&Subject::Run, vec![layer]).unwrap();
     not_enforced(&merged).iter().map(|problem| problem.key.clone()).collect()
 }
@@ -30,7 +30,8 @@ fn asking_for_what_cannot_be_held_is_refused_with_its_place() {
         assert_eq!(refusals(text), [key]);
     }
     let document = parse("\nprocess:\n  uid: 5\n", "p.yaml", Format::Yaml).unwrap();
-    let merged = merge(&Subject::Run, vec![Layer { kind: LayerKind::User, document }]).unwrap();
+    let merged =
+        merge(&Subject::Run, vec![PolicyLayer { kind: LayerKind::User, document }]).unwrap();
     assert_eq!(
         not_enforced(&merged)[0].to_string(),
         "p.yaml:3:3: `process.uid` is not enforced in this version: the user id inside cannot be chosen \
@@ -63,7 +64,7 @@ fn asking_for_nothing_and_for_what_is_held_passes() {
 #[test]
 fn wishes_of_other_programs_files_are_refused_too() {
     let loaded = load(r#"{"sandbox": {"images": {"default": "base:1"}}}"#, "c.json").unwrap();
-    let layer = Layer { kind: LayerKind::User, document: loaded.document };
+    let layer = PolicyLayer { kind: LayerKind::User, document: loaded.document };
     let merged = merge(&Subject::Run, vec![layer]).unwrap();
     let refusals = not_enforced(&merged);
     assert_eq!(

@@ -3,7 +3,7 @@
 //! Parser, schema, merge, locks, trust, diff and `show` all read this table, so a key cannot be
 //! known to one of them and unknown to another. What it says about limits comes from the table of limits.
 
-use crate::limit::{Limited, Unit};
+use crate::limit::{LimitKind, Unit};
 
 /// How a key's value is written.
 #[derive(Clone, Copy, Debug)]
@@ -107,9 +107,9 @@ const fn key(path: &'static str, kind: ValueKind, order: Order, about: &'static 
 }
 
 /// The key of a limit, as the table of limits has it.
-const fn limit(limit: Limited) -> Key {
+const fn limit(limit: LimitKind) -> Key {
     let kind = match (limit, limit.unit()) {
-        (Limited::Swap, _) => ValueKind::SizeOrZero,
+        (LimitKind::Swap, _) => ValueKind::SizeOrZero,
         (_, Unit::Bytes | Unit::BytesPerSecond) => ValueKind::Size,
         (_, Unit::Milliseconds) => ValueKind::Millis,
         (_, Unit::MilliCpus) => ValueKind::Cpus,
@@ -117,8 +117,8 @@ const fn limit(limit: Limited) -> Key {
         (_, Unit::OperationsPerSecond | Unit::Count) => ValueKind::Count,
     };
     let order = match limit {
-        Limited::Swap => Order::Allowance,
-        Limited::CpuSet => Order::Subset,
+        LimitKind::Swap => Order::Allowance,
+        LimitKind::CpuSet => Order::Subset,
         _ => Order::Limit,
     };
     key(limit.key(), kind, order, limit.about())
@@ -205,13 +205,13 @@ pub(crate) const KEYS: &[Key] = &[
         "Deny writing files that the host would run later."),
     key("filesystem.unprotectedPaths", ValueKind::Paths, Order::AllowList,
         "Paths that protectNames does not protect; they must be writable already."),
-    limit(Limited::FileSize),
-    limit(Limited::Disk),
-    limit(Limited::Inodes),
+    limit(LimitKind::FileSize),
+    limit(LimitKind::Disk),
+    limit(LimitKind::Inodes),
     key("filesystem.tmpSize", ValueKind::Size, Order::Limit, "Size of the private /tmp, in bytes."),
     key("filesystem.varTmpSize", ValueKind::Size, Order::Limit, "Size of the private /var/tmp, in bytes."),
 
-    limit(Limited::Processes),
+    limit(LimitKind::Processes),
     key("process.allowFork", ValueKind::Bool, Order::FalseIsTighter, "Whether new processes may be created."),
     key("process.allowExec", ValueKind::Bool, Order::FalseIsTighter,
         "Whether programs may be executed; the command's own first exec always may."),
@@ -260,20 +260,20 @@ pub(crate) const KEYS: &[Key] = &[
     key("network.intercept", ValueKind::Bool, Order::FalseIsTighter,
         "Decrypt TLS to the hosts of credentials, with a certificate authority made for the run, so that credentials can be added."),
 
-    limit(Limited::CpuTime),
-    limit(Limited::Memory),
-    limit(Limited::MemoryHigh),
-    limit(Limited::Swap),
-    limit(Limited::OpenFiles),
-    limit(Limited::Threads),
-    limit(Limited::IoBandwidth),
-    limit(Limited::IoOperations),
-    limit(Limited::Cpus),
-    limit(Limited::CpuSet),
-    limit(Limited::WallTime),
+    limit(LimitKind::CpuTime),
+    limit(LimitKind::Memory),
+    limit(LimitKind::MemoryHigh),
+    limit(LimitKind::Swap),
+    limit(LimitKind::OpenFiles),
+    limit(LimitKind::Threads),
+    limit(LimitKind::IoBandwidth),
+    limit(LimitKind::IoOperations),
+    limit(LimitKind::Cpus),
+    limit(LimitKind::CpuSet),
+    limit(LimitKind::WallTime),
     key("resources.grace", ValueKind::Millis, Order::Limit,
         "How long the command may take to end after it was asked to, in milliseconds; by default 10 s after a signal and 2 s at the time limit."),
-    limit(Limited::Output),
+    limit(LimitKind::Output),
     key("resources.normalizeTime", ValueKind::Millis, Order::Step,
         "The duration of a run, and what is reported of it, is rounded up to a multiple of this, in milliseconds."),
     key("resources.bestEffort", ValueKind::Bool, Order::FalseIsTighter,

@@ -1,7 +1,7 @@
 //! What is allowed: documents, layers and presets in, one resolved [`Policy`] with provenance out.
 //!
-//! This crate does no I/O: callers hand in text and the name of the file it came from. It must never
-//! let an unknown key, a value above its maximum, or an untrusted project's grant pass in silence.
+//! This crate does no I/O: callers pass in text and the name of its file. It must never silently accept an
+//! unknown key, a value above its maximum, or a grant of an untrusted project.
 #![forbid(unsafe_code)]
 
 mod contradictions;
@@ -26,10 +26,10 @@ pub mod units;
 pub use decode::document::{Flag, PolicyDocument};
 pub use decode::parse::parse;
 pub use diagnostic::{Diagnostic, Problem};
-pub use diff::{Change, diff};
+pub use diff::{PolicyChange, diff};
 pub use enforced::not_enforced;
-pub use loaders::{ENVIRONMENT_NAMES, Loaded, SourceKind, load, load_environment};
-pub use merge::{Direction, Layer, LayerKind, Merged, Provenance, Subject, Trust, merge};
+pub use loaders::{ENVIRONMENT_NAMES, LoadedDocument, SourceKind, load, load_environment};
+pub use merge::{Direction, LayerKind, Merged, PolicyLayer, Provenance, Subject, Trust, merge};
 pub use model::StoredRule;
 pub use model::network;
 pub use model::{

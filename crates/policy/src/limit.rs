@@ -9,7 +9,7 @@ use serde::Serialize;
 /// What can be limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Limited {
+pub enum LimitKind {
     Memory,
     /// Above it the run is slowed down, not ended.
     MemoryHigh,
@@ -87,7 +87,7 @@ impl Row {
     }
 }
 
-impl Limited {
+impl LimitKind {
     pub const ALL: [Self; 16] = [
         Self::Memory,
         Self::MemoryHigh,

@@ -1,4 +1,4 @@
-use super::{Limited, Unit};
+use super::{LimitKind, Unit};
 use crate::schema;
 use serde_json::Value;
 
@@ -11,18 +11,18 @@ fn described<'s>(schema: &'s Value, key: &str) -> &'s Value {
 #[test]
 fn every_limit_has_a_key_in_the_schema_that_is_described_by_the_table() {
     let schema = schema();
-    for limit in Limited::ALL {
+    for limit in LimitKind::ALL {
         assert_eq!(described(&schema, limit.key())["description"], limit.about(), "{limit:?}");
     }
 }
 
 #[test]
 fn every_limit_is_found_by_its_name_alone() {
-    for limit in Limited::ALL {
-        assert_eq!(Limited::named(limit.name()), Some(limit));
-        assert_eq!(Limited::named(limit.key()), None);
+    for limit in LimitKind::ALL {
+        assert_eq!(LimitKind::named(limit.name()), Some(limit));
+        assert_eq!(LimitKind::named(limit.key()), None);
     }
-    assert_eq!(Limited::named("of a later version"), None);
+    assert_eq!(LimitKind::named("of a later version"), None);
 }
 
 #[test]

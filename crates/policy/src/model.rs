@@ -1,14 +1,13 @@
-//! The resolved policy: every value decided, nothing optional that a reader would have to guess.
+//! The resolved policy: every value is decided.
 //!
-//! A [`Policy`] is what the layers of documents merge into (`merge`) and what `plan` reads. It
-//! holds no host facts and no paths that were looked up: expanding `~` and resolving links is the
-//! plan's business.
+//! A [`Policy`] is the result of the merge and the input of `plan`. It contains no facts about the host and no
+//! resolved paths: the plan expands `~` and resolves links.
 
 pub mod network;
 pub(crate) mod rule;
 
 use network::{Credential, PublishedPort};
-use palisade_hosts::{Entry, IpNet};
+use palisade_hosts::{HostEntry, IpNet};
 pub use rule::StoredRule;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +50,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnAsk {
-    /// Whoever is there; with nobody to ask, deny at once.
+    /// Ask in the terminal or through `sandbox approve`; if nobody can be asked, deny at once.
     Ask,
     Deny,
     Allow,
@@ -250,15 +249,31 @@ pub struct Process {
     pub user_namespace: bool,
 }
 
+/// Ports of allowed hosts that name none themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AllowedPorts {
+    /// 80 and 443.
+    #[default]
+    Usual,
+    /// These, and none if the list is empty.
+    Only(Vec<u16>),
+}
+
+impl AllowedPorts {
+    fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Network {
     pub mode: NetworkMode,
-    pub allowed_hosts: Vec<Entry>,
-    pub denied_hosts: Vec<Entry>,
-    /// Of allowed hosts that name none. None stated are 80 and 443; an empty list is none at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed_ports: Option<Vec<u16>>,
+    pub allowed_hosts: Vec<HostEntry>,
+    pub denied_hosts: Vec<HostEntry>,
+    #[serde(default, skip_serializing_if = "AllowedPorts::is_usual")]
+    pub allowed_ports: AllowedPorts,
     /// Private addresses that an allowed name may stand for.
     pub allowed_private: Vec<IpNet>,
     /// Tools whose own settings say which hosts are allowed: `npm`, `pip`, `cargo`, `git`.

@@ -1,4 +1,4 @@
-//! Shipped policies, as data: `resources/presets/*.yaml`, read when the binary is built.
+//! The shipped policies, `resources/presets/*.yaml`, compiled into the binary.
 
 use crate::decode::document::PolicyDocument;
 use crate::decode::parse::decode;

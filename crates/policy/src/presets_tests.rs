@@ -1,11 +1,11 @@
 use super::*;
 use crate::model::{EnvMode, Level, NetworkMode, ProjectAccess, View};
-use crate::{Flag, Layer, LayerKind, Merged, Mode, OnAsk, Policy, Problem, Subject, merge};
+use crate::{Flag, LayerKind, Merged, Mode, OnAsk, Policy, PolicyLayer, Problem, Subject, merge};
 
 fn policy(subject: &Subject, preset: Option<&str>) -> Policy {
     let flags = preset.map(|name| Flag::new("--preset", "preset", name)).into_iter().collect();
     let document = PolicyDocument::from_flags(flags).unwrap();
-    let layer = Layer { kind: LayerKind::CommandLine, document };
+    let layer = PolicyLayer { kind: LayerKind::CommandLine, document };
     merge(subject, vec![layer]).unwrap().policy
 }
 
@@ -119,11 +119,13 @@ fn with(
         Err(_) => Flag::new("--asked", key, value),
     }));
     let document = PolicyDocument::from_flags(flags).unwrap();
-    merge(subject, vec![Layer { kind: LayerKind::CommandLine, document }]).map_err(|problems| {
-        assert_eq!(problems.len(), 1, "{problems:?}");
-        assert_eq!(problems[0].problem, Problem::AboveMaximum);
-        problems[0].to_string()
-    })
+    merge(subject, vec![PolicyLayer { kind: LayerKind::CommandLine, document }]).map_err(
+        |problems| {
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            assert_eq!(problems[0].problem, Problem::AboveMaximum);
+            problems[0].to_string()
+        },
+    )
 }
 
 fn shown(merged: &Merged, key: &str) -> String {

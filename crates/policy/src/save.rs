@@ -1,7 +1,7 @@
-//! Adds rules and hosts to the text of a policy file; everything else in it stays byte for byte (POL-5).
+//! Adds rules and hosts to the text of a policy file; everything else stays byte for byte (POL-5).
 //!
-//! One insertion, nothing is ever written anew: comments, order and spelling are the author's. What comes
-//! out is read again and must say what was said before and the new rules, or it is not handed out.
+//! One insertion, nothing is reformatted: comments, order and spelling are the author's. The result is parsed
+//! again and must mean what it meant before plus the new rules, or it is rejected.
 
 mod edit;
 mod listing;
@@ -17,7 +17,7 @@ use crate::syntax::outline::{Outline, Shape, Style};
 use crate::syntax::tree::Format;
 use edit::{Edit, Item};
 use palisade_gate::{Rule, Store};
-use palisade_hosts::Entry;
+use palisade_hosts::HostEntry;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -165,7 +165,7 @@ fn values_of<'d>(document: &'d PolicyDocument, key: &str) -> &'d [String] {
 }
 
 fn is_same_host(one: &str, other: &str) -> bool {
-    let parts = |text: &str| Entry::parse(text).map(|entry| (entry.pattern, entry.ports));
+    let parts = |text: &str| HostEntry::parse(text).map(|entry| (entry.pattern, entry.ports));
     one == other || matches!((parts(one), parts(other)), (Ok(one), Ok(other)) if one == other)
 }
 

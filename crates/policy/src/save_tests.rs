@@ -1,6 +1,6 @@
 use super::{HostList, SaveError, SavedHosts, add_hosts, add_rules, with_proxy};
 use crate::loaders::load;
-use crate::merge::{Layer, LayerKind, Subject, merge};
+use crate::merge::{LayerKind, PolicyLayer, Subject, merge};
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use proptest::prelude::*;
 use std::ffi::OsStr;
@@ -168,7 +168,7 @@ proptest! {
         };
         let saved = add_rules(before, "p.yaml", &[rule]).unwrap();
         let document = load(&saved.text, "p.yaml").unwrap().document;
-        let merged = merge(&Subject::Run, vec![Layer { kind: LayerKind::User, document }]).unwrap();
+        let merged = merge(&Subject::Run, vec![PolicyLayer { kind: LayerKind::User, document }]).unwrap();
         let last = merged.policy.filesystem.rules.last().unwrap().rule(None).unwrap();
         prop_assert_eq!(last.pattern, Pattern::Exact(path));
     }

@@ -1,8 +1,8 @@
-//! The JSON Schema of a policy document, made from the key table that the parser itself uses.
+//! The JSON Schema of a policy document, generated from the key table that the parser uses.
 
 use crate::decode::document::DOCUMENT_KEYS;
 use crate::keys::{self, Key, Order, TOOL_NAMES, ValueKind};
-use crate::limit::Limited;
+use crate::limit::LimitKind;
 use crate::presets::presets;
 use serde_json::{Map, Value as Json, json};
 
@@ -147,7 +147,7 @@ fn leaf(key: &Key) -> Json {
             ],
         }),
         ValueKind::LimitNames => {
-            let names = Limited::ALL.map(Limited::name);
+            let names = LimitKind::ALL.map(LimitKind::name);
             json!({ "type": "array", "items": { "type": "string", "enum": names } })
         }
         ValueKind::Seconds => json!({ "type": "integer" }),

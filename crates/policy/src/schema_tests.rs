@@ -49,5 +49,5 @@ fn the_schema_knows_the_forms_of_limits() {
     assert_eq!(resources["normalizeTime"]["$ref"], "#/$defs/time");
     assert_eq!(resources["bestEffort"]["type"], "boolean");
     assert_eq!(resources["cpuSet"]["oneOf"][1]["type"], "string");
-    assert_eq!(resources["waived"]["items"]["enum"], json!(Limited::ALL.map(Limited::name)));
+    assert_eq!(resources["waived"]["items"]["enum"], json!(LimitKind::ALL.map(LimitKind::name)));
 }

@@ -1,4 +1,4 @@
-//! A merged policy for people and for programs, every value with the place it came from.
+//! Prints a merged policy as text or JSON, every value with its origin.
 
 use crate::decode::document::VERSION;
 use crate::keys;
@@ -8,7 +8,7 @@ use crate::settings::{self, Value};
 use serde_json::{Value as Json, json};
 
 /// One line a key, and one a rule: `network.mode: none  # built-in, preset default:20`.
-/// Whoever prints them escapes what is in them.
+/// Must be escaped when printed.
 pub fn show_lines(merged: &Merged) -> Vec<String> {
     let mut lines: Vec<(String, String)> = Vec::new();
     for key in keys::KEYS {

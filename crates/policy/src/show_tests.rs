@@ -1,10 +1,10 @@
 use super::*;
 use crate::decode::parse::parse;
 use crate::syntax::tree::Format;
-use crate::{Layer, LayerKind, Subject, Trust, merge};
+use crate::{LayerKind, PolicyLayer, Subject, Trust, merge};
 
 fn merged(layers: &[(LayerKind, &str)]) -> Merged {
-    let layers = layers.iter().map(|(kind, text)| Layer {
+    let layers = layers.iter().map(|(kind, text)| PolicyLayer {
         kind: *kind,
         document: parse(text, &format!("{}.yaml", kind.name()), Format::Yaml).unwrap(),
     });
@@ -48,6 +48,7 @@ fn what_is_exported_loads_to_the_same_policy() {
     assert!(show_lines(&original).join("\n").contains("resources.cpuSet: 0-2 "));
     let text = serde_json::to_string_pretty(&export(&original)).unwrap();
     let document = parse(&text, "export.json", Format::Json).unwrap();
-    let again = merge(&Subject::Run, vec![Layer { kind: LayerKind::User, document }]).unwrap();
+    let again =
+        merge(&Subject::Run, vec![PolicyLayer { kind: LayerKind::User, document }]).unwrap();
     assert_eq!(again.policy, original.policy);
 }

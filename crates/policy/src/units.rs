@@ -1,7 +1,7 @@
-//! Human units for sizes, times, CPUs and sets of them, both ways.
+//! Human-readable units for sizes, times, CPUs and CPU sets: parsing and printing.
 //!
-//! Sizes are binary whatever the spelling (`512m`, `512MB`, `512MiB` are the same), as the
-//! container tools that people copy these values from read them.
+//! Sizes are binary whatever the spelling (`512m`, `512MB`, `512MiB` are the same), as in the container tools
+//! that people copy these values from.
 
 use std::collections::BTreeSet;
 

@@ -182,7 +182,9 @@ impl AuditLog {
     fn holds_batch(&self, from: Position, to: Position) -> Result<bool, RecordError> {
         match verify::walk(&self.log, &self.log_path, from, to) {
             Ok(()) => Ok(true),
-            Err(verify::VerifyError { what: verify::Fault::Unreadable(error), .. }) => Err(error),
+            Err(verify::VerifyError { what: verify::LogFault::Unreadable(error), .. }) => {
+                Err(error)
+            }
             Err(_) => Ok(false),
         }
     }

@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::error::RecordError;
 use crate::escape;
 use crate::event::Event;
-use crate::fault::Fault;
+use crate::fault::LogFault;
 use serde::{Deserialize, Serialize};
 
 const HASH_OPENS: &str = r#","hash":""#;
@@ -42,13 +42,13 @@ pub(crate) fn seal(
 }
 
 /// Checks one line, without its newline, as the record that follows `prev`.
-pub(crate) fn check(line: &[u8], seq: u64, prev: Digest) -> Result<Digest, Fault> {
-    let (sealed, hash) = split_hash(line).ok_or(Fault::Malformed)?;
+pub(crate) fn check(line: &[u8], seq: u64, prev: Digest) -> Result<Digest, LogFault> {
+    let (sealed, hash) = split_hash(line).ok_or(LogFault::Malformed)?;
     if Digest::of(sealed) != hash {
-        return Err(Fault::Edited);
+        return Err(LogFault::Edited);
     }
     if !sealed.ends_with(link(seq, prev).as_bytes()) {
-        return Err(Fault::ChainBroken);
+        return Err(LogFault::ChainBroken);
     }
     Ok(hash)
 }

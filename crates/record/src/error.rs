@@ -105,7 +105,7 @@ fn told(error: &io::Error) -> String {
     else {
         return text;
     };
-    let (name, mend) = match errno {
+    let (name, fix) = match errno {
         Errno::NOENT => ("ENOENT", "; create it, or name another path"),
         Errno::NOTDIR => ("ENOTDIR", "; name another path"),
         Errno::ACCESS => ("EACCES", "; allow it to this user, or name another path"),
@@ -124,5 +124,5 @@ fn told(error: &io::Error) -> String {
         Errno::NFILE => ("ENFILE", ""),
         other => return format!("{words} (errno {})", other.raw_os_error()),
     };
-    format!("{words} ({name}){mend}")
+    format!("{words} ({name}){fix}")
 }

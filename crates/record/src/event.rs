@@ -152,21 +152,21 @@ pub struct Run {
     #[serde(serialize_with = "as_text")]
     pub sandbox_root: PathBuf,
     #[serde(flatten)]
-    pub command: Command,
+    pub command: CommandDigest,
 }
 
 /// A command line as the log may know it: nothing of it is kept but a hash and a masked beginning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Command {
+pub struct CommandDigest {
     #[serde(rename = "commandHash")]
     hash: Digest,
     #[serde(rename = "commandPreview")]
     preview: String,
 }
 
-impl Command {
-    pub fn of<A: AsRef<OsStr>>(argv: &[A]) -> Command {
-        Command { hash: redact::hash(argv), preview: redact::preview(argv) }
+impl CommandDigest {
+    pub fn of<A: AsRef<OsStr>>(argv: &[A]) -> CommandDigest {
+        CommandDigest { hash: redact::hash(argv), preview: redact::preview(argv) }
     }
 
     /// Its masked beginning.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::network::{Action, Via};
+use crate::network::{NetworkAction, Via};
 use crate::outcome::ErrorKind;
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStringExt;
@@ -13,7 +13,7 @@ pub(crate) fn run() -> Run {
         sandbox_mode: "static".to_owned(),
         network_mode: "none".to_owned(),
         sandbox_root: PathBuf::from("/srv/project"),
-        command: Command::of(&["echo", "--token=abc"]),
+        command: CommandDigest::of(&["echo", "--token=abc"]),
     }
 }
 
@@ -162,7 +162,7 @@ fn every_kind_has_its_name_and_level() {
     }
 }
 
-fn tried(action: Action) -> NetworkAttempt {
+fn tried(action: NetworkAction) -> NetworkAttempt {
     NetworkAttempt {
         action,
         via: Via::Transparent,
@@ -180,13 +180,13 @@ fn tried(action: Action) -> NetworkAttempt {
 #[test]
 fn the_proxys_events_have_their_names_and_say_where_to_and_why() {
     let table = [
-        (Action::ProxyAllowed, "proxy_allowed", "INFO"),
-        (Action::ProxyDenied, "proxy_denied", "WARN"),
-        (Action::ProxyDeniedPort, "proxy_denied_port", "WARN"),
-        (Action::ProxyBlockedDns, "proxy_blocked_dns", "WARN"),
-        (Action::DnsRebindBlocked, "dns_rebind_blocked", "WARN"),
-        (Action::RedirectBlocked, "redirect_blocked", "WARN"),
-        (Action::RedirectDenied, "redirect_denied", "WARN"),
+        (NetworkAction::ProxyAllowed, "proxy_allowed", "INFO"),
+        (NetworkAction::ProxyDenied, "proxy_denied", "WARN"),
+        (NetworkAction::ProxyDeniedPort, "proxy_denied_port", "WARN"),
+        (NetworkAction::ProxyBlockedDns, "proxy_blocked_dns", "WARN"),
+        (NetworkAction::DnsRebindBlocked, "dns_rebind_blocked", "WARN"),
+        (NetworkAction::RedirectBlocked, "redirect_blocked", "WARN"),
+        (NetworkAction::RedirectDenied, "redirect_denied", "WARN"),
     ];
     for (action, name, level) in table {
         let value = written(State::Monitoring, EventKind::NetworkAttempt(Box::new(tried(action))));
@@ -197,7 +197,7 @@ fn the_proxys_events_have_their_names_and_say_where_to_and_why() {
     }
     let value = written(
         State::Monitoring,
-        EventKind::NetworkAttempt(Box::new(tried(Action::ProxyAllowed))),
+        EventKind::NetworkAttempt(Box::new(tried(NetworkAction::ProxyAllowed))),
     );
     assert_eq!(
         value["details"],

@@ -4,10 +4,10 @@ use crate::error::RecordError;
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum LogFault {
     #[error("the audit log is missing")]
     LogMissing,
-    #[error("{} is missing, which its head says was put aside", .0.display())]
+    #[error("{} is missing, but the head lists it as a rotated file", .0.display())]
     PartMissing(PathBuf),
     #[error("the head of the audit log is missing or empty")]
     HeadMissing,
@@ -21,8 +21,8 @@ pub enum Fault {
     ChainBroken,
     #[error("the log ends too early: {missing} of the records its head counts are missing")]
     TailCut { missing: u64 },
-    #[error("the log goes on after the last record its head knows")]
+    #[error("the log continues after the last record that its head lists")]
     TailAdded,
-    #[error("this is not the last record that the head names: the end of the log was rewritten")]
+    #[error("this is not the last record that the head lists: the end of the log was rewritten")]
     HeadDisagrees,
 }

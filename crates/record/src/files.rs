@@ -1,6 +1,6 @@
 //! Opens the files this crate keeps, never through a link.
 //!
-//! The last part of a path may have been replaced by whoever can write beside it (attack F20): a
+//! The last part of a path may have been replaced by a process that can write beside it (attack F20): a
 //! symbolic link, a second hard link, a device or a pipe is refused.
 
 use crate::error::RecordError;

@@ -35,9 +35,9 @@ pub use decision::Decision;
 pub use digest::Digest;
 pub use error::RecordError;
 pub use event::{
-    AccessDecided, Approval, Command, Created, Destroyed, Entered, EscapeAttempt, Event, EventKind,
-    EventsSummed, Executed, Exited, Indicator, LimitExceeded, LogLevel, PolicyViolation, Run,
-    Severity, SignalForwarded, SyscallBlocked, Validated,
+    AccessDecided, Approval, CommandDigest, Created, Destroyed, Entered, EscapeAttempt, Event,
+    EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded, LogLevel, PolicyViolation,
+    Run, Severity, SignalForwarded, SyscallBlocked, Validated,
 };
 pub use network_report::{
     DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,
@@ -45,11 +45,12 @@ pub use network_report::{
 pub use outcome::{ErrorKind, Failure, Outcome};
 pub use reading::{Records, read, sandboxes};
 pub use report::{
-    BlockedCalls, DiscardedFiles, Identity, LimitReport, Observed, OfflineAttempts, Planned,
-    ProbeReport, PromiseReport, ProtectedWrite, Reached, RefusedExecution, RunReport, SavedAnswer,
-    TouchedPath, UnaskedQuestions, Usage, Versions, Walls,
+    BlockedCalls, DiscardedFiles, LimitReport, Observed, OfflineAttempts, Planned, ProbeReport,
+    PromiseReport, ProtectedWrite, Reached, RefusedExecution, ReportedConfinement,
+    ReportedIdentity, ReportedUsage, RunReport, SavedAnswer, TouchedPath, UnaskedQuestions,
+    Versions,
 };
 pub use report_file::ReportFile;
 pub use rotation::Rotation;
 pub use state::{State, WrongOrder};
-pub use verify::{Fault, Verified, VerifyError, verify};
+pub use verify::{LogFault, Verified, VerifyError, verify};

@@ -11,7 +11,7 @@ pub(crate) const FOOTER: &str = "# EOF";
 pub enum Malformed {
     #[error("it does not begin with `{HEADER}`")]
     NotOurs,
-    #[error("it does not end with `{FOOTER}`, so a part of it is missing")]
+    #[error("it does not end with `{FOOTER}`, so it is incomplete")]
     CutShort,
     #[error("line {line}: {what}")]
     Line { line: usize, what: &'static str },

@@ -1,6 +1,6 @@
 //! What was tried on the network, and what became of it (NET-6, NET-7).
 //!
-//! The words of [`Action`] are those that readers of an egress proxy's log know. Names come from inside: they
+//! The words of [`NetworkAction`] are those that readers of an egress proxy's log know. Names come from inside: they
 //! are kept as they were and escaped when a person sees them.
 
 use crate::decision::Decision;
@@ -18,7 +18,7 @@ pub fn one_port(port: u16) -> Option<u16> {
 /// How an attempt ended, before a byte of it went out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum NetworkAction {
     ProxyAllowed,
     /// The host is not allowed, or the attempt contradicts itself.
     ProxyDenied,
@@ -34,7 +34,7 @@ pub enum Action {
     RedirectDenied,
 }
 
-impl Action {
+impl NetworkAction {
     pub fn is_allowed(self) -> bool {
         self == Self::ProxyAllowed
     }
@@ -60,7 +60,7 @@ pub enum Via {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkAttempt {
-    pub action: Action,
+    pub action: NetworkAction,
     pub via: Via,
     /// The name that was asked for, in its normal form, or the address as text.
     pub host: String,

@@ -1,6 +1,6 @@
 //! The network in a run's report: what was reached, what was not and how to allow it, what was looked up.
 
-use crate::network::Action;
+use crate::network::NetworkAction;
 use serde::{Deserialize, Serialize};
 
 /// All that went out, or tried to.
@@ -59,7 +59,7 @@ pub struct DeniedHost {
     /// None if it was only looked up, or on more ports than are told apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    pub action: Action,
+    pub action: NetworkAction,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

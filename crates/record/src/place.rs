@@ -118,7 +118,7 @@ impl OutputFile {
         }
     }
 
-    /// Whoever reads it sees the old one or the new one. The mode is set whatever the umask is.
+    /// A reader sees the old one or the new one. The mode is set regardless of the umask.
     pub(crate) fn replace(&self, content: &[u8], mode: Mode) -> Result<(), RecordError> {
         self.refuse_what_is_not_regular()?;
         let temporary = self.hidden_name(&Uuid::now_v7().simple().to_string());

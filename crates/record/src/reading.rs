@@ -131,7 +131,7 @@ impl Records {
 
     fn is_wanted(&self, line: &[u8]) -> bool {
         let Some(wanted) = &self.sandbox_id else { return true };
-        // What is no record at all is told of, whosesoever it is.
+        // A line that is no record is reported, whichever run it belongs to.
         serde_json::from_slice::<Owner<'_>>(line).map_or(true, |owner| owner.sandbox_id == *wanted)
     }
 

@@ -363,8 +363,8 @@ fn words(name: &str) -> Vec<String> {
 
 /// Whether the word itself is a secret, whatever stands before it.
 fn is_token(word: &str) -> bool {
-    const SHORTEST: usize = 16;
-    word.len() >= SHORTEST && (has_issuer_prefix(word) || is_random(word))
+    const MIN_TOKEN_LEN: usize = 16;
+    word.len() >= MIN_TOKEN_LEN && (has_issuer_prefix(word) || is_random(word))
 }
 
 fn has_issuer_prefix(word: &str) -> bool {
@@ -407,7 +407,7 @@ fn has_issuer_prefix(word: &str) -> bool {
 /// base 62 or 64 does so at about every second character, words and numbers put together do not.
 /// Plain hex is left alone, for it is mostly commit ids and checksums.
 fn is_random(word: &str) -> bool {
-    const LEAST: usize = 24;
+    const MIN_RANDOM_LEN: usize = 24;
     let class = |b: u8| match b {
         b'0'..=b'9' => 0,
         b'a'..=b'z' => 1,
@@ -420,7 +420,7 @@ fn is_random(word: &str) -> bool {
     }
     let changes =
         word.as_bytes().windows(2).filter(|pair| class(pair[0]) != class(pair[1])).count();
-    word.len() >= LEAST
+    word.len() >= MIN_RANDOM_LEN
         && seen[..3].iter().all(|count| *count >= 2)
         && changes * 5 >= word.len() * 2
 }

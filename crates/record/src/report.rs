@@ -33,13 +33,13 @@ pub struct RunReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
+    pub usage: Option<ReportedUsage>,
     /// Every limit of the run: who held it, how firmly, and whether it was reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitReport>,
     /// None where the run ended before it was planned.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub walls: Option<Walls>,
+    pub walls: Option<ReportedConfinement>,
     pub promises: Vec<PromiseReport>,
     pub self_check: Vec<ProbeReport>,
     /// Every way in which the run was weaker than its defaults.
@@ -143,7 +143,7 @@ impl RunReport {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Usage {
+pub struct ReportedUsage {
     /// From the call to the exec of the command.
     pub setup_us: u64,
     /// From the exec of the command to its end.
@@ -323,18 +323,18 @@ pub struct DiscardedFiles {
 /// The policy's own names for what was put up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Walls {
+pub struct ReportedConfinement {
     pub level: String,
     pub view: String,
     pub mode: String,
     pub network: String,
-    pub identity: Identity,
+    pub identity: ReportedIdentity,
 }
 
 /// Who the command was, seen from each side of the wall.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Identity {
+pub struct ReportedIdentity {
     pub inside_uid: u32,
     pub inside_gid: u32,
     pub outside_uid: u32,

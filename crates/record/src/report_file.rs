@@ -26,7 +26,7 @@ impl ReportFile {
         Ok(ReportFile(place))
     }
 
-    /// Replaces the file by the report, mode 0600. Whoever reads it sees the old one or the new one.
+    /// Replaces the file by the report, mode 0600. A reader sees the old one or the new one.
     pub fn write(&self, report: &RunReport) -> Result<(), RecordError> {
         self.0.replace(report.to_json()?.as_bytes(), Mode::RUSR | Mode::WUSR)
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::network::Action;
+use crate::network::NetworkAction;
 use crate::network_report::{DeniedHost, OtherHosts, QueriesReport, ReachedHost};
 use crate::outcome::ErrorKind;
 
@@ -23,7 +23,7 @@ pub(crate) fn report() -> RunReport {
         started_at: "2026-01-02T03:04:05.678901Z".parse().unwrap(),
         outcome: Outcome::Completed,
         exit_code: 3,
-        usage: Some(Usage {
+        usage: Some(ReportedUsage {
             setup_us: 2_400,
             wall_us: 1_234_567,
             cpu_user_us: 900_000,
@@ -37,12 +37,12 @@ pub(crate) fn report() -> RunReport {
             reads: None,
             writes: None,
         }),
-        walls: Some(Walls {
+        walls: Some(ReportedConfinement {
             level: "LEVEL_2".to_owned(),
             view: "host".to_owned(),
             mode: "static".to_owned(),
             network: "none".to_owned(),
-            identity: Identity {
+            identity: ReportedIdentity {
                 inside_uid: 1000,
                 inside_gid: 1000,
                 outside_uid: 1000,
@@ -131,7 +131,7 @@ fn the_network_is_told_with_what_would_allow_a_denied_host() {
         denied: vec![DeniedHost {
             host: "other\x1b.example".to_owned(),
             port: Some(443),
-            action: Action::ProxyDenied,
+            action: NetworkAction::ProxyDenied,
             reason: Some("not allowed".to_owned()),
             rule: None,
             count: 4,

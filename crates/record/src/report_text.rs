@@ -5,7 +5,7 @@ use crate::network_report::{DeniedHost, NetworkReport, OtherHosts, QueriesReport
 use crate::outcome::Outcome;
 use crate::report::{
     BlockedCalls, LimitReport, Planned, PromiseReport, ProtectedWrite, Reached, RefusedExecution,
-    RunReport, Usage, Walls,
+    ReportedConfinement, ReportedUsage, RunReport,
 };
 use std::fmt;
 use std::time::Duration;
@@ -131,7 +131,7 @@ fn standing(promise: &PromiseReport) -> &'static str {
     }
 }
 
-fn write_usage(f: &mut fmt::Formatter<'_>, usage: &Usage) -> fmt::Result {
+fn write_usage(f: &mut fmt::Formatter<'_>, usage: &ReportedUsage) -> fmt::Result {
     let seconds = |micros| Duration::from_micros(micros).as_secs_f64();
     let mut text = format!(
         "{:.3} s after {:.1} ms of set-up, cpu {:.3} s user {:.3} s system",
@@ -175,8 +175,8 @@ fn write_limit(f: &mut fmt::Formatter<'_>, limit: &LimitReport) -> fmt::Result {
     line(f, "limit", &text)
 }
 
-fn write_walls(f: &mut fmt::Formatter<'_>, walls: &Walls) -> fmt::Result {
-    let Walls { level, view, mode, network, identity } = walls;
+fn write_walls(f: &mut fmt::Formatter<'_>, walls: &ReportedConfinement) -> fmt::Result {
+    let ReportedConfinement { level, view, mode, network, identity } = walls;
     let (inside, outside) = (identity.inside_uid, identity.outside_uid);
     line(
         f,

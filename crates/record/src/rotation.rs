@@ -30,7 +30,7 @@ impl Default for Rotation {
 }
 
 /// Longer than any record.
-const LONGEST_RECORD: u64 = 4 << 20;
+const MAX_RECORD_BYTES: u64 = 4 << 20;
 
 /// The file that was put aside under this number; a smaller one is older.
 pub(crate) fn path_of(log_path: &Path, number: u64) -> PathBuf {
@@ -145,7 +145,7 @@ fn before(path: &Path) -> Option<(u64, Digest)> {
 fn last_of(path: &Path) -> Option<(u64, Digest)> {
     let mut file = files::open_existing(path, OFlags::RDONLY).ok()??;
     let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_RECORD))).ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_RECORD_BYTES))).ok()?;
     let mut tail = Vec::new();
     file.read_to_end(&mut tail).ok()?;
     let line = tail.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;

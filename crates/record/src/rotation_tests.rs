@@ -2,7 +2,7 @@ use super::*;
 use crate::audit::AuditLog;
 use crate::audit::tests::{Fixture, events};
 use crate::reading::{read, sandboxes};
-use crate::verify::{Fault, verify};
+use crate::verify::{LogFault, verify};
 use std::sync::Barrier;
 
 /// Full after a few records.
@@ -60,15 +60,15 @@ fn a_change_in_any_file_and_a_missing_one_show() {
     let changed = String::from_utf8(content.clone()).unwrap().replacen("SIGTERM", "SIGKILL", 1);
     fs::write(&oldest, changed).unwrap();
     let fault = verify(&fixture.log, &fixture.head).unwrap_err();
-    assert!(matches!(fault.what, Fault::Edited), "{fault}");
+    assert!(matches!(fault.what, LogFault::Edited), "{fault}");
     // A record less at the end of a file that is full.
     let cut = content[..content.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap();
     fs::write(&oldest, &content[..=cut]).unwrap();
     let fault = verify(&fixture.log, &fixture.head).unwrap_err();
-    assert!(matches!(fault.what, Fault::ChainBroken), "{fault}");
+    assert!(matches!(fault.what, LogFault::ChainBroken), "{fault}");
     fs::remove_file(&oldest).unwrap();
     let fault = verify(&fixture.log, &fixture.head).unwrap_err();
-    assert!(matches!(fault.what, Fault::PartMissing(_)), "{fault}");
+    assert!(matches!(fault.what, LogFault::PartMissing(_)), "{fault}");
     fs::write(&oldest, content).unwrap();
     verify(&fixture.log, &fixture.head).unwrap();
 }

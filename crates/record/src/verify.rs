@@ -1,11 +1,11 @@
 //! Reads the audit log back: checks the whole chain against the head, or hands out records.
 //!
-//! Never changes a file, not even to mend what a crash left.
+//! Never changes a file, not even to repair what a crash left.
 
 use crate::chain;
 use crate::digest::Digest;
 use crate::error::RecordError;
-pub use crate::fault::Fault;
+pub use crate::fault::LogFault;
 use crate::files;
 use crate::head::{Head, Lock, Position};
 use crate::rotation;
@@ -29,7 +29,7 @@ pub struct Verified {
 pub struct VerifyError {
     /// The record's number, from 1; none where it is not one record that is wrong.
     pub line: Option<u64>,
-    pub what: Fault,
+    pub what: LogFault,
 }
 
 impl fmt::Display for VerifyError {
@@ -44,26 +44,27 @@ impl fmt::Display for VerifyError {
 impl std::error::Error for VerifyError {}
 
 impl VerifyError {
-    fn at_line(line: u64, what: Fault) -> VerifyError {
+    fn at_line(line: u64, what: LogFault) -> VerifyError {
         VerifyError { line: Some(line), what }
     }
 }
 
-impl From<Fault> for VerifyError {
-    fn from(what: Fault) -> VerifyError {
+impl From<LogFault> for VerifyError {
+    fn from(what: LogFault) -> VerifyError {
         VerifyError { line: None, what }
     }
 }
 
 impl From<RecordError> for VerifyError {
     fn from(error: RecordError) -> VerifyError {
-        Fault::Unreadable(error).into()
+        LogFault::Unreadable(error).into()
     }
 }
 
 /// Checks every record of the log against the one before it, and the last one against the head.
 pub fn verify(log_path: &Path, head_path: &Path) -> Result<Verified, VerifyError> {
-    let head_file = files::open_existing(head_path, OFlags::RDONLY)?.ok_or(Fault::HeadMissing)?;
+    let head_file =
+        files::open_existing(head_path, OFlags::RDONLY)?.ok_or(LogFault::HeadMissing)?;
     let (head, parts, log, length) = {
         // No writer is between its two writes while this is held. What is acknowledged by then never
         // changes again, so the long part needs no lock.
@@ -77,7 +78,7 @@ pub fn verify(log_path: &Path, head_path: &Path) -> Result<Verified, VerifyError
     let head = match head {
         Some(head) => head,
         None if length == 0 => Head::start(),
-        None => return Err(Fault::HeadMissing.into()),
+        None => return Err(LogFault::HeadMissing.into()),
     };
     let mut start = head.put_aside.map_or(Position::START, |aside| Position {
         records: aside.records,
@@ -99,7 +100,7 @@ pub fn verify(log_path: &Path, head_path: &Path) -> Result<Verified, VerifyError
             Ok(verified(end))
         }
         Some(end) if length <= end.bytes => Ok(verified(head.committed)),
-        _ => Err(VerifyError::at_line(head.committed.records + 1, Fault::TailAdded)),
+        _ => Err(VerifyError::at_line(head.committed.records + 1, LogFault::TailAdded)),
     }
 }
 
@@ -109,7 +110,7 @@ fn open_parts(log_path: &Path, head: Option<&Head>) -> Result<Vec<(File, PathBuf
     let open = |number| {
         let path = rotation::path_of(log_path, number);
         let file = files::open_existing(&path, OFlags::RDONLY)?;
-        Ok((file.ok_or_else(|| Fault::PartMissing(path.clone()))?, path))
+        Ok((file.ok_or_else(|| LogFault::PartMissing(path.clone()))?, path))
     };
     (aside.first..=aside.last).map(open).collect()
 }
@@ -124,7 +125,7 @@ fn open_current(log_path: &Path, head: Option<&Head>) -> Result<(File, PathBuf),
             return Ok((aside, path));
         }
     }
-    Ok((log.ok_or(Fault::LogMissing)?, log_path.to_owned()))
+    Ok((log.ok_or(LogFault::LogMissing)?, log_path.to_owned()))
 }
 
 /// Checks that nothing but sound records is in a file that is full. Gives the place after them.
@@ -140,7 +141,7 @@ fn walk_to_end(part: &File, path: &Path, from: Position) -> Result<Position, Ver
         }
         let number = at.records + 1;
         let content = line.strip_suffix(b"\n");
-        let content = content.ok_or(VerifyError::at_line(number, Fault::Malformed))?;
+        let content = content.ok_or(VerifyError::at_line(number, LogFault::Malformed))?;
         at.hash = chain::check(content, number, at.hash)
             .map_err(|fault| VerifyError::at_line(number, fault))?;
         at.records = number;
@@ -165,14 +166,14 @@ pub(crate) fn walk(
         let read = reader.read_until(b'\n', &mut line).map_err(RecordError::io("read", path))?;
         let Some(content) = line.strip_suffix(b"\n") else {
             let missing = to.records - at.records;
-            return Err(VerifyError::at_line(number, Fault::TailCut { missing }));
+            return Err(VerifyError::at_line(number, LogFault::TailCut { missing }));
         };
         at.hash = chain::check(content, number, at.hash)
             .map_err(|fault| VerifyError::at_line(number, fault))?;
         at.records = number;
         at.bytes += read as u64;
     }
-    if at == to { Ok(()) } else { Err(VerifyError::at_line(at.records, Fault::HeadDisagrees)) }
+    if at == to { Ok(()) } else { Err(VerifyError::at_line(at.records, LogFault::HeadDisagrees)) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::{Fault, verify};
+use super::{LogFault, verify};
 use crate::audit::tests::{Fixture, events};
 use crate::error::RecordError;
 use crate::reading::{read, sandboxes};
@@ -64,7 +64,7 @@ fn a_rewritten_end_does_not_fit_the_head() {
     let other = Fixture::with_records(6);
     fs::copy(&other.log, &fixture.log).unwrap();
     let error = verify(&fixture.log, &fixture.head).unwrap_err();
-    assert!(matches!((error.line, error.what), (Some(6), Fault::HeadDisagrees)));
+    assert!(matches!((error.line, error.what), (Some(6), LogFault::HeadDisagrees)));
 }
 
 /// Proves: AUD-1 verify
@@ -73,7 +73,7 @@ fn a_missing_file_is_a_fault() {
     let fixture = Fixture::with_records(2);
     fs::rename(&fixture.log, fixture.log.with_extension("away")).unwrap();
     let error = verify(&fixture.log, &fixture.head).unwrap_err();
-    assert!(matches!((error.line, error.what), (None, Fault::LogMissing)));
+    assert!(matches!((error.line, error.what), (None, LogFault::LogMissing)));
 
     let fixture = Fixture::with_records(2);
     fs::remove_file(&fixture.head).unwrap();
@@ -83,7 +83,7 @@ fn a_missing_file_is_a_fault() {
     let fixture = Fixture::with_records(2);
     fs::write(&fixture.head, "").unwrap();
     let error = verify(&fixture.log, &fixture.head).unwrap_err();
-    assert!(matches!(error.what, Fault::HeadMissing));
+    assert!(matches!(error.what, LogFault::HeadMissing));
 }
 
 #[test]

@@ -4,8 +4,8 @@
 
 pub use palisade_supervisor::answers::{Answers, HostAnswer};
 
+use crate::app_dirs::{AppDirs, read_document, replace_file};
 use crate::error::SessionError;
-use crate::places::{Places, read_document, replace_file};
 use jiff::Timestamp;
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ impl RecordedAnswer {
 
 /// Keeps the answers of a session; those it had before are replaced, and none leave no file. With them the oldest go
 /// that are too many.
-pub fn write(places: &Places, session: &str, answers: &Answers) -> Result<(), SessionError> {
+pub fn write(places: &AppDirs, session: &str, answers: &Answers) -> Result<(), SessionError> {
     let paths = answers.rules.iter().filter_map(RecordedAnswer::of).map(Recorded::Path);
     let hosts = answers.hosts.iter().cloned().map(Recorded::Host);
     let answers: Vec<Recorded> = paths.chain(hosts).collect();
@@ -86,7 +86,7 @@ pub fn write(places: &Places, session: &str, answers: &Answers) -> Result<(), Se
 }
 
 /// What cannot be removed is tried again by the next session.
-fn forget_old(places: &Places) -> Result<(), SessionError> {
+fn forget_old(places: &AppDirs) -> Result<(), SessionError> {
     let mut sessions = sessions(places)?;
     sessions.sort_unstable();
     let too_many = sessions.len().saturating_sub(MAX_KEPT);
@@ -96,7 +96,7 @@ fn forget_old(places: &Places) -> Result<(), SessionError> {
     Ok(())
 }
 
-pub fn read(places: &Places, session: &str) -> Result<Answers, SessionError> {
+pub fn read(places: &AppDirs, session: &str) -> Result<Answers, SessionError> {
     let path = file_of(places, session)?;
     let text = read_document(&path)?
         .ok_or_else(|| SessionError::NoAnswers { session: session.to_owned() })?;
@@ -113,11 +113,11 @@ pub fn read(places: &Places, session: &str) -> Result<Answers, SessionError> {
 }
 
 /// The youngest session that has answers: their names sort by time.
-pub fn last_session(places: &Places) -> Result<String, SessionError> {
+pub fn last_session(places: &AppDirs) -> Result<String, SessionError> {
     sessions(places)?.into_iter().max().ok_or(SessionError::NoSessions)
 }
 
-fn sessions(places: &Places) -> Result<Vec<String>, SessionError> {
+fn sessions(places: &AppDirs) -> Result<Vec<String>, SessionError> {
     let directory = directory(places);
     let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,
@@ -128,12 +128,12 @@ fn sessions(places: &Places) -> Result<Vec<String>, SessionError> {
     Ok(names.filter_map(|name| name.strip_suffix(SUFFIX).map(str::to_owned)).collect())
 }
 
-fn directory(places: &Places) -> PathBuf {
+fn directory(places: &AppDirs) -> PathBuf {
     places.state.join("sessions")
 }
 
 /// The name comes from a command line: it must not lead anywhere else.
-fn file_of(places: &Places, session: &str) -> Result<PathBuf, SessionError> {
+fn file_of(places: &AppDirs, session: &str) -> Result<PathBuf, SessionError> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if session.is_empty() || !session.chars().all(is_name) {
         return Err(SessionError::NoAnswers { session: session.to_owned() });

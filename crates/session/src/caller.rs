@@ -1,7 +1,7 @@
 //! Who calls, from where, and where that caller's files are: the start of everything else.
 
+use crate::app_dirs::AppDirs;
 use crate::error::SessionError;
-use crate::places::Places;
 use palisade_launch::{Inherited, probe};
 use palisade_plan::facts::HostFacts;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub facts: HostFacts,
-    pub places: Places,
+    pub places: AppDirs,
 }
 
 impl Caller {
@@ -18,7 +18,7 @@ impl Caller {
         // Whatever is written from here on may meet the caller's limits.
         Inherited::take();
         let mut facts = probe::facts()?;
-        let places = Places::of_caller(|name| variable(&facts, name), facts.home.as_deref())?;
+        let places = AppDirs::of_caller(|name| variable(&facts, name), facts.home.as_deref())?;
         facts.own_paths = places.own_paths();
         Ok(Self { facts, places })
     }

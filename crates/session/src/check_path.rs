@@ -1,6 +1,6 @@
 //! May this path be used? A check for programs that take paths from somebody they do not trust.
 //!
-//! The answer is a descriptor, not a word: whoever goes on to use it uses what was checked, and
+//! The answer is a descriptor, not a word: the file that is used is the file that was checked, and
 //! nothing that happens to the tree afterwards changes that. Must never create anything, and never
 //! hand out a descriptor of something outside the root or denied.
 

@@ -3,15 +3,16 @@
 //! A file that is there and cannot be read or does not parse is an error: a policy is never
 //! skipped in silence.
 
+use crate::app_dirs::{read_document, replace_file};
 use crate::caller::Caller;
 use crate::error::SessionError;
-use crate::places::{read_document, replace_file};
 use crate::trust::TrustStore;
 use palisade_launch::probe::RealTree;
 use palisade_plan::facts::HostFacts;
-use palisade_plan::limit::Limited;
+use palisade_plan::limit::LimitKind;
 use palisade_policy::{
-    Diagnostic, Flag, Layer, LayerKind, Merged, PolicyDocument, Subject, Trust, merge, not_enforced,
+    Diagnostic, Flag, LayerKind, Merged, PolicyDocument, PolicyLayer, Subject, Trust, merge,
+    not_enforced,
 };
 use rustix::process::Resource;
 use std::collections::BTreeMap;
@@ -39,9 +40,9 @@ pub struct PolicyRequest {
 
 /// The merged policy and what went into it.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedPolicy {
     pub merged: Merged,
-    pub sources: Vec<Source>,
+    pub sources: Vec<PolicySource>,
     /// Those files as they were named, for the plan to seal with every link on the way.
     pub read_from: Vec<PathBuf>,
     /// What a person should know about the files: nothing here stops a run.
@@ -50,7 +51,7 @@ pub struct Loaded {
 
 /// A file that took part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct PolicySource {
     pub kind: LayerKind,
     pub path: PathBuf,
 }
@@ -88,7 +89,7 @@ pub enum Supposing {
 }
 
 /// Reads and merges every layer.
-pub fn load(caller: &Caller, request: &PolicyRequest) -> Result<Loaded, SessionError> {
+pub fn load(caller: &Caller, request: &PolicyRequest) -> Result<LoadedPolicy, SessionError> {
     load_supposing(caller, request, None)
 }
 
@@ -97,7 +98,7 @@ pub fn load_supposing(
     caller: &Caller,
     request: &PolicyRequest,
     supposing: Option<&Supposing>,
-) -> Result<Loaded, SessionError> {
+) -> Result<LoadedPolicy, SessionError> {
     let mut reading = Reading::default();
     if let Some(file) = find(&caller.places.organisation)? {
         reading.add(LayerKind::Organisation, &file)?;
@@ -128,7 +129,7 @@ pub fn load_supposing(
     reading.environment(caller, request)?;
     let document =
         PolicyDocument::from_flags(request.command_line.clone()).map_err(SessionError::Policy)?;
-    reading.layers.push(Layer { kind: LayerKind::CommandLine, document });
+    reading.layers.push(PolicyLayer { kind: LayerKind::CommandLine, document });
     for (layer, file) in own {
         if reading.could_be_written(&file, caller) {
             let trust = match supposing {
@@ -143,7 +144,7 @@ pub fn load_supposing(
     let merged = merge(&subject, reading.layers).map_err(SessionError::Policy)?;
     reading.notes.extend(merged.notes.iter().cloned());
     let Reading { sources, read_from, notes, .. } = reading;
-    Ok(Loaded { merged, sources, read_from, notes })
+    Ok(LoadedPolicy { merged, sources, read_from, notes })
 }
 
 /// The project's file, where it is there, sound, and nobody trusts it.
@@ -155,7 +156,7 @@ pub(crate) fn untrusted_project(caller: &Caller, request: &PolicyRequest) -> Opt
 }
 
 /// A key that nothing enforces yet stops the run; it is never ignored (POL-2).
-pub fn refuse_unenforced(loaded: &Loaded) -> Result<(), SessionError> {
+pub fn refuse_unenforced(loaded: &LoadedPolicy) -> Result<(), SessionError> {
     let complaints = not_enforced(&loaded.merged);
     if !complaints.is_empty() {
         return Err(SessionError::Policy(complaints));
@@ -165,11 +166,11 @@ pub fn refuse_unenforced(loaded: &Loaded) -> Result<(), SessionError> {
 
 /// A process cannot give its children more than it has itself (setrlimit(2)), and to give less than was asked
 /// for is not ours to decide.
-fn refuse_beyond_own(loaded: &Loaded) -> Result<(), SessionError> {
+fn refuse_beyond_own(loaded: &LoadedPolicy) -> Result<(), SessionError> {
     let policy = &loaded.merged.policy;
     for (what, resource, asked) in [
-        (Limited::OpenFiles, Resource::Nofile, policy.resources.max_file_descriptors),
-        (Limited::FileSize, Resource::Fsize, policy.filesystem.max_file_size),
+        (LimitKind::OpenFiles, Resource::Nofile, policy.resources.max_file_descriptors),
+        (LimitKind::FileSize, Resource::Fsize, policy.filesystem.max_file_size),
     ] {
         let most = rustix::process::getrlimit(resource).maximum;
         if let Some((asked, most)) = asked.zip(most).filter(|(asked, most)| asked > most) {
@@ -209,7 +210,7 @@ pub fn could_be_written(caller: &Caller, named: &Path) -> bool {
 
 /// Decodes a document of any known kind. The system calls it names are looked up here, where both the
 /// document and the tables are known.
-pub fn decode(text: &str, name: &str) -> Result<palisade_policy::Loaded, Vec<Diagnostic>> {
+pub fn decode(text: &str, name: &str) -> Result<palisade_policy::LoadedDocument, Vec<Diagnostic>> {
     let loaded = palisade_policy::load(text, name)?;
     let unknown = loaded.document.unknown_syscalls(|call| match palisade_bpf::known_name(call) {
         Err(palisade_bpf::Error::UnknownSyscall { nearest, .. }) => Err(nearest),
@@ -220,16 +221,16 @@ pub fn decode(text: &str, name: &str) -> Result<palisade_policy::Loaded, Vec<Dia
 
 /// Which file a written document becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum PolicyTarget {
     User,
     Project,
 }
 
 /// Where a document of that layer is written; an error if the layer has one already.
-pub fn free_place(caller: &Caller, target: Target) -> Result<PathBuf, SessionError> {
+pub fn free_place(caller: &Caller, target: PolicyTarget) -> Result<PathBuf, SessionError> {
     let directory = match target {
-        Target::User => caller.places.user.clone(),
-        Target::Project => project_root(caller, None)?.join(PROJECT_DIRECTORY),
+        PolicyTarget::User => caller.places.user.clone(),
+        PolicyTarget::Project => project_root(caller, None)?.join(PROJECT_DIRECTORY),
     };
     match find(&directory)? {
         Some(existing) => Err(SessionError::AlreadyThere { path: existing.path }),
@@ -244,8 +245,8 @@ pub fn write(path: &Path, text: &str) -> Result<(), SessionError> {
 
 #[derive(Default)]
 struct Reading {
-    layers: Vec<Layer>,
-    sources: Vec<Source>,
+    layers: Vec<PolicyLayer>,
+    sources: Vec<PolicySource>,
     read_from: Vec<PathBuf>,
     notes: Vec<Diagnostic>,
 }
@@ -255,8 +256,8 @@ impl Reading {
         let name = file.path.to_string_lossy();
         let loaded = decode(&file.text, &name).map_err(SessionError::Policy)?;
         self.notes.extend(loaded.warnings);
-        self.layers.push(Layer { kind, document: loaded.document });
-        self.sources.push(Source { kind, path: file.path.clone() });
+        self.layers.push(PolicyLayer { kind, document: loaded.document });
+        self.sources.push(PolicySource { kind, path: file.path.clone() });
         self.read_from.push(file.named.clone());
         Ok(())
     }
@@ -296,10 +297,10 @@ impl Reading {
             .collect();
         let loaded = palisade_policy::load_environment(&variables).map_err(SessionError::Policy)?;
         self.notes.extend(loaded.warnings);
-        self.layers.push(Layer { kind, document: loaded.document });
+        self.layers.push(PolicyLayer { kind, document: loaded.document });
         let document = PolicyDocument::from_flags(request.environment.clone())
             .map_err(SessionError::Policy)?;
-        self.layers.push(Layer { kind, document });
+        self.layers.push(PolicyLayer { kind, document });
         Ok(())
     }
 }

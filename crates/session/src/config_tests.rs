@@ -1,7 +1,7 @@
 use super::{PolicyRequest, Supposing, load, load_supposing, project_document, refuse_unenforced};
+use crate::app_dirs::AppDirs;
 use crate::caller::Caller;
 use crate::error::SessionError;
-use crate::places::Places;
 use crate::trust::TrustStore;
 use palisade_plan::facts::HostFacts;
 use palisade_policy::{Flag, NetworkMode, Trust};
@@ -46,7 +46,7 @@ impl Corner {
                 nat: palisade_plan::facts::NatFacts::default(),
                 authority: None,
             },
-            places: Places {
+            places: AppDirs {
                 organisation: root.join("etc"),
                 user: root.join("config"),
                 state: root.join("state"),
@@ -94,7 +94,8 @@ fn a_project_grants_itself_nothing_until_its_content_is_trusted() {
     let corner = Corner::new();
     let path = corner.write_project(LOOSE_PROJECT);
     let request = PolicyRequest::default();
-    let granted = |loaded: &super::Loaded| loaded.merged.policy.filesystem.read_write_paths.clone();
+    let granted =
+        |loaded: &super::LoadedPolicy| loaded.merged.policy.filesystem.read_write_paths.clone();
 
     let loaded = load(&corner.caller, &request).unwrap();
     assert!(granted(&loaded).is_empty());
@@ -190,7 +191,8 @@ fn a_named_file_in_the_project_only_tightens_until_its_content_is_trusted() {
     let corner = Corner::new();
     let path = corner.write("home/project/ci.yaml", LOOSE_PROJECT);
     let request = PolicyRequest { files: vec![path.clone()], ..PolicyRequest::default() };
-    let granted = |loaded: &super::Loaded| loaded.merged.policy.filesystem.read_write_paths.clone();
+    let granted =
+        |loaded: &super::LoadedPolicy| loaded.merged.policy.filesystem.read_write_paths.clone();
     let loaded = load(&corner.caller, &request).unwrap();
     assert!(granted(&loaded).is_empty());
     assert_eq!(loaded.read_from, std::slice::from_ref(&path));

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// How many names are looked at, and for how long: the end of a run must not be delayed.
 const MAX_NAMES: u64 = 100_000;
-const LONGEST_LOOK: Duration = Duration::from_millis(250);
+const MAX_SCAN_TIME: Duration = Duration::from_millis(250);
 /// How many paths are listed.
 const MAX_LISTED: usize = 100;
 
@@ -96,7 +96,7 @@ fn is_unchanged(directory: &OwnedFd, path: &Path, content: &str) -> bool {
 pub(crate) fn list(home: &PrivateHome, known: &Known<'_>) -> Option<DiscardedFiles> {
     let found =
         DiscardedFiles { home: shown(&known.home), is_complete: true, ..DiscardedFiles::default() };
-    let until = Instant::now() + LONGEST_LOOK;
+    let until = Instant::now() + MAX_SCAN_TIME;
     let mut look = Look { known, found, names: 0, until };
     look.walk(&home.directory);
     look.found.paths.sort_unstable();

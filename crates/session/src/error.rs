@@ -4,7 +4,7 @@
 use palisade_launch::LaunchError;
 use palisade_launch::probe::FactsError;
 use palisade_plan::PlanError;
-use palisade_plan::limit::Limited;
+use palisade_plan::limit::LimitKind;
 use palisade_policy::{Diagnostic, Problem};
 use palisade_record::{ErrorKind, RecordError};
 use palisade_supervisor::SupervisorError;
@@ -20,7 +20,7 @@ pub enum SessionError {
     #[error("no home directory is known: set HOME or {variable}")]
     NoHome { variable: &'static str },
 
-    #[error("cannot {action} {}: {}{}", path.display(), io_error_text(source), mend(source))]
+    #[error("cannot {action} {}: {}{}", path.display(), io_error_text(source), fix(source))]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 
     #[error(
@@ -76,7 +76,7 @@ pub enum SessionError {
     )]
     NoSuchRule { number: usize, last: usize },
 
-    #[error("no saved rule is about `{name}`, so nothing was removed; saved: {rules}")]
+    #[error("no saved rule matches `{name}`, so nothing was removed; saved: {rules}")]
     NoRuleNamed { name: String, rules: String },
 
     #[error(
@@ -149,7 +149,7 @@ pub enum SessionError {
          raise the hard limit first (`ulimit -H`, prlimit(1))",
         .what.key(), .what.name()
     )]
-    BeyondOwnLimit { what: Limited, asked: u64, most: u64 },
+    BeyondOwnLimit { what: LimitKind, asked: u64, most: u64 },
 }
 
 impl SessionError {
@@ -193,7 +193,7 @@ impl SessionError {
             )
             | Self::BeyondOwnLimit { .. } => ErrorKind::Resource,
             Self::Plan(_) => ErrorKind::Validation,
-            Self::Launch(error) if error.mistake == palisade_launch::Mistake::WallMissing => {
+            Self::Launch(error) if error.kind == palisade_launch::FailureKind::LayerMissing => {
                 ErrorKind::Security
             }
             Self::Supervisor(error) => error.kind(),
@@ -211,7 +211,7 @@ fn is_refusal(complaint: &Diagnostic) -> bool {
 }
 
 /// What to do about a file, where that is known.
-fn mend(error: &io::Error) -> &'static str {
+fn fix(error: &io::Error) -> &'static str {
     // The standard library has no kind for it.
     if error.raw_os_error() == Some(Errno::MFILE.raw_os_error()) {
         return "; raise the limit on open files (ulimit -n)";

@@ -2,21 +2,21 @@
 //! more than where one stands, and nobody typed it. Nothing depends on this file: if it cannot be read or written,
 //! the project is named again.
 
-use crate::places::{self, Places};
+use crate::app_dirs::{self, AppDirs};
 use palisade_plan::{FoundBy, Located};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// One path a line. Beyond this size it is begun anew.
-const LARGEST: usize = 64 << 10;
+const MAX_FILE_BYTES: usize = 64 << 10;
 
-fn file_of(places: &Places) -> PathBuf {
+fn file_of(places: &AppDirs) -> PathBuf {
     places.state.join("projects")
 }
 
 /// What to say about the project, if it is the first time.
-pub(crate) fn introduce(places: &Places, project: &Located, cwd: &Path) -> Option<String> {
+pub(crate) fn introduce(places: &AppDirs, project: &Located, cwd: &Path) -> Option<String> {
     let FoundBy::Marker(name) = project.found_by else { return None };
     if project.root == cwd {
         return None;
@@ -27,20 +27,20 @@ pub(crate) fn introduce(places: &Places, project: &Located, cwd: &Path) -> Optio
     if known.split(|byte| *byte == b'\n').any(|line| line == root) {
         return None;
     }
-    if known.len() + root.len() >= LARGEST {
+    if known.len() + root.len() >= MAX_FILE_BYTES {
         known.clear();
     }
     known.extend_from_slice(root);
     known.push(b'\n');
     // Only a note is at stake.
-    let _ = places::replace_file(&file, &known);
+    let _ = app_dirs::replace_file(&file, &known);
     Some(format!("the project is {}, found by {name}", project.root.display()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::introduce;
-    use crate::places::Places;
+    use crate::app_dirs::AppDirs;
     use palisade_plan::{FoundBy, Located};
     use std::path::Path;
 
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_project_above_is_named_once() {
         let state = tempfile::tempdir().unwrap();
-        let places = Places {
+        let places = AppDirs {
             organisation: "/nowhere".into(),
             user: "/nowhere".into(),
             state: state.path().to_owned(),

@@ -2,7 +2,7 @@
 //! Starts nothing, and must never say anything but what `run` would do.
 
 use crate::caller::Caller;
-use crate::config::{self, Loaded, PolicyRequest};
+use crate::config::{self, LoadedPolicy, PolicyRequest};
 use crate::error::SessionError;
 use crate::run::{missing, new_session_id};
 use palisade_bpf::{Explanation, Profile};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 #[derive(Debug)]
 pub struct Filter {
-    pub policy: Loaded,
+    pub policy: LoadedPolicy,
     /// None at level 0.
     pub rules: Option<Profile>,
 }
@@ -28,7 +28,7 @@ pub struct SetBy {
 pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter, SessionError> {
     let policy = config::load(caller, request)?;
     config::refuse_unenforced(&policy)?;
-    let seccomp = palisade_plan::filter(&palisade_plan::Request {
+    let seccomp = palisade_plan::filter(&palisade_plan::PlanRequest {
         policy: &policy.merged.policy,
         facts: &caller.facts,
         tree: &RealTree,

@@ -1,11 +1,11 @@
 //! The audit events of one run, in the order of its states (LIFE-1).
 //!
-//! Events are written in batches, so that a start costs few writes; whoever calls `commit` decides
+//! Events are written in batches, so that a start costs few writes; the caller of `commit` decides
 //! what must not go on unless it was written. What is recorded as created is recorded as destroyed,
 //! however the run went.
 
+use crate::app_dirs::{self, AppDirs};
 use crate::error::SessionError;
-use crate::places::{self, Places};
 use palisade_record::metrics::Metrics;
 use palisade_record::{AuditLog, Destroyed, Event, EventKind, Failure, RecordError, State};
 
@@ -21,9 +21,9 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn open(places: &Places, sandbox_id: &str) -> Result<Self, SessionError> {
+    pub(crate) fn open(places: &AppDirs, sandbox_id: &str) -> Result<Self, SessionError> {
         let head = places.audit_head();
-        places::make_private_dir(head.parent().unwrap_or(&places.state))?;
+        app_dirs::make_private_dir(head.parent().unwrap_or(&places.state))?;
         Ok(Self {
             log: AuditLog::open(&places.audit_log(), &head)?,
             sandbox_id: sandbox_id.to_owned(),

@@ -3,14 +3,14 @@
 //! They are a proposal, for somebody to read before it counts. Secrets are never among them: a run that is
 //! learnt from does not get them.
 
+use crate::app_dirs::{read_document, replace_file};
 use crate::caller::Caller;
 use crate::config;
 use crate::error::SessionError;
-use crate::places::{read_document, replace_file};
 use crate::run::{Planned, RunRequest, plan};
 use crate::trust::TrustStore;
 use jiff::Timestamp;
-use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store, Surroundings, group};
+use palisade_gate::{Access, Effect, Origin, PathContext, Pattern, Rule, Store, group};
 use palisade_launch::probe::RealTree;
 use palisade_plan::model::Gate;
 use palisade_policy::{HostList, add_hosts, add_rules, add_writable_paths, with_proxy};
@@ -123,7 +123,7 @@ pub fn rules(
 }
 
 fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule> {
-    let around = Surroundings {
+    let around = PathContext {
         home: caller.facts.home.as_deref(),
         mounted: &gate.mounted,
         never: &gate.never,

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
+mod app_dirs;
 mod caller;
 pub mod check_path;
 pub mod config;
@@ -21,7 +22,6 @@ mod journal;
 pub mod layers_off;
 pub mod learn;
 mod offline;
-mod places;
 pub mod proxy;
 mod reporting;
 pub mod run;
@@ -32,6 +32,7 @@ mod tree_locks;
 mod trust;
 pub mod why;
 
+pub use app_dirs::AppDirs;
 pub use caller::Caller;
 pub use death::die_like;
 pub use ending::EndSignals;
@@ -39,5 +40,4 @@ pub use error::SessionError;
 pub use palisade_plan::agents;
 pub use palisade_supervisor::asking::AskIn;
 pub use palisade_supervisor::conclusion::outcome_of;
-pub use places::Places;
 pub use trust::TrustStore;

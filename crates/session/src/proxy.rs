@@ -3,17 +3,17 @@
 //! What it did is recorded like the events of a run, under an id of its own; when that fails it ends. A file that
 //! cannot be read anew changes nothing. It never serves anybody before it has given up what it does not need.
 
+use crate::app_dirs::read_document;
 use crate::caller::Caller;
 use crate::egress;
 use crate::error::SessionError;
 use crate::journal::Journal;
-use crate::places::read_document;
 use crate::run::new_session_id;
 use palisade_egress::alone::{self, Operator};
 use palisade_egress::config::Config;
 use palisade_egress::error::EgressError;
 use palisade_egress::wire::EgressEvent;
-use palisade_policy::{Layer, LayerKind, Mode, NetworkMode, Policy, Subject, merge};
+use palisade_policy::{LayerKind, Mode, NetworkMode, Policy, PolicyLayer, Subject, merge};
 use palisade_record::EventKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::ControlFlow;
@@ -32,7 +32,7 @@ pub struct ProxyRequest {
 
 /// What a person or a program is told while it serves.
 #[derive(Debug)]
-pub enum Heard<'a> {
+pub enum ProxyEvent<'a> {
     /// It serves there, under this id.
     Listening { address: SocketAddr, session: &'a str },
     /// Something that is in the log as well.
@@ -49,12 +49,12 @@ pub enum Heard<'a> {
 pub fn serve(
     caller: &Caller,
     request: &ProxyRequest,
-    hear: &mut dyn FnMut(Heard<'_>),
+    hear: &mut dyn FnMut(ProxyEvent<'_>),
 ) -> Result<(), SessionError> {
     // Once confined, the process can no longer ask.
     let files = egress::most_files();
     let read = read(caller, request, files)?;
-    read.notes.into_iter().for_each(|note| hear(Heard::Note(note)));
+    read.notes.into_iter().for_each(|note| hear(ProxyEvent::Note(note)));
     let wanted = request.listen.or(read.listen).unwrap_or(LISTEN);
     let io = |source| SessionError::Listen { address: wanted, source };
     let listener = TcpListener::bind(wanted).map_err(io)?;
@@ -70,7 +70,7 @@ struct Alone<'a> {
     caller: &'a Caller,
     request: &'a ProxyRequest,
     files: u64,
-    hear: &'a mut dyn FnMut(Heard<'_>),
+    hear: &'a mut dyn FnMut(ProxyEvent<'_>),
     journal: Journal,
     session: String,
     address: SocketAddr,
@@ -89,7 +89,10 @@ impl Operator for Alone<'_> {
                     self.failed = Some(error.into());
                     return ControlFlow::Break(());
                 }
-                (self.hear)(Heard::Listening { address: self.address, session: &self.session });
+                (self.hear)(ProxyEvent::Listening {
+                    address: self.address,
+                    session: &self.session,
+                });
                 return ControlFlow::Continue(());
             }
             // Nobody is asked by a proxy that runs alone.
@@ -99,7 +102,7 @@ impl Operator for Alone<'_> {
                 return ControlFlow::Continue(());
             }
         };
-        (self.hear)(Heard::Happened(&kind));
+        (self.hear)(ProxyEvent::Happened(&kind));
         self.journal.add(kind);
         match self.journal.commit() {
             Ok(()) => ControlFlow::Continue(()),
@@ -113,11 +116,11 @@ impl Operator for Alone<'_> {
     fn reread(&mut self) -> Option<Config> {
         match read(self.caller, self.request, self.files) {
             Ok(read) => {
-                read.notes.into_iter().for_each(|note| (self.hear)(Heard::Note(note)));
+                read.notes.into_iter().for_each(|note| (self.hear)(ProxyEvent::Note(note)));
                 Some(read.config)
             }
             Err(error) => {
-                (self.hear)(Heard::NotReread(error));
+                (self.hear)(ProxyEvent::NotReread(error));
                 None
             }
         }
@@ -125,8 +128,8 @@ impl Operator for Alone<'_> {
 
     fn renewed(&mut self, renewed: Result<(), EgressError>) {
         (self.hear)(match renewed {
-            Ok(()) => Heard::Reread,
-            Err(error) => Heard::NotReread(error.into()),
+            Ok(()) => ProxyEvent::Reread,
+            Err(error) => ProxyEvent::NotReread(error.into()),
         });
     }
 }
@@ -142,7 +145,7 @@ fn read(caller: &Caller, request: &ProxyRequest, files: u64) -> Result<Read, Ses
         .ok_or_else(|| SessionError::NoSuchPolicy { path: request.config.clone() })?;
     let name = request.config.to_string_lossy();
     let loaded = palisade_policy::load(&text, &name).map_err(SessionError::Policy)?;
-    let layer = Layer { kind: LayerKind::User, document: loaded.document };
+    let layer = PolicyLayer { kind: LayerKind::User, document: loaded.document };
     let merged = merge(&Subject::Run, vec![layer]).map_err(SessionError::Policy)?;
     let policy = for_a_proxy(merged.policy)?;
     let (facts, _) = egress::facts(caller, &policy)?;

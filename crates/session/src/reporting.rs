@@ -4,7 +4,8 @@ use palisade_launch::Observation;
 use palisade_plan::layer::{Promise, Strength};
 use palisade_plan::model::{Confinement, Plan};
 use palisade_record::{
-    Approval, Identity, Observed, Planned, ProbeReport, PromiseReport, RunReport, Versions, Walls,
+    Approval, Observed, Planned, ProbeReport, PromiseReport, ReportedConfinement, ReportedIdentity,
+    RunReport, Versions,
 };
 use palisade_sys::{Errno, errno_name};
 use serde::Serialize;
@@ -26,7 +27,7 @@ pub(crate) fn word(value: &impl Serialize) -> String {
 
 /// What the plan says, before anything was observed.
 pub(crate) fn planned(report: &mut RunReport, plan: &Plan) {
-    report.walls = Some(Walls {
+    report.walls = Some(ReportedConfinement {
         level: word(&plan.explanation.level),
         view: word(&plan.explanation.view),
         mode: word(&plan.explanation.mode),
@@ -93,10 +94,10 @@ fn relaxation(promise: &Promise) -> Option<String> {
     Some(format!("{} {how}: {}{remark}", promise.id, promise.what))
 }
 
-fn identity(plan: &Plan) -> Identity {
+fn identity(plan: &Plan) -> ReportedIdentity {
     if let Confinement::Namespaces(inside) = &plan.sandbox.confinement {
         let identity = &inside.identity;
-        return Identity {
+        return ReportedIdentity {
             inside_uid: identity.inside_uid,
             inside_gid: identity.inside_gid,
             outside_uid: identity.host_uid,
@@ -104,7 +105,7 @@ fn identity(plan: &Plan) -> Identity {
         };
     }
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    Identity { inside_uid: uid, inside_gid: gid, outside_uid: uid, outside_gid: gid }
+    ReportedIdentity { inside_uid: uid, inside_gid: gid, outside_uid: uid, outside_gid: gid }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_plan::facts::HostFacts;
 use palisade_plan::layer::{Layer, Promise, Strength};
 use palisade_plan::model::Plan;
-use palisade_policy::{Flag, Layer as PolicyLayer, LayerKind, PolicyDocument, Subject, merge};
+use palisade_policy::{Flag, LayerKind, PolicyDocument, PolicyLayer, Subject, merge};
 use palisade_record::{Observed, RunReport, Versions};
 use palisade_sys::Errno;
 
@@ -24,13 +24,13 @@ pub(crate) fn plan_without_namespaces() -> Plan {
         canary: Some("/state/canary".into()),
         ..corner.caller.facts.clone()
     };
-    palisade_plan::build(&palisade_plan::Request {
+    palisade_plan::build(&palisade_plan::PlanRequest {
         policy: &policy,
         facts: &facts,
         tree: &RealTree,
         command: vec!["/bin/program".into(), "argument".into()],
         session: "s".to_owned(),
-        missing: palisade_plan::Missing::IsAnError,
+        missing: palisade_plan::IfMissing::IsAnError,
         policy_files: &[],
         preset_paths: &[],
         limits: &limit_facts,

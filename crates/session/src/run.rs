@@ -21,13 +21,13 @@ use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_launch::{Checked, Inherited};
-use palisade_plan::limit::Limited;
-use palisade_plan::model::{Confinement, Lifetime, Plan, Weight};
+use palisade_plan::limit::LimitKind;
+use palisade_plan::model::{Confinement, Plan, SandboxLifetime, Weight};
 use palisade_policy::model::Policy;
 use palisade_policy::{Diagnostic, LayerKind, Problem};
 use palisade_record::metrics::Metrics;
 use palisade_record::{
-    Approval, Command, Created, Destroyed, Entered, ErrorKind, EventKind, Executed, Exited,
+    Approval, CommandDigest, Created, Destroyed, Entered, ErrorKind, EventKind, Executed, Exited,
     Failure, LimitExceeded, Outcome, Run, RunReport, State, Validated,
 };
 use palisade_supervisor::asking::AskIn;
@@ -67,7 +67,7 @@ pub struct Finished {
 /// A plan and the policy it was made from, with nothing done yet.
 #[derive(Debug)]
 pub struct Planned {
-    pub policy: config::Loaded,
+    pub policy: config::LoadedPolicy,
     pub plan: Plan,
     /// Where TLS is opened: the certificate is in the plan, the key is not.
     pub(crate) authority: Option<Authority>,
@@ -108,7 +108,7 @@ fn plan_supposing(
     let policy = config::load_supposing(caller, &request.policy, supposing)?;
     config::refuse_unenforced(&policy)?;
     let (facts, authority) = egress::facts(caller, &policy.merged.policy)?;
-    let plan = palisade_plan::build(&palisade_plan::Request {
+    let plan = palisade_plan::build(&palisade_plan::PlanRequest {
         policy: &policy.merged.policy,
         facts: &facts,
         tree: &RealTree,
@@ -137,14 +137,14 @@ pub(crate) fn gate_rules(policy: &Policy, caller: &Caller) -> Vec<Rule> {
 }
 
 /// A path typed on the command line and not there is a mistake; one in a file may be for elsewhere.
-pub(crate) fn missing(policy: &config::Loaded) -> palisade_plan::Missing {
+pub(crate) fn missing(policy: &config::LoadedPolicy) -> palisade_plan::IfMissing {
     let sources = policy.merged.provenance.get("filesystem.readOnlyPaths");
     let is_typed =
         |source: &palisade_policy::Provenance| source.layer == LayerKind::CommandLine.name();
     if sources.is_some_and(|sources| sources.iter().any(is_typed)) {
-        palisade_plan::Missing::IsAnError
+        palisade_plan::IfMissing::IsAnError
     } else {
-        palisade_plan::Missing::IsNoted
+        palisade_plan::IfMissing::IsNoted
     }
 }
 
@@ -210,7 +210,8 @@ fn attempt(
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), SessionError> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
-    let lifetime = if control.is_some() { Lifetime::UntilEnded } else { Lifetime::OneCommand };
+    let lifetime =
+        if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
     let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|prepared| {
         let journal = &mut journal;
         carry_out(prepared, Scene { caller, request, control, journal, began, report, tell })
@@ -237,7 +238,7 @@ struct Prepared {
 
 fn prepare(
     caller: &mut Caller,
-    (request, lifetime): (&RunRequest, Lifetime),
+    (request, lifetime): (&RunRequest, SandboxLifetime),
     report: &mut RunReport,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Prepared, SessionError> {
@@ -264,8 +265,8 @@ fn prepare(
     #[cfg(feature = "layers-off")]
     let plan = crate::layers_off::apply(plan, &caller.facts)?;
     let plan = match lifetime {
-        Lifetime::OneCommand => plan,
-        Lifetime::UntilEnded => plan.until_ended()?,
+        SandboxLifetime::OneCommand => plan,
+        SandboxLifetime::UntilEnded => plan.until_ended()?,
     };
     reporting::planned(report, &plan);
     for directory in &plan.sandbox.create_dirs {
@@ -504,7 +505,7 @@ fn record_end(
 ) -> Result<(), SessionError> {
     for limit in &report.limits {
         // A share of the CPUs that is used up is no event: it happens many times a second.
-        let reached = limit.reached.as_ref().filter(|_| limit.name != Limited::Cpus.name());
+        let reached = limit.reached.as_ref().filter(|_| limit.name != LimitKind::Cpus.name());
         if let Some(reached) = reached {
             journal.add(EventKind::ResourceLimitExceeded(LimitExceeded {
                 resource: limit.key.clone(),
@@ -551,7 +552,7 @@ fn describe(plan: &Plan, tool: Option<&str>, project: PathBuf) -> Run {
         sandbox_mode: word(&plan.explanation.mode),
         network_mode: plan.sandbox.network.name().to_owned(),
         sandbox_root: project,
-        command: Command::of(&plan.command.argv),
+        command: CommandDigest::of(&plan.command.argv),
     }
 }
 

@@ -1,15 +1,15 @@
 //! The runs of one user while they run: each leaves a small file that `sandbox top` finds it by.
 //!
-//! A file is only a hint: one whose supervisor is gone was left behind by a kill, and is removed by
-//! whoever sees it. Nothing is decided by these files, and a run does not fail for want of one.
+//! A file is only a hint: one whose supervisor is gone was left behind by a kill, and is removed by the
+//! next command that sees it. Nothing is decided by these files, and a run does not fail without one.
 
 mod meter;
 
 pub use meter::{Meter, Reading};
 pub use palisade_usage::Io;
 
+use crate::app_dirs::{self, AppDirs};
 use crate::error::SessionError;
-use crate::places::{self, Places};
 use jiff::Timestamp;
 use palisade_supervisor::RunRegistration;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -24,11 +24,11 @@ use std::time::{Duration, Instant};
 const SUFFIX: &str = ".json";
 /// How many a run looks at when it ends, to clean up: enough that files never pile up.
 const SWEPT_AT_THE_END: usize = 8;
-const LARGEST_FILE: u64 = 64 << 10;
+const MAX_FILE_BYTES: u64 = 64 << 10;
 /// Shorter runs are not announced.
 const ANNOUNCE_AFTER: Duration = Duration::from_millis(50);
 /// Of a command line so much is told.
-const LONGEST_COMMAND: usize = 1000;
+const MAX_COMMAND_LEN: usize = 1000;
 /// Writing such a file takes microseconds. One that still says nothing after this never will.
 const UNFINISHED: Duration = Duration::from_secs(5);
 
@@ -85,7 +85,7 @@ fn pid_namespace() -> io::Result<u64> {
     fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
 }
 
-fn directory(places: &Places) -> PathBuf {
+fn directory(places: &AppDirs) -> PathBuf {
     places.runtime.join("runs")
 }
 
@@ -109,12 +109,12 @@ impl Drop for Announcement {
 }
 
 /// Lets others find a run of this process.
-fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionError> {
+fn announce(places: &AppDirs, run: &Announced) -> Result<Announcement, SessionError> {
     let directory = directory(places);
     let path = directory.join(format!("{}{SUFFIX}", run.session));
     let failed = |source| SessionError::io("write", &path, source);
     let mut run = run.clone();
-    if let Some((end, _)) = run.command.char_indices().nth(LONGEST_COMMAND) {
+    if let Some((end, _)) = run.command.char_indices().nth(MAX_COMMAND_LEN) {
         run.command.truncate(end);
         run.command.push('…');
     }
@@ -125,7 +125,7 @@ fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionErr
     let create = || rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR);
     let file = match create() {
         Err(Errno::NOENT) => {
-            places::make_private_dir(&directory)?;
+            app_dirs::make_private_dir(&directory)?;
             create()
         }
         created => created,
@@ -142,14 +142,14 @@ fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionErr
 /// Announces a run when it has lasted a moment: most are over before anybody could look for them.
 #[derive(Debug)]
 pub(crate) struct FileRegistration<'a> {
-    places: &'a Places,
+    places: &'a AppDirs,
     run: Announced,
     due: Option<Instant>,
     announced: Option<Announcement>,
 }
 
 impl<'a> FileRegistration<'a> {
-    pub(crate) fn new(places: &'a Places, run: Announced) -> Self {
+    pub(crate) fn new(places: &'a AppDirs, run: Announced) -> Self {
         Self { places, run, due: Some(Instant::now() + ANNOUNCE_AFTER), announced: None }
     }
 }
@@ -169,7 +169,7 @@ impl RunRegistration for FileRegistration<'_> {
 }
 
 /// This user's runs, the oldest first.
-pub fn list(places: &Places) -> Result<Vec<Announced>, SessionError> {
+pub fn list(places: &AppDirs) -> Result<Vec<Announced>, SessionError> {
     let directory = directory(places);
     let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,
@@ -194,7 +194,7 @@ fn look(entry: &DirEntry) -> Option<Announced> {
         return None;
     }
     let mut text = Vec::new();
-    (&file).take(LARGEST_FILE).read_to_end(&mut text).ok()?;
+    (&file).take(MAX_FILE_BYTES).read_to_end(&mut text).ok()?;
     // Shared, so that two readers do not take each other for a writer.
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
         Err(Errno::WOULDBLOCK) => {

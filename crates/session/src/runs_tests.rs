@@ -1,12 +1,12 @@
 use super::{Announced, AnnouncedLimit, announce, directory, list};
-use crate::places::Places;
+use crate::app_dirs::AppDirs;
 use jiff::Timestamp;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-fn places(base: &Path) -> Places {
-    Places {
+fn places(base: &Path) -> AppDirs {
+    AppDirs {
         organisation: base.join("etc"),
         user: base.join("config"),
         state: base.join("state"),
@@ -62,7 +62,7 @@ fn a_file_tells_of_the_run_and_a_long_command_is_cut() {
 }
 
 /// As a supervisor that is killed leaves it: the kernel lets go of the lock.
-fn killed(places: &Places, session: &str) {
+fn killed(places: &AppDirs, session: &str) {
     let announcement = announce(places, &run(session, 1)).unwrap();
     let path = directory(places).join(format!("{session}.json"));
     let text = fs::read(&path).unwrap();

@@ -4,10 +4,10 @@
 //! must never be the reason why the next run does not start.
 
 use crate::answers::Answers;
+use crate::app_dirs::{make_private_dir, replace_file};
 use crate::caller::Caller;
 use crate::config::{self, DocumentFile, PROJECT_DIRECTORY, PolicyRequest, Supposing};
 use crate::error::SessionError;
-use crate::places::{make_private_dir, replace_file};
 use crate::trust::TrustStore;
 use palisade_ask::Store;
 use palisade_gate::Effect;
@@ -58,18 +58,18 @@ impl AnswerStore for Stores {
 
 /// What saving does, or would do, to a file.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct FileChange {
     pub path: PathBuf,
     pub before: String,
     pub after: String,
     /// Those that were not there already, as the file has them.
     pub added: Vec<String>,
-    pub standing: Standing,
+    pub standing: StoreStatus,
 }
 
 /// Whether the file counts once the rules are in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum StoreStatus {
     Counts,
     /// The file, which commands could write, was trusted as it was, and is as it will be.
     TrustRenewed,
@@ -83,11 +83,11 @@ impl Stores {
     }
 
     /// Adds the answers to the file of that layer.
-    pub fn save(&self, answers: &Answers, store: Store) -> Result<Change, SessionError> {
+    pub fn save(&self, answers: &Answers, store: Store) -> Result<FileChange, SessionError> {
         let saved = self.save_now(answers, store);
         let mut kept = self.kept.borrow_mut();
         match &saved {
-            Ok(Change { path, added, .. }) => kept.extend(
+            Ok(FileChange { path, added, .. }) => kept.extend(
                 added.iter().map(|what| Kept { path: path.clone(), outcome: Ok(what.clone()) }),
             ),
             Err(error) => {
@@ -98,7 +98,7 @@ impl Stores {
         saved
     }
 
-    fn save_now(&self, answers: &Answers, store: Store) -> Result<Change, SessionError> {
+    fn save_now(&self, answers: &Answers, store: Store) -> Result<FileChange, SessionError> {
         let _lock = self.lock()?;
         let change = self.change(answers, store)?;
         if change.added.is_empty() {
@@ -109,7 +109,7 @@ impl Stores {
     }
 
     /// Writes the file as it is to be, with the mode and the trust it had.
-    fn put(&self, change: &Change, store: Store) -> Result<(), SessionError> {
+    fn put(&self, change: &FileChange, store: Store) -> Result<(), SessionError> {
         let mode = fs::metadata(&change.path).ok().map(|found| found.permissions().mode());
         replace_file(&change.path, change.after.as_bytes())?;
         match mode {
@@ -121,7 +121,7 @@ impl Stores {
                 change.path.parent().map_or(Ok(()), |directory| set_mode(directory, 0o755))?;
             }
         }
-        if change.standing == Standing::TrustRenewed {
+        if change.standing == StoreStatus::TrustRenewed {
             let mut trusted = TrustStore::load(&self.caller.places)?;
             trusted.trust(&change.path, &change.after);
             trusted.save(&self.caller.places)?;
@@ -130,7 +130,7 @@ impl Stores {
     }
 
     /// What [`Stores::save`] would do.
-    pub fn change(&self, answers: &Answers, store: Store) -> Result<Change, SessionError> {
+    pub fn change(&self, answers: &Answers, store: Store) -> Result<FileChange, SessionError> {
         let directory = self.directory(store)?;
         let (named, path, before) = match config::find(&directory)? {
             Some(DocumentFile { path, .. })
@@ -145,25 +145,25 @@ impl Stores {
         let file = DocumentFile { named, path, text: before };
         let standing = self.standing(&file, store)?;
         let DocumentFile { path, text: before, .. } = file;
-        let change = Change { path, before, after, added, standing };
+        let change = FileChange { path, before, after, added, standing };
         self.check(&change, store)?;
         Ok(change)
     }
 
     /// Whether the file counts, as it is now.
-    fn standing(&self, file: &DocumentFile, store: Store) -> Result<Standing, SessionError> {
+    fn standing(&self, file: &DocumentFile, store: Store) -> Result<StoreStatus, SessionError> {
         let counts = match store {
             Store::Project => false,
             Store::User => !config::could_be_written(&self.caller, &file.named),
             Store::Organisation => true,
         };
         if counts {
-            return Ok(Standing::Counts);
+            return Ok(StoreStatus::Counts);
         }
         let trusted = TrustStore::load(&self.caller.places)?;
         Ok(match trusted.is_trusted(&file.path, &file.text) {
-            true => Standing::TrustRenewed,
-            false => Standing::NotTrusted,
+            true => StoreStatus::TrustRenewed,
+            false => StoreStatus::NotTrusted,
         })
     }
 
@@ -203,7 +203,7 @@ impl Stores {
     }
 
     /// All layers together, as if the file were changed already.
-    fn check(&self, change: &Change, store: Store) -> Result<(), SessionError> {
+    fn check(&self, change: &FileChange, store: Store) -> Result<(), SessionError> {
         let file = DocumentFile::supposed(change.path.clone(), change.after.clone());
         let supposing = match store {
             Store::User => Supposing::User(file),

@@ -1,4 +1,4 @@
-use super::{Standing, Stores};
+use super::{StoreStatus, Stores};
 use crate::config::tests::Corner;
 use crate::config::{PolicyRequest, load};
 use crate::error::SessionError;
@@ -73,13 +73,13 @@ fn a_trusted_project_stays_trusted_and_another_does_not_become_so() {
     let corner = Corner::new();
     let stores = Stores::new(&corner.caller);
     let first = stores.save(&vec![rule("/a")].into(), Store::Project).unwrap();
-    assert_eq!(first.standing, Standing::NotTrusted);
+    assert_eq!(first.standing, StoreStatus::NotTrusted);
     assert_eq!(allowed(&corner), []);
     let mut trusted = TrustStore::load(&corner.caller.places).unwrap();
     trusted.trust(&first.path, &first.after);
     trusted.save(&corner.caller.places).unwrap();
     let second = stores.save(&vec![rule("/b")].into(), Store::Project).unwrap();
-    assert_eq!(second.standing, Standing::TrustRenewed);
+    assert_eq!(second.standing, StoreStatus::TrustRenewed);
     assert_eq!(allowed(&corner).len(), 2);
 }
 

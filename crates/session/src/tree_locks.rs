@@ -8,8 +8,8 @@
 //! Two paths to one directory, by a bind mount on the host, are seen to be the same only for the tree itself and not
 //! for what is around it.
 
+use crate::app_dirs::make_private_dir;
 use crate::error::SessionError;
-use crate::places::make_private_dir;
 use palisade_broker::{PRESENCE, TreeLock, TreeLocks};
 use palisade_plan::model::{Confinement, MountOp, Plan};
 use palisade_sys::Errno;

@@ -3,8 +3,8 @@
 //! A path alone is never trusted: the digest is taken of the very text that is merged, so a file
 //! that changes after the yes is untrusted again.
 
+use crate::app_dirs::{self, AppDirs};
 use crate::error::SessionError;
-use crate::places::{self, Places};
 use palisade_record::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,21 +20,21 @@ pub struct TrustStore {
 
 impl TrustStore {
     /// A missing store trusts nothing; an unreadable one is an error, not an empty one.
-    pub fn load(places: &Places) -> Result<Self, SessionError> {
+    pub fn load(places: &AppDirs) -> Result<Self, SessionError> {
         let path = places.trust_store();
-        match places::read_document(&path)? {
+        match app_dirs::read_document(&path)? {
             None => Ok(Self::default()),
             Some(text) => serde_json::from_str(&text)
                 .map_err(|source| SessionError::TrustStore { path, source }),
         }
     }
 
-    pub fn save(&self, places: &Places) -> Result<(), SessionError> {
+    pub fn save(&self, places: &AppDirs) -> Result<(), SessionError> {
         let path = places.trust_store();
         let mut text = serde_json::to_string_pretty(self)
             .map_err(|source| SessionError::TrustStore { path: path.clone(), source })?;
         text.push('\n');
-        places::replace_file(&path, text.as_bytes())
+        app_dirs::replace_file(&path, text.as_bytes())
     }
 
     pub fn trust(&mut self, document: &Path, text: &str) {

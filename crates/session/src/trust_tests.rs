@@ -1,10 +1,10 @@
 use super::TrustStore;
+use crate::app_dirs::AppDirs;
 use crate::error::SessionError;
-use crate::places::Places;
 use std::path::Path;
 
-fn places(below: &Path) -> Places {
-    Places {
+fn places(below: &Path) -> AppDirs {
+    AppDirs {
         organisation: below.join("etc"),
         user: below.join("config"),
         state: below.join("state"),

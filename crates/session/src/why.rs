@@ -7,16 +7,16 @@ mod mistaken;
 mod subjects;
 
 pub use mistaken::{OtherSubject, other_subject};
-pub use subjects::{Answer, Decision as AnswerDecision, host, variable, writing};
+pub use subjects::{SubjectAnswer, SubjectDecision as AnswerDecision, host, variable, writing};
 
 use crate::caller::Caller;
-use crate::config::{self, Loaded, PolicyRequest};
+use crate::config::{self, LoadedPolicy, PolicyRequest};
 use crate::egress;
 use crate::error::SessionError;
 use crate::run::{gate_rules, missing, new_session_id};
 use jiff::Timestamp;
 use palisade_gate::{
-    Access, Decider, Decision, Effect, FileKind, Pattern, Rule, Surroundings, offer,
+    Access, Decider, Decision, Effect, FileKind, PathContext, Pattern, Rule, offer,
 };
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_plan::model::{self, Confinement, Gate, MountOp, Nature, Plan};
@@ -36,7 +36,7 @@ pub struct Why {
     pub real_path: Option<PathBuf>,
     pub access: Access,
     #[serde(flatten)]
-    pub reason: Reason,
+    pub reason: WhyReason,
     /// What else is to be known of the policy's files.
     #[serde(skip)]
     pub notes: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Why {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "decision")]
-pub enum Reason {
+pub enum WhyReason {
     /// In the view from the start.
     Visible { grant: String, writable: bool, executable: bool, set_by: Vec<Provenance> },
     /// The run has its own there, whatever the host has.
@@ -61,21 +61,21 @@ pub enum Reason {
 
 /// How it comes out, for a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum WhyOutcome {
     Given,
     Withheld,
     Asked,
 }
 
-impl Reason {
-    pub fn outcome(&self) -> Outcome {
+impl WhyReason {
+    pub fn outcome(&self) -> WhyOutcome {
         match self {
-            Self::Visible { .. } | Self::Own { .. } => Outcome::Given,
-            Self::Rule { effect: Effect::Allow, .. } => Outcome::Given,
-            Self::Asked { on_ask: OnAsk::Allow, secret: false, .. } => Outcome::Given,
-            Self::Asked { on_ask: OnAsk::Ask | OnAsk::Wait, .. } => Outcome::Asked,
+            Self::Visible { .. } | Self::Own { .. } => WhyOutcome::Given,
+            Self::Rule { effect: Effect::Allow, .. } => WhyOutcome::Given,
+            Self::Asked { on_ask: OnAsk::Allow, secret: false, .. } => WhyOutcome::Given,
+            Self::Asked { on_ask: OnAsk::Ask | OnAsk::Wait, .. } => WhyOutcome::Asked,
             Self::Absent | Self::Hidden { .. } | Self::Rule { .. } | Self::Asked { .. } => {
-                Outcome::Withheld
+                WhyOutcome::Withheld
             }
         }
     }
@@ -98,7 +98,10 @@ pub fn why(
 }
 
 /// The plan of whatever would be started here.
-fn supposed_plan(caller: &Caller, request: &PolicyRequest) -> Result<(Loaded, Plan), SessionError> {
+fn supposed_plan(
+    caller: &Caller,
+    request: &PolicyRequest,
+) -> Result<(LoadedPolicy, Plan), SessionError> {
     let policy = config::load(caller, request)?;
     config::refuse_unenforced(&policy)?;
     let plan = plan_of(caller, &policy, &policy.merged.policy)?;
@@ -106,7 +109,7 @@ fn supposed_plan(caller: &Caller, request: &PolicyRequest) -> Result<(Loaded, Pl
 }
 
 /// The same with other values than those that were loaded.
-fn plan_of(caller: &Caller, loaded: &Loaded, policy: &Policy) -> Result<Plan, SessionError> {
+fn plan_of(caller: &Caller, loaded: &LoadedPolicy, policy: &Policy) -> Result<Plan, SessionError> {
     let (facts, _) = egress::facts(caller, policy)?;
     let mut supposed = policy.clone();
     // What is visible depends on the policy and the place, not on what is started, nor on what may be.
@@ -116,7 +119,7 @@ fn plan_of(caller: &Caller, loaded: &Loaded, policy: &Policy) -> Result<Plan, Se
     supposed.process.max_processes = None;
     supposed.filesystem.max_total_size = None;
     supposed.filesystem.max_inodes = None;
-    let plan = palisade_plan::build(&palisade_plan::Request {
+    let plan = palisade_plan::build(&palisade_plan::PlanRequest {
         policy: &supposed,
         facts: &facts,
         tree: &RealTree,
@@ -145,13 +148,13 @@ fn plain(path: &Path) -> PathBuf {
 
 struct Asked<'a> {
     caller: &'a Caller,
-    policy: &'a Loaded,
+    policy: &'a LoadedPolicy,
     plan: &'a Plan,
     access: Access,
 }
 
 impl Asked<'_> {
-    fn reason(&self, path: &Path, exists: bool) -> Reason {
+    fn reason(&self, path: &Path, exists: bool) -> WhyReason {
         let mounts = match &self.plan.sandbox.confinement {
             Confinement::Namespaces(inside) => &inside.mounts[..],
             Confinement::None => {
@@ -163,14 +166,14 @@ impl Asked<'_> {
             return reason;
         }
         match &self.plan.sandbox.gate {
-            _ if !exists => Reason::Absent,
+            _ if !exists => WhyReason::Absent,
             Some(gate) => self.at_the_gate(gate, path),
             None => self.hidden("it is a secret, denied, or nothing grants it", &[]),
         }
     }
 
     /// What the mounts say; none where only our own scaffolding stands.
-    fn in_view(&self, mounts: &[MountOp], path: &Path) -> Option<Reason> {
+    fn in_view(&self, mounts: &[MountOp], path: &Path) -> Option<WhyReason> {
         let is_above = |op: &&MountOp| path.starts_with(op.target());
         // Of those at one place the last stands on top.
         let deepest = mounts
@@ -184,9 +187,9 @@ impl Asked<'_> {
         });
         match deepest {
             MountOp::Bind { access, exec, why, .. } => {
-                let writable = *access == model::Access::ReadWrite && !sealed;
+                let writable = *access == model::MountAccess::ReadWrite && !sealed;
                 let mut reason = self.visible(why, writable, *exec, keys_of(why));
-                if let (Reason::Visible { set_by, .. }, Some(key)) =
+                if let (WhyReason::Visible { set_by, .. }, Some(key)) =
                     (&mut reason, keys_of(why).first())
                 {
                     *set_by = self.said_of(key, path);
@@ -198,7 +201,7 @@ impl Asked<'_> {
                 if hidden.iter().any(|hidden| below.starts_with(hidden)) {
                     return Some(self.hidden("it is denied", &["filesystem.deniedPaths"]));
                 }
-                if *access == model::Access::ReadOnly {
+                if *access == model::MountAccess::ReadOnly {
                     return Some(self.visible(why, false, *exec, keys_of(why)));
                 }
                 let key = &["filesystem.overlayPaths"];
@@ -213,7 +216,7 @@ impl Asked<'_> {
                 };
                 Some(self.visible(grant, true, false, &["filesystem.toolchains"]))
             }
-            op => Some(Reason::Own { place: op.target().to_owned() }),
+            op => Some(WhyReason::Own { place: op.target().to_owned() }),
         }
     }
 
@@ -222,7 +225,7 @@ impl Asked<'_> {
         self.plan.sandbox.gate.as_ref().is_some_and(|gate| gate.grounds.iter().any(|g| g == target))
     }
 
-    fn by_landlock(&self, path: &Path) -> Reason {
+    fn by_landlock(&self, path: &Path) -> WhyReason {
         let Some(landlock) = &self.plan.sandbox.landlock else {
             return self.visible("nothing restricts it", true, true, &["isolationLevel"]);
         };
@@ -235,7 +238,7 @@ impl Asked<'_> {
         self.hidden("no Landlock rule grants it", &[])
     }
 
-    fn at_the_gate(&self, gate: &Gate, path: &Path) -> Reason {
+    fn at_the_gate(&self, gate: &Gate, path: &Path) -> WhyReason {
         let nature = gate.nature(path);
         if nature == Nature::Never {
             let is_own = self.caller.facts.own_paths.iter().any(|own| path.starts_with(own));
@@ -268,7 +271,7 @@ impl Asked<'_> {
                 self.hidden(why, &[])
             }
             Decision::Allowed(_) | Decision::Ask => {
-                let around = Surroundings {
+                let around = PathContext {
                     home: self.caller.facts.home.as_deref(),
                     mounted: &gate.mounted,
                     never: &gate.never,
@@ -276,7 +279,7 @@ impl Asked<'_> {
                 };
                 let kind = if path.is_dir() { FileKind::Directory } else { FileKind::File };
                 let directory = offer(path, kind, &around).filter(|_| !is_secret);
-                Reason::Asked {
+                WhyReason::Asked {
                     secret: is_secret,
                     on_ask: gate.on_ask,
                     timeout_ms: gate.ask_timeout_ms,
@@ -286,12 +289,17 @@ impl Asked<'_> {
         }
     }
 
-    fn visible(&self, grant: &str, writable: bool, executable: bool, keys: &[&str]) -> Reason {
-        Reason::Visible { grant: grant.to_owned(), writable, executable, set_by: self.set_by(keys) }
+    fn visible(&self, grant: &str, writable: bool, executable: bool, keys: &[&str]) -> WhyReason {
+        WhyReason::Visible {
+            grant: grant.to_owned(),
+            writable,
+            executable,
+            set_by: self.set_by(keys),
+        }
     }
 
-    fn hidden(&self, because: &'static str, keys: &[&str]) -> Reason {
-        Reason::Hidden { because, set_by: self.set_by(keys) }
+    fn hidden(&self, because: &'static str, keys: &[&str]) -> WhyReason {
+        WhyReason::Hidden { because, set_by: self.set_by(keys) }
     }
 
     /// Where the entry of a list stands that names the path, or something above it.
@@ -310,8 +318,8 @@ impl Asked<'_> {
     }
 }
 
-fn by_rule(rule: &Rule) -> Reason {
-    Reason::Rule {
+fn by_rule(rule: &Rule) -> WhyReason {
+    WhyReason::Rule {
         effect: rule.effect,
         rule: rule.pattern.text().unwrap_or_default(),
         store: rule.store.to_string(),

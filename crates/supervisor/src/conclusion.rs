@@ -3,7 +3,7 @@
 use crate::error::{OWN_FAILURE, SIGNAL_BASE, SupervisorError, TIMED_OUT};
 use crate::supervisor::{ExitState, Killed};
 use palisade_launch::ExitCause;
-use palisade_plan::limit::Limited;
+use palisade_plan::limit::LimitKind;
 use palisade_record::Outcome;
 use palisade_sys::proc::sig::{SIGKILL, SIGPIPE};
 
@@ -14,7 +14,7 @@ pub struct Conclusion {
     pub exit_code: i32,
     pub signal: Option<i32>,
     /// The limit that ended the run.
-    pub ended_by: Option<Limited>,
+    pub ended_by: Option<LimitKind>,
 }
 
 pub fn conclude(ended: &ExitState) -> Conclusion {
@@ -26,7 +26,7 @@ pub fn conclude(ended: &ExitState) -> Conclusion {
             Some(ExitCause::Code(_)) => None,
         };
         let exit_code = match what {
-            Limited::WallTime => i32::from(TIMED_OUT),
+            LimitKind::WallTime => i32::from(TIMED_OUT),
             _ => SIGNAL_BASE + SIGKILL,
         };
         return Conclusion { outcome: outcome_of(what), exit_code, signal, ended_by: Some(what) };
@@ -53,41 +53,41 @@ pub fn conclude(ended: &ExitState) -> Conclusion {
 }
 
 /// The limit for which the supervisor or the kernel ended everything.
-fn ended_by(ended: &ExitState) -> Option<Limited> {
+fn ended_by(ended: &ExitState) -> Option<LimitKind> {
     match ended.killed {
-        Some(Killed::Timeout) => Some(Limited::WallTime),
+        Some(Killed::Timeout) => Some(LimitKind::WallTime),
         Some(Killed::Limit(what)) => Some(what),
         // Whoever was killed for want of memory, the run was not what it should have been.
-        _ if ended.tally.has_reached(Limited::Memory) => Some(Limited::Memory),
+        _ if ended.tally.has_reached(LimitKind::Memory) => Some(LimitKind::Memory),
         Some(Killed::Asked | Killed::Suspicious) | None => None,
     }
 }
 
 /// The limit for which the command is not known to have started.
-pub fn not_started_for(error: &SupervisorError) -> Option<Limited> {
+pub fn not_started_for(error: &SupervisorError) -> Option<LimitKind> {
     match error {
-        SupervisorError::TimedOut => Some(Limited::WallTime),
-        SupervisorError::OutOfMemory => Some(Limited::Memory),
+        SupervisorError::TimedOut => Some(LimitKind::WallTime),
+        SupervisorError::OutOfMemory => Some(LimitKind::Memory),
         _ => None,
     }
 }
 
 /// How a run ended that ended for this limit.
-pub fn outcome_of(what: Limited) -> Outcome {
+pub fn outcome_of(what: LimitKind) -> Outcome {
     match what {
-        Limited::WallTime => Outcome::Timeout,
-        Limited::Memory | Limited::Swap => Outcome::OutOfMemory,
-        Limited::CpuTime => Outcome::CpuTime,
-        Limited::Processes | Limited::Threads => Outcome::TooManyProcesses,
-        Limited::Disk | Limited::Inodes => Outcome::DiskFull,
-        Limited::Output => Outcome::OutputCapped,
+        LimitKind::WallTime => Outcome::Timeout,
+        LimitKind::Memory | LimitKind::Swap => Outcome::OutOfMemory,
+        LimitKind::CpuTime => Outcome::CpuTime,
+        LimitKind::Processes | LimitKind::Threads => Outcome::TooManyProcesses,
+        LimitKind::Disk | LimitKind::Inodes => Outcome::DiskFull,
+        LimitKind::Output => Outcome::OutputCapped,
         _ => Outcome::Killed,
     }
 }
 
 /// The limit by which a command that failed may well have failed.
 fn failed(ended: &ExitState) -> Option<Outcome> {
-    [Limited::Disk, Limited::Inodes, Limited::Processes, Limited::Threads]
+    [LimitKind::Disk, LimitKind::Inodes, LimitKind::Processes, LimitKind::Threads]
         .into_iter()
         .find(|what| ended.tally.has_reached(*what))
         .map(outcome_of)
@@ -104,7 +104,7 @@ fn undelivered(ended: &ExitState) -> Option<(Outcome, i32, Option<i32>)> {
 }
 
 fn completed(ended: &ExitState) -> Outcome {
-    if ended.output.capped.is_empty() { Outcome::Completed } else { outcome_of(Limited::Output) }
+    if ended.output.capped.is_empty() { Outcome::Completed } else { outcome_of(LimitKind::Output) }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::log_budget::Excess;
 use crate::output::{Capped, Lost, Stream};
 use crate::supervisor::{ExitState, Killed};
 use palisade_launch::ExitCause;
-use palisade_plan::limit::Limited;
+use palisade_plan::limit::LimitKind;
 use palisade_record::{Outcome, SignalForwarded};
 
 fn concluded(ended: &ExitState) -> (Outcome, i32, Option<i32>) {
@@ -31,7 +31,7 @@ fn ended(ending: Option<ExitCause>, killed: Option<Killed>) -> ExitState {
     }
 }
 
-fn reached(ending: ExitCause, what: Limited) -> ExitState {
+fn reached(ending: ExitCause, what: LimitKind) -> ExitState {
     let mut ended = ended(Some(ending), None);
     ended.tally.reached(what, None, None);
     ended
@@ -72,10 +72,10 @@ fn an_end_by_a_signal_that_we_passed_on_was_asked_for() {
 fn a_limit_that_ended_the_run_is_its_outcome() {
     let by = |what| ended(None, Some(Killed::Limit(what)));
     let table = [
-        (by(Limited::Memory), Outcome::OutOfMemory),
-        (by(Limited::CpuTime), Outcome::CpuTime),
-        (by(Limited::Threads), Outcome::TooManyProcesses),
-        (by(Limited::Inodes), Outcome::DiskFull),
+        (by(LimitKind::Memory), Outcome::OutOfMemory),
+        (by(LimitKind::CpuTime), Outcome::CpuTime),
+        (by(LimitKind::Threads), Outcome::TooManyProcesses),
+        (by(LimitKind::Inodes), Outcome::DiskFull),
     ];
     for (ended, outcome) in table {
         assert_eq!(concluded(&ended), (outcome, 137, Some(9)), "{ended:?}");
@@ -85,7 +85,7 @@ fn a_limit_that_ended_the_run_is_its_outcome() {
 /// Proves: RES-4 memory
 #[test]
 fn out_of_memory_is_told_though_the_command_says_that_all_is_well() {
-    let survived = reached(ExitCause::Code(0), Limited::Memory);
+    let survived = reached(ExitCause::Code(0), LimitKind::Memory);
     assert_eq!(concluded(&survived), (Outcome::OutOfMemory, 137, None));
 }
 
@@ -93,7 +93,7 @@ fn out_of_memory_is_told_though_the_command_says_that_all_is_well() {
 #[test]
 fn a_limit_that_was_hit_explains_a_failure_and_leaves_no_success() {
     for (what, outcome) in
-        [(Limited::Processes, Outcome::TooManyProcesses), (Limited::Disk, Outcome::DiskFull)]
+        [(LimitKind::Processes, Outcome::TooManyProcesses), (LimitKind::Disk, Outcome::DiskFull)]
     {
         assert_eq!(concluded(&reached(ExitCause::Code(2), what)), (outcome, 2, None));
         assert_eq!(concluded(&reached(ExitCause::Signal(6), what)), (outcome, 134, Some(6)));

@@ -1,7 +1,7 @@
 //! Why a running sandbox could not be watched to its end. Each error knows its class (ERR-1) and the exit code that
 //! `sandbox run` ends with.
 
-use palisade_launch::{CgroupError, Death, LaunchError, Mistake};
+use palisade_launch::{CgroupError, Death, FailureKind, LaunchError};
 use palisade_record::{ErrorKind, RecordError};
 use palisade_sys::proc::sig::SIGKILL;
 use palisade_sys::{Errno, SysError, io_error_text};
@@ -83,7 +83,7 @@ impl SupervisorError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Usage(_) | Self::Group(_) | Self::OutOfMemory => ErrorKind::Resource,
-            Self::Launch(error) if error.mistake == Mistake::WallMissing => ErrorKind::Security,
+            Self::Launch(error) if error.kind == FailureKind::LayerMissing => ErrorKind::Security,
             Self::TimedOut => ErrorKind::Timeout,
             Self::Cancelled { .. } => ErrorKind::Cancelled,
             _ => ErrorKind::Initialisation,

@@ -6,7 +6,7 @@
 
 use crate::log_budget::{Excess, LogBudget, Omitted, SumKey};
 use palisade_bpf::{Arch, Profile, SeccompData, table};
-use palisade_broker::{Blocked, Message, NotExecuted, Protected};
+use palisade_broker::{BlockedCall, BrokerMessage, NotExecuted, Protected};
 use palisade_plan::model::Seccomp;
 use palisade_record::{
     BlockedCalls, Decision, EscapeAttempt, EventKind, Indicator, PolicyViolation, ProtectedWrite,
@@ -111,34 +111,38 @@ impl Incidents {
     }
 
     /// Counts a message, and tells `log` what of it belongs in the audit log.
-    pub(crate) fn hear(&mut self, message: Message, log: &mut dyn FnMut(EventKind)) -> Verdict {
+    pub(crate) fn hear(
+        &mut self,
+        message: BrokerMessage,
+        log: &mut dyn FnMut(EventKind),
+    ) -> Verdict {
         match message {
             // The gate's; without one nothing is notified that would be told so. The launcher's.
-            Message::PathAccess(_)
-            | Message::Returned { .. }
-            | Message::Withdrawn { .. }
-            | Message::Staging { .. } => {}
-            Message::Blocked(blocked) => return self.blocked(blocked, log),
-            Message::Protected(protected) => self.protected(protected, log),
-            Message::NotExecuted(refused) => self.not_executed(refused, log),
-            Message::Socket { path, .. } => {
+            BrokerMessage::PathAccess(_)
+            | BrokerMessage::Returned { .. }
+            | BrokerMessage::Withdrawn { .. }
+            | BrokerMessage::Staging { .. } => {}
+            BrokerMessage::Blocked(blocked) => return self.blocked(blocked, log),
+            BrokerMessage::Protected(protected) => self.protected(protected, log),
+            BrokerMessage::NotExecuted(refused) => self.not_executed(refused, log),
+            BrokerMessage::Socket { path, .. } => {
                 if self.sockets.len() < MAX_PATHS {
                     self.sockets.push(text(&path));
                 }
             }
-            Message::ReadOnly { directory } => {
+            BrokerMessage::ReadOnly { directory } => {
                 let directory = text(&directory);
                 if self.read_only.len() < MAX_PATHS && !self.read_only.contains(&directory) {
                     self.read_only.push(directory);
                 }
             }
-            Message::Busy { tree } => {
+            BrokerMessage::Busy { tree } => {
                 let tree = text(&tree);
                 if self.busy.len() < MAX_PATHS && !self.busy.contains(&tree) {
                     self.busy.push(tree);
                 }
             }
-            Message::Lost { count, suspicious } => {
+            BrokerMessage::Lost { count, suspicious } => {
                 self.lost += count;
                 let omitted = Omitted { count, ..omitted("unreported", None, None) };
                 self.lost_budget.add_up(omitted, Instant::now());
@@ -147,7 +151,7 @@ impl Incidents {
                     return Verdict::TooMany;
                 }
             }
-            Message::Failed(why) => return Verdict::Failed(why),
+            BrokerMessage::Failed(why) => return Verdict::Failed(why),
         }
         Verdict::GoOn
     }
@@ -186,8 +190,8 @@ impl Incidents {
         self.limit.is_some_and(|limit| self.suspicious >= limit)
     }
 
-    fn blocked(&mut self, blocked: Blocked, log: &mut dyn FnMut(EventKind)) -> Verdict {
-        let Blocked { number, arguments, pid, executable, errno, suspicious } = blocked;
+    fn blocked(&mut self, blocked: BlockedCall, log: &mut dyn FnMut(EventKind)) -> Verdict {
+        let BlockedCall { number, arguments, pid, executable, errno, suspicious } = blocked;
         let name = table::name(Arch::native(), number).unwrap_or("unknown");
         let executable = text(&executable);
         let rule = self.key_behind(number, arguments);

@@ -1,7 +1,7 @@
 use super::*;
 
-fn blocked(number: u32, suspicious: bool) -> Message {
-    Message::Blocked(Blocked {
+fn blocked(number: u32, suspicious: bool) -> BrokerMessage {
+    BrokerMessage::Blocked(BlockedCall {
         number,
         arguments: [1, 2, 3, 4, 5, 6],
         pid: 7,
@@ -15,8 +15,8 @@ fn number_of(name: &str) -> u32 {
     table::number(Arch::native(), name).unwrap()
 }
 
-fn protected(path: &str) -> Message {
-    Message::Protected(Protected {
+fn protected(path: &str) -> BrokerMessage {
+    BrokerMessage::Protected(Protected {
         call: "openat".into(),
         path: path.into(),
         rule: ".envrc".into(),

@@ -4,7 +4,7 @@
 
 use crate::error::SupervisorError;
 use crate::signals::Signals;
-use palisade_record::Usage;
+use palisade_record::ReportedUsage;
 use rustix::event::{PollFd, PollFlags};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ pub fn rounded_up(duration: Duration, step: Duration) -> Duration {
 }
 
 /// CPU time tells of a run's duration too.
-pub fn round_cpu_time(usage: &mut Usage, step: Duration) {
+pub fn round_cpu_time(usage: &mut ReportedUsage, step: Duration) {
     for time in [&mut usage.cpu_user_us, &mut usage.cpu_system_us] {
         let rounded = rounded_up(Duration::from_micros(*time), step);
         *time = u64::try_from(rounded.as_micros()).unwrap_or(u64::MAX);
@@ -58,7 +58,7 @@ pub fn wait_out(
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, Instant, Usage, Waited, round_cpu_time, rounded_up, wait_out};
+    use super::{Duration, Instant, ReportedUsage, Waited, round_cpu_time, rounded_up, wait_out};
     use crate::signals::Signals;
     use proptest::prelude::*;
 
@@ -75,7 +75,8 @@ mod tests {
     /// Proves: RES-5 time
     #[test]
     fn cpu_time_is_rounded_as_well() {
-        let mut usage = Usage { cpu_user_us: 1, cpu_system_us: 250_000, ..Usage::default() };
+        let mut usage =
+            ReportedUsage { cpu_user_us: 1, cpu_system_us: 250_000, ..ReportedUsage::default() };
         round_cpu_time(&mut usage, MS(100));
         assert_eq!((usage.cpu_user_us, usage.cpu_system_us), (100_000, 300_000));
     }

@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt as _;
 /// Ancestors shown; a deeper tree says no more.
 const MAX_ANCESTORS: usize = 8;
 /// Of a command line, and of what `/proc` says otherwise; the rest is cut.
-const LONGEST_TEXT: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 
 /// `thread` and `top` (pid 1 of the sandbox) as the host numbers them.
 pub(crate) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> Process {
@@ -157,7 +157,7 @@ fn status(pid: u32) -> String {
 
 /// With one call: somebody waits, and reading to the end takes ten.
 fn read(pid: u32, name: &str) -> Vec<u8> {
-    let mut beginning = vec![0; LONGEST_TEXT];
+    let mut beginning = vec![0; MAX_TEXT_BYTES];
     let file = File::open(format!("/proc/{pid}/{name}"));
     let length = file.and_then(|mut file| file.read(&mut beginning)).unwrap_or_default();
     beginning.truncate(length);

@@ -19,10 +19,10 @@ use crate::relay::{Ends, Relay, Typed};
 use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
 use palisade_launch::{
-    Checked, ExitCause, FromInit, Group, LaunchError, PrivateHome, Running, TO_END_EVERYBODY,
+    Checked, ExitCause, FromInit, LaunchError, PrivateHome, RunGroup, Running, TO_END_EVERYBODY,
     Watched,
 };
-use palisade_plan::limit::Limited;
+use palisade_plan::limit::LimitKind;
 use palisade_record::{EventKind, RecordError, SignalForwarded, UnaskedQuestions};
 use rustix::process::Signal;
 use sources::DEATH_OF_INIT;
@@ -44,7 +44,7 @@ pub enum Killed {
     /// Too many suspicious system calls.
     Suspicious,
     /// A limit that the supervisor holds, or is told of, was exceeded.
-    Limit(Limited),
+    Limit(LimitKind),
 }
 
 /// How it all ended.
@@ -294,7 +294,7 @@ impl<'p> Supervisor<'p> {
 
     /// What some process holds in the kernel shows in none, and then any may be the one to go.
     pub(crate) fn ran_out_of_memory(&self) -> bool {
-        self.limits_so_far().has_reached(Limited::Memory)
+        self.limits_so_far().has_reached(LimitKind::Memory)
     }
 
     /// For the report of a run whose command did not start.
@@ -400,7 +400,7 @@ impl<'p> Supervisor<'p> {
 
     /// Directories of the control group.
     pub fn cgroups(&self) -> Vec<PathBuf> {
-        self.running.group().map(Group::directories).unwrap_or_default()
+        self.running.group().map(RunGroup::directories).unwrap_or_default()
     }
 
     /// What was only counted so far comes into the log: nothing more is counted.

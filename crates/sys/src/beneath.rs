@@ -1,6 +1,5 @@
-//! Opening and creating things below a directory descriptor.
-//! Must never leave the directory, nor follow a link where the function does not say so: a tree
-//! prepared for a sandbox may hold names an attacker chose.
+//! Opens and creates files below a directory descriptor. Must never leave the directory, nor follow a link
+//! where the function does not say so: a tree prepared for a sandbox may contain names an attacker chose.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};

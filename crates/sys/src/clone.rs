@@ -1,5 +1,5 @@
-//! New processes and namespaces by clone3(2) and unshare(2).
-//! Must never fork a threaded process: the child would inherit locks nobody is left to release.
+//! Creates processes and namespaces with clone3(2) and unshare(2). Must never fork a threaded process: the
+//! child would inherit locks that nobody releases.
 
 #![expect(
     unsafe_code,

@@ -1,7 +1,6 @@
-//! Who a process is and what it may do: id maps, uids, capabilities, securebits, dumpability.
-//! Must never act on the whole process: every call here is about the calling thread alone, as a
-//! launcher has only one. Order matters: securebits and the bounding set need CAP_SETPCAP, so they
-//! come before the capability sets are emptied.
+//! Identity and privileges of a process: id maps, uids, capabilities, securebits, dumpability. Every call
+//! affects only the calling thread: a launcher has only one. Order matters: securebits and the bounding set
+//! need CAP_SETPCAP, so they come before the capability sets are emptied.
 
 #![expect(unsafe_code, reason = "rustix cannot name capabilities newer than itself")]
 

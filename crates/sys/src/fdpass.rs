@@ -1,5 +1,5 @@
-//! Passing open files between processes over a socket. See unix(7), SCM_RIGHTS.
-//! Must never let a message lose descriptors in silence: a cut message is an error.
+//! Passes open files between processes over a socket. See unix(7), SCM_RIGHTS. Must never lose descriptors
+//! silently: a truncated message is an error.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

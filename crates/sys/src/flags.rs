@@ -1,5 +1,5 @@
-//! One small macro for sets of kernel flag bits.
-//! A set must hold only the bits named here, so that a caller cannot smuggle in one we did not think about.
+//! A macro for sets of kernel flag bits. A set contains only the bits named here, so that a caller cannot pass
+//! an unexpected one.
 
 /// Defines a `Copy` set of flag bits with `|`, `contains` and `bits`.
 macro_rules! flag_set {

@@ -1,5 +1,4 @@
-//! Asks the kernel which Landlock it has; rules themselves are the `landlock` crate's business.
-//! Must never create a ruleset.
+//! Asks the kernel for its Landlock ABI; the `landlock` crate handles rules. Must never create a ruleset.
 
 #![expect(unsafe_code, reason = "the version query has no safe wrapper")]
 

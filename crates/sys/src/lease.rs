@@ -1,5 +1,5 @@
-//! Leases (fcntl(2), "Leases"), used to ask whether anybody has a file open for writing.
-//! Must never keep one: a lease delays whoever opens the file next.
+//! Leases (fcntl(2), "Leases"), used to find out whether a file is open for writing. Must never keep one: a
+//! lease delays the next open.
 
 #![expect(unsafe_code, reason = "F_SETLEASE has no safe wrapper")]
 

@@ -1,6 +1,6 @@
-//! The system calls Palisade makes, as safe functions with typed arguments and errors.
-//! This is the only crate that may hold unsafe code; it decides nothing and knows no policy.
-//! `unsafe_code` is denied for the crate (workspace lints): a module that needs it says so and why.
+//! The system calls Palisade makes, as safe functions with typed arguments and errors. This is the only crate
+//! that may contain unsafe code; it decides nothing and knows no policy. `unsafe_code` is denied for the crate
+//! (workspace lints): a module that needs it says so and why.
 
 pub mod beneath;
 pub mod clone;

@@ -1,5 +1,6 @@
-//! Locks on single bytes of a file, held by the open file and not by the process (fcntl(2), "Open file description
-//! locks"): a fork shares them, and closing some other descriptor of the file does not drop them. Never waits.
+//! Locks on single bytes of a file, owned by the open file and not by the process (fcntl(2), "Open file
+//! description locks"): a fork shares them, and closing another descriptor of the file does not release them.
+//! Never waits.
 
 #![expect(unsafe_code, reason = "rustix has only the locks that belong to a process")]
 

@@ -1,5 +1,5 @@
-//! The mount API: detached trees, their attributes, new file systems, the change of root.
-//! Must never resolve a path through a trailing link: what is attached is the very object named.
+//! The mount API: detached trees, their attributes, new file systems, the change of root. Must never resolve a
+//! path through a trailing link: what is attached is exactly the named object.
 
 #![expect(unsafe_code, reason = "mount_setattr has no safe wrapper")]
 

@@ -1,5 +1,5 @@
-//! The supervisor's side of seccomp user notification: receive a call, answer it, hand over a
-//! descriptor. See seccomp_unotify(2). Must never interpret a call: whoever receives it decides.
+//! The supervisor's side of seccomp user notification: receive a call, answer it, pass a descriptor. See
+//! seccomp_unotify(2). Must never interpret a call: the receiver decides.
 
 #![expect(unsafe_code, reason = "the ioctls of a listener have no safe wrapper")]
 
@@ -63,7 +63,7 @@ const _: () = assert!(size_of::<RawDescriptor>() == (ADD_DESCRIPTOR >> 16 & 0x3f
 pub struct Notification {
     /// Names it in every answer; never used again.
     pub id: u64,
-    /// The calling *thread*, in the pid namespace of whoever receives; `None` if it has no number there.
+    /// The calling *thread*, in the receiver's pid namespace; `None` if it has no pid there.
     pub thread: Option<Pid>,
     pub number: u32,
     pub args: [u64; 6],

@@ -1,6 +1,5 @@
-//! Looking into another process: its memory, its descriptors, its namespaces. Each call needs the
-//! right to trace that process (ptrace(2), "Ptrace access mode checking").
-//! Must never write into one.
+//! Inspects another process: its memory, descriptors and namespaces. Each call needs the right to trace that
+//! process (ptrace(2), "Ptrace access mode checking"). Must never write into one.
 
 #![expect(unsafe_code, reason = "process_vm_readv has no safe wrapper")]
 

@@ -1,5 +1,5 @@
-//! Processes: exec, signals to others, sessions, descriptors at exec, host name.
-//! Must never hide who a signal went to: pids are typed, and "everybody" has its own function.
+//! Processes: exec, signals to others, sessions, descriptors at exec, host name. Must never hide the target of
+//! a signal: pids are typed, and "all processes" has its own function.
 
 #![expect(unsafe_code, reason = "execve, kill of realtime signals and close_range need libc")]
 
@@ -23,13 +23,13 @@ use crate::error::{At, Result, check, last_errno};
 pub use at_exec::{keep_over_exec, take_inherited};
 pub use command_line::replace_command_line;
 pub use jobs::{JobId, foreground_group, kill_own_group, own_group, session_of};
-pub use rlimit::{Limit, Resource, get_rlimit, run_only_on, set_rlimit, usable_cpus};
+pub use rlimit::{Resource, ResourceLimit, get_rlimit, run_only_on, set_rlimit, usable_cpus};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{
     SigInfo, block_signals, ignore, is_ignored, read_signalfd, reset_action, sig, signalfd,
     unblock_all, unblock_signals,
 };
-pub use wait::{Reaped, Status, Usage, WaitFlags, wait_any, wait_pid_rusage};
+pub use wait::{Reaped, ResourceUsage, Status, WaitFlags, wait_any, wait_pid_rusage};
 
 /// Replaces this process by `path`; returns only to say why it could not. See execve(2).
 pub fn exec(path: &CStr, argv: &[CString], envp: &[CString]) -> Errno {
@@ -108,7 +108,7 @@ pub fn sethostname(name: &str) -> Result<()> {
         .map_err(|errno| crate::SysError::new("sethostname", name, errno))
 }
 
-/// Closes every descriptor from `first` to `last` (5.9), whoever thinks to own it. Only for a process
+/// Closes every descriptor from `first` to `last` (5.9), even if another value owns it. Only for a process
 /// that holds nothing in that range it will use or drop again.
 pub fn close_range(first: RawFd, last: RawFd) -> Result<()> {
     close_range_with(first, last, 0)

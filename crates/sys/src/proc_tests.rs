@@ -153,7 +153,7 @@ fn descriptors_are_closed_at_once_or_at_exec() {
 fn a_limit_holds() {
     in_child(|| {
         let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
-        set_rlimit(Resource::Nofile, Limit { soft: Some(0), hard }).unwrap();
+        set_rlimit(Resource::Nofile, ResourceLimit { soft: Some(0), hard }).unwrap();
         let now = rustix::process::getrlimit(Resource::Nofile);
         assert_eq!((now.current, now.maximum), (Some(0), hard));
         let refused = File::open("/dev/null").unwrap_err();

@@ -1,6 +1,5 @@
-//! Forbidden things, tried: the probes of the start-up self-check.
-//! Each makes one attempt and answers with the kernel's own errno; none may leave a trace when it is
-//! refused, and one that succeeds has found a hole, so its caller must stop.
+//! The probes of the self-check: each tries one forbidden call and returns the kernel's errno. None may leave a
+//! trace when it is refused, and one that succeeds has found a hole, so its caller must stop.
 
 #![expect(unsafe_code, reason = "keyctl has no safe wrapper")]
 

@@ -1,5 +1,5 @@
-//! Installing a seccomp filter and asking what the kernel supports. See seccomp(2).
-//! Must never look into a filter: what it says is decided elsewhere.
+//! Installs a seccomp filter and asks what the kernel supports. See seccomp(2). Must never interpret a filter:
+//! its content is decided elsewhere.
 
 #![expect(unsafe_code, reason = "seccomp has no safe wrapper")]
 

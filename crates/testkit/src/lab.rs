@@ -14,7 +14,7 @@ use crate::invocation::Invocation;
 use crate::world::World;
 use crate::{am_root, binaries, must, patiently};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a lab has beside its names, web and echo servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl Lab {
     /// Waits for something like this to arrive.
     #[track_caller]
     pub fn wait_for(&self, what: &str, like: impl Fn(&Value) -> bool) {
-        let end = Instant::now() + patiently(PATIENCE);
+        let end = Instant::now() + patiently(TIMEOUT);
         while !self.saw(&like) {
             assert!(Instant::now() < end, "{what} never arrived: {:#?}", self.journal());
             std::thread::sleep(Duration::from_millis(5));
@@ -214,7 +214,7 @@ impl Drop for Lab {
     fn drop(&mut self) {
         // It ends when its input does, and takes its own children along.
         drop(self.process.stdin.take());
-        let end = Instant::now() + patiently(PATIENCE);
+        let end = Instant::now() + patiently(TIMEOUT);
         while matches!(self.process.try_wait(), Ok(None)) {
             if Instant::now() > end {
                 let _ = self.process.kill();

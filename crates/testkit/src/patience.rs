@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// A factor on every deadline, for slow machines.
-pub(crate) const PATIENCE: &str = "PALISADE_TEST_PATIENCE";
+pub(crate) const PATIENCE_VARIABLE: &str = "PALISADE_TEST_PATIENCE";
 /// Set for a long run.
 const LONG: &str = "PALISADE_LONG_RACES";
 /// How often a race is tried in a long run.
@@ -15,7 +15,8 @@ const LONG_FACTOR: u32 = 40;
 /// A deadline, longer where this machine is known to be slow.
 #[must_use]
 pub fn patiently(deadline: Duration) -> Duration {
-    let factor = std::env::var(PATIENCE).ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let factor =
+        std::env::var(PATIENCE_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     let long = if is_long_run() { LONG_FACTOR } else { 1 };
     deadline.saturating_mul(factor).saturating_mul(long)
 }

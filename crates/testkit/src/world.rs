@@ -9,7 +9,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::invocation::Invocation;
-use crate::patience::PATIENCE;
+use crate::patience::PATIENCE_VARIABLE;
 use crate::{binaries, must};
 
 /// System directories only: what a person's `PATH` adds differs from machine to machine.
@@ -155,8 +155,8 @@ impl World {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .current_dir(self.project());
         // The probe waits as patiently as its test.
-        if let Some(patience) = std::env::var_os(PATIENCE) {
-            command.env(PATIENCE, patience);
+        if let Some(patience) = std::env::var_os(PATIENCE_VARIABLE) {
+            command.env(PATIENCE_VARIABLE, patience);
         }
         command
     }

@@ -8,7 +8,7 @@ use crate::ledger::Io;
 use crate::procfs::{Proc, parse_io};
 
 /// Longer than the file is: seven numbers and their names.
-const LONGEST: usize = 1024;
+const MAX_FILE_BYTES: usize = 1024;
 
 /// This process's account, open, and what it said then. A process that makes itself undumpable must open it before
 /// that: afterwards its own files in `/proc` are root's. Reading goes on working.
@@ -54,7 +54,7 @@ impl Account {
 }
 
 fn read(file: &OwnedFd) -> Option<Io> {
-    let mut text = [0; LONGEST];
+    let mut text = [0; MAX_FILE_BYTES];
     let length = rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut text, 0)).ok()?;
     parse_io(text.get(..length)?)
 }

@@ -5,17 +5,17 @@
 use std::time::Duration;
 
 /// No look follows another sooner.
-const SHORTEST: Duration = Duration::from_millis(5);
+const MIN_INTERVAL: Duration = Duration::from_millis(5);
 
 /// CPU time is looked at this often at least.
-const LONGEST_CPU: Duration = Duration::from_millis(250);
+const MAX_CPU_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Memory is looked at this often at least.
-const LONGEST_MEMORY: Duration = Duration::from_millis(100);
+const MAX_MEMORY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Where nobody does anything, a look at memory is put off up to this: hundreds of runs that wait must not keep
 /// the machine busy.
-const LONGEST_IDLE: Duration = Duration::from_millis(50);
+const MAX_IDLE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How fast processes can fill memory, at most: the kernel has to clear every page first.
 const FILL_BYTES_PER_SECOND: u64 = 5_000_000_000;
@@ -24,7 +24,7 @@ const FILL_BYTES_PER_SECOND: u64 = 5_000_000_000;
 const COST_FACTOR: u32 = 50;
 
 /// ... unless a look is so dear that the pause would get longer than this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// The limits that are held by looking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Bounds {
 
 /// What a look saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observation {
     /// Memory in use.
     pub memory_bytes: u64,
     /// Memory that may turn out to be in use: a reason to look again soon, not to end anything.
@@ -54,7 +54,7 @@ pub struct Seen {
 
 /// What follows from a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum UsageVerdict {
     /// Look again after this time; `None` if no limit is held by looking.
     Within(Option<Duration>),
     /// A limit is exceeded, or can no longer be held.
@@ -83,36 +83,36 @@ pub enum Exceeded {
 }
 
 /// Judges one look that took `cost` of CPU time ([`crate::Effort`]). Exactly at a limit is within it.
-pub fn decide(bounds: &Bounds, seen: &Seen, cost: Duration) -> Verdict {
+pub fn decide(bounds: &Bounds, seen: &Observation, cost: Duration) -> UsageVerdict {
     if bounds.memory.is_none() && bounds.cpu_time.is_none() {
-        return Verdict::Within(None);
+        return UsageVerdict::Within(None);
     }
     if let Some(limit) = bounds.memory
         && seen.memory_bytes > limit
     {
-        return Verdict::Over(Exceeded::Memory { used: seen.memory_bytes, limit });
+        return UsageVerdict::Over(Exceeded::Memory { used: seen.memory_bytes, limit });
     }
     if let Some(limit) = bounds.cpu_time
         && seen.cpu_time > limit
     {
-        return Verdict::Over(Exceeded::CpuTime { used: seen.cpu_time, limit });
+        return UsageVerdict::Over(Exceeded::CpuTime { used: seen.cpu_time, limit });
     }
     if seen.was_cut {
-        return Verdict::Over(Exceeded::Uncountable);
+        return UsageVerdict::Over(Exceeded::Uncountable);
     }
     let for_memory = bounds.memory.map(|limit| {
         let rest = limit.saturating_sub(seen.memory_bytes).saturating_sub(seen.doubtful_bytes);
-        let busy = time_to_fill(rest).clamp(SHORTEST, LONGEST_MEMORY);
+        let busy = time_to_fill(rest).clamp(MIN_INTERVAL, MAX_MEMORY_INTERVAL);
         let factor = 2_u32.saturating_pow(seen.idle_looks);
-        busy.saturating_mul(factor).min(LONGEST_IDLE).max(busy)
+        busy.saturating_mul(factor).min(MAX_IDLE_INTERVAL).max(busy)
     });
     let for_cpu = bounds.cpu_time.map(|limit| {
         let rest = limit.saturating_sub(seen.cpu_time);
-        (rest / bounds.cpus.max(1)).clamp(SHORTEST, LONGEST_CPU)
+        (rest / bounds.cpus.max(1)).clamp(MIN_INTERVAL, MAX_CPU_INTERVAL)
     });
     let wanted = for_memory.into_iter().chain(for_cpu).min();
-    let affordable = cost.saturating_mul(COST_FACTOR).min(LONGEST_PAUSE);
-    Verdict::Within(wanted.map(|wanted| wanted.max(affordable)))
+    let affordable = cost.saturating_mul(COST_FACTOR).min(MAX_PAUSE);
+    UsageVerdict::Within(wanted.map(|wanted| wanted.max(affordable)))
 }
 
 fn time_to_fill(bytes: u64) -> Duration {

@@ -12,7 +12,9 @@ pub enum UsageError {
     #[error("process {0} is gone: nothing is left to measure")]
     Gone(i32),
     /// `/proc` is not what it has to be.
-    #[error("/proc is no proc file system: mount one there, or let control groups do the counting")]
+    #[error(
+        "/proc is not a proc file system: mount one there, or let control groups do the counting"
+    )]
     NoProc,
     /// A file of `/proc` did not have the form that proc(5) describes.
     #[error("/proc/{pid}/{file} cannot be understood: {text:?}")]
@@ -25,7 +27,7 @@ pub enum UsageError {
         text: String,
     },
     /// The kernel refused something that is needed.
-    #[error("usage cannot be told: {0}")]
+    #[error("cannot measure usage: {0}")]
     Sys(#[from] SysError),
     /// A watched directory was removed.
     #[error("{} was removed while its size was watched", .0.display())]

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use palisade_sys::SysError;
 
+use crate::disk_use::{FileId, HeldFiles};
 use crate::error::UsageError;
-use crate::held::{FileId, HeldFiles};
 use crate::procfs::value_of;
 use crate::tree::Tree;
 
@@ -16,7 +16,7 @@ use crate::tree::Tree;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exact {
     /// Anonymous, shared and swapped-out memory, and memory files. Files of a tmpfs that has a name are
-    /// not in it: they are space ([`crate::Places`]).
+    /// not in it: they are space ([`crate::DiskWatch`]).
     pub memory_bytes: u64,
     /// What of it is in memory files that are held by descriptor.
     pub memfd_bytes: u64,

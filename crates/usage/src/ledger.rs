@@ -95,7 +95,7 @@ impl Ledger {
         let gone = self.accounts.iter().filter(|(identity, _)| !now.contains_key(identity));
         let left = gone.fold(Counters::default(), |sum, (_, account)| sum.plus(account.total));
 
-        // Whoever was gone a sample ago has been waited for by now, if anybody waits.
+        // A process that was gone a sample ago has been reaped by now, if its parent waits.
         self.lost = self.lost.plus(self.owed.minus(collected));
         self.owed = left.minus(collected.minus(self.owed));
         self.accounts = now;

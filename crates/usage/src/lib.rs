@@ -8,14 +8,14 @@
 
 mod collected;
 mod decide;
+mod disk_use;
+mod disk_watch;
 mod effort;
 mod error;
 mod exact;
-mod held;
 mod ledger;
 mod mapped;
 mod memory;
-mod places;
 mod process;
 mod procfs;
 mod space;
@@ -27,12 +27,12 @@ mod watchdog;
 mod stage;
 
 pub use collected::Collected;
-pub use decide::{Bounds, Exceeded, Seen, Verdict, decide};
+pub use decide::{Bounds, Exceeded, Observation, UsageVerdict, decide};
+pub use disk_use::{DiskUse, FileId, HeldFiles};
+pub use disk_watch::{DiskWatch, Unseen};
 pub use effort::Effort;
 pub use error::UsageError;
 pub use exact::Exact;
-pub use held::{FileId, Held, HeldFiles};
 pub use ledger::Io;
-pub use places::{Places, Unseen};
 pub use tree::{Peaks, Sample, Tree};
 pub use watchdog::{Looked, Watchdog};

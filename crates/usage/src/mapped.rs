@@ -9,8 +9,8 @@ use std::os::fd::OwnedFd;
 use palisade_sys::SysError;
 use rustix::io::Errno;
 
+use crate::disk_use::{FileId, HeldFiles};
 use crate::error::UsageError;
-use crate::held::{FileId, HeldFiles};
 use crate::procfs::{is_closed, is_gone};
 use crate::tree::Tree;
 

@@ -3,8 +3,8 @@
 
 use palisade_sys::SysError;
 
+use crate::disk_use::DiskUse;
 use crate::error::UsageError;
-use crate::held::Held;
 use crate::walk::Root;
 
 /// File systems that take deleted files off their books at once. Others (btrfs, ZFS) do that seconds later, or
@@ -26,9 +26,9 @@ struct System {
     root: usize,
     device: u64,
     is_prompt: bool,
-    at_baseline: Held,
-    at_round: Held,
-    now: Held,
+    at_baseline: DiskUse,
+    at_round: DiskUse,
+    now: DiskUse,
 }
 
 impl Space {
@@ -74,9 +74,9 @@ impl Space {
     }
 
     /// How much less is free than at first, at the last look.
-    pub(crate) fn lost(&self) -> Held {
+    pub(crate) fn lost(&self) -> DiskUse {
         let lost = self.systems.iter().map(|system| system.at_baseline.minus(system.now));
-        lost.fold(Held::default(), Held::plus)
+        lost.fold(DiskUse::default(), DiskUse::plus)
     }
 
     /// A round begins: it will find what is there now.
@@ -87,9 +87,9 @@ impl Space {
     }
 
     /// How much less is free than when the last round began.
-    pub(crate) fn lost_since_mark(&self) -> Held {
+    pub(crate) fn lost_since_mark(&self) -> DiskUse {
         let lost = self.systems.iter().map(|system| system.at_round.minus(system.now));
-        lost.fold(Held::default(), Held::plus)
+        lost.fold(DiskUse::default(), DiskUse::plus)
     }
 
     /// How many bytes less are free than at first, on the word of two looks: a large file is not given
@@ -99,9 +99,9 @@ impl Space {
     }
 }
 
-fn free(root: &Root) -> Result<Held, UsageError> {
+fn free(root: &Root) -> Result<DiskUse, UsageError> {
     let stat = rustix::fs::fstatvfs(&root.directory).map_err(|errno| failed(root, errno))?;
-    Ok(Held { bytes: stat.f_bfree.saturating_mul(stat.f_frsize), inodes: stat.f_ffree })
+    Ok(DiskUse { bytes: stat.f_bfree.saturating_mul(stat.f_frsize), inodes: stat.f_ffree })
 }
 
 fn failed(root: &Root, errno: palisade_sys::Errno) -> SysError {

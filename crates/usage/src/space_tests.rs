@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::*;
-use crate::places::Places;
+use crate::disk_watch::DiskWatch;
 use crate::stage::{Actor, MIB};
 use crate::tree::Tree;
 
@@ -23,9 +23,9 @@ impl Space {
             root: 0,
             device: 0,
             is_prompt: false,
-            at_baseline: Held::default(),
-            at_round: Held::default(),
-            now: Held::default(),
+            at_baseline: DiskUse::default(),
+            at_round: DiskUse::default(),
+            now: DiskUse::default(),
         };
         Self { systems: vec![system], lost_before: 0, lost: 0 }
     }
@@ -35,18 +35,18 @@ fn tree() -> TempDir {
     tempfile::tempdir_in("/var/tmp").unwrap()
 }
 
-fn watched(tree: &Path) -> Places {
-    let mut places = Places::baseline(&[tree.to_path_buf()]).unwrap();
+fn watched(tree: &Path) -> DiskWatch {
+    let mut places = DiskWatch::baseline(&[tree.to_path_buf()]).unwrap();
     places.watch(Some(50 * MIB), None);
     places
 }
 
 /// Whether so much is held within two seconds; `between` happens between turns.
 fn is_told(
-    places: &mut Places,
+    places: &mut DiskWatch,
     tree: &mut Tree,
     bytes: u64,
-    mut between: impl FnMut(&Places),
+    mut between: impl FnMut(&DiskWatch),
 ) -> bool {
     let deadline = Instant::now() + Duration::from_secs(2);
     while Instant::now() < deadline {
@@ -142,7 +142,7 @@ ready()
         ));
         let mut tree = Tree::new(actor.pid()).unwrap();
         // From where the walk will come to where it has been, and back after the round.
-        let dodge = |places: &Places| match places.is_listing() {
+        let dodge = |places: &DiskWatch| match places.is_listing() {
             Some(at) if at == order[1] => {
                 let _ = fs::rename(&seen, &unseen);
             }
@@ -194,7 +194,7 @@ fn a_round_comes_early_when_space_runs_low() {
         let deadline = Instant::now() + Duration::from_secs(2);
         while Instant::now() < deadline {
             if let Some(held) = places.step(Duration::from_millis(2), None).unwrap() {
-                assert_eq!(held, Held { bytes: LARGE, inodes: 1 });
+                assert_eq!(held, DiskUse { bytes: LARGE, inodes: 1 });
                 return true;
             }
             std::thread::sleep(places.due_in(Instant::now()).min(Duration::from_millis(10)));

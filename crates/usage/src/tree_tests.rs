@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use palisade_sys::proc::{Limit, set_rlimit};
+use palisade_sys::proc::{ResourceLimit, set_rlimit};
 use palisade_sys::test_child::in_child;
 use rustix::process::getrlimit;
 
@@ -19,7 +19,8 @@ await_children(20)
 ready()
 ",
         );
-        let limit = |soft| Limit { soft: Some(soft), hard: getrlimit(Resource::Nofile).maximum };
+        let limit =
+            |soft| ResourceLimit { soft: Some(soft), hard: getrlimit(Resource::Nofile).maximum };
         set_rlimit(Resource::Nofile, limit(100)).unwrap();
         let mut tree = Tree::new(actor.pid()).unwrap();
         assert_eq!(tree.max_held, 100 / 4 / 4);

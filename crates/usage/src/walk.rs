@@ -13,9 +13,9 @@ use palisade_sys::beneath::open_on_mount;
 use palisade_sys::{Errno, OFlags, SysError};
 use rustix::fs::{AtFlags, Dir, FileType, Statx, StatxAttributes, StatxFlags, StatxTimestamp};
 
+use crate::disk_use::DiskUse;
+use crate::disk_use::{BLOCK, FileId};
 use crate::error::UsageError;
-use crate::held::Held;
-use crate::held::{BLOCK, FileId};
 
 /// How much memory directories may take that wait to be listed. Names are the command's choice, and a path
 /// has up to 4 KiB.
@@ -61,10 +61,10 @@ pub(crate) struct Walk {
     linked: HashSet<FileId>,
     /// Counted elsewhere: files without a name that could get one before we come by.
     counted: HashMap<FileId, u64>,
-    sum: Held,
+    sum: DiskUse,
     /// Of a walk that others began to change the tree in: when, and how much of the sum they may have made.
     since: Option<SystemTime>,
-    changed: Held,
+    changed: DiskUse,
     /// A directory of the command's own that it closed.
     pub(crate) closed: Option<PathBuf>,
 }
@@ -93,9 +93,9 @@ impl Walk {
             listing: None,
             linked: HashSet::new(),
             counted,
-            sum: Held::default(),
+            sum: DiskUse::default(),
             since: None,
-            changed: Held::default(),
+            changed: DiskUse::default(),
             closed: None,
         }
     }
@@ -108,7 +108,7 @@ impl Walk {
 
     /// What may have been made or filled since then, out of the whole sum: all of a file that was changed, and
     /// those inodes that are not known to be older.
-    pub(crate) fn changed(&self) -> Held {
+    pub(crate) fn changed(&self) -> DiskUse {
         self.changed
     }
 
@@ -117,7 +117,7 @@ impl Walk {
         &mut self,
         roots: &[Root],
         entries: u32,
-    ) -> Result<Option<Held>, UsageError> {
+    ) -> Result<Option<DiskUse>, UsageError> {
         for _ in 0..entries {
             if !self.step(roots)? {
                 return Ok(Some(self.sum));
@@ -131,7 +131,7 @@ impl Walk {
         &mut self,
         roots: &[Root],
         deadline: Option<Instant>,
-    ) -> Result<Option<Held>, UsageError> {
+    ) -> Result<Option<DiskUse>, UsageError> {
         let mut until_clock = ENTRIES_A_LOOK;
         loop {
             if !self.step(roots)? {
@@ -281,14 +281,14 @@ impl Walk {
         if self.counted.contains_key(&file) {
             return;
         }
-        let held = Held { bytes: stat.stx_blocks.saturating_mul(BLOCK), inodes: 1 };
+        let held = DiskUse { bytes: stat.stx_blocks.saturating_mul(BLOCK), inodes: 1 };
         self.sum = self.sum.plus(held);
         if is_changed {
             let tells_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
             let is_older =
                 tells_birth && self.since.is_some_and(|since| is_before(stat.stx_btime, since));
             let inodes = u64::from(!is_older);
-            self.changed = self.changed.plus(Held { inodes, ..held });
+            self.changed = self.changed.plus(DiskUse { inodes, ..held });
         }
     }
 }

@@ -18,7 +18,7 @@ fn tree() -> TempDir {
     tempfile::tempdir_in("/var/tmp").unwrap()
 }
 
-fn count(paths: &[&Path]) -> Held {
+fn count(paths: &[&Path]) -> DiskUse {
     let roots: Vec<Root> = paths.iter().map(|path| Root::open(path).unwrap()).collect();
     Walk::new(roots.len(), HashMap::new()).advance(&roots, None).unwrap().unwrap()
 }
@@ -259,7 +259,7 @@ fn what_changed_since_a_moment_is_told_from_what_was_there() {
     assert_eq!(walked, count(&[tree.path()]));
     // The whole of both files, and the directory that the new one was made in.
     let directory = fs::metadata(tree.path()).unwrap().blocks() * BLOCK;
-    assert_eq!(walk.changed(), Held { bytes: 5 * MIB + directory, inodes: 1 });
+    assert_eq!(walk.changed(), DiskUse { bytes: 5 * MIB + directory, inodes: 1 });
 }
 
 /// Otherwise a command could have what was there counted twice, and fill as much in its place.

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use palisade_sys::Pid;
 
-use crate::decide::{Bounds, Exceeded, Seen, Verdict, decide};
+use crate::decide::{Bounds, Exceeded, Observation, UsageVerdict, decide};
+use crate::disk_use::HeldFiles;
 use crate::effort::Effort;
 use crate::error::UsageError;
-use crate::held::HeldFiles;
 use crate::tree::{Peaks, Sample, Tree};
 
 /// How old the last look at descriptors may get while memory is limited.
@@ -37,7 +37,7 @@ pub struct Looked {
     /// Memory with memory files, shared pages counted once if that mattered.
     pub memory_bytes: u64,
     /// Whether the run is within its limits, and when to look again.
-    pub verdict: Verdict,
+    pub verdict: UsageVerdict,
 }
 
 impl Watchdog {
@@ -54,13 +54,13 @@ impl Watchdog {
         })
     }
 
-    /// Looks once. `own_files` is what file systems in memory hold ([`crate::Places::own_bytes`]); a file there
+    /// Looks once. `own_files` is what file systems in memory hold ([`crate::DiskWatch::own_bytes`]); a file there
     /// that is mapped counts twice, but not where it is counted exactly. Any error but [`UsageError::Gone`] means that the limits cannot be held
     /// any longer.
     pub fn look(&mut self, own_files: u64) -> Result<Looked, UsageError> {
         let effort = Effort::begin();
         let sample = self.tree.sample()?;
-        let mut seen = Seen {
+        let mut seen = Observation {
             memory_bytes: sample.memory_bytes,
             doubtful_bytes: sample.borrowed_bytes,
             cpu_time: sample.cpu_user.saturating_add(sample.cpu_system),
@@ -76,7 +76,7 @@ impl Watchdog {
         Ok(Looked { sample, memory_bytes: seen.memory_bytes, verdict })
     }
 
-    fn idle_looks(&mut self, seen: &Seen) -> u32 {
+    fn idle_looks(&mut self, seen: &Observation) -> u32 {
         let (memory, cpu_time, looks) = self.unchanged;
         let is_same = (memory, cpu_time) == (seen.memory_bytes, seen.cpu_time);
         let looks = if is_same { looks.saturating_add(1) } else { 0 };
@@ -94,7 +94,7 @@ impl Watchdog {
         &mut self.tree
     }
 
-    fn look_at_memory(&mut self, seen: &mut Seen, own_files: u64) -> Result<(), UsageError> {
+    fn look_at_memory(&mut self, seen: &mut Observation, own_files: u64) -> Result<(), UsageError> {
         let cheap = seen.memory_bytes;
         let mut held = None;
         if self.next_descriptors.is_none_or(|due| Instant::now() >= due) {
@@ -111,7 +111,7 @@ impl Watchdog {
         Ok(())
     }
 
-    fn look_at_descriptors(&mut self, seen: &mut Seen) -> Result<HeldFiles, UsageError> {
+    fn look_at_descriptors(&mut self, seen: &mut Observation) -> Result<HeldFiles, UsageError> {
         let effort = Effort::begin();
         let held = self.tree.held_files()?;
         self.memfd_bytes = held.memfd_bytes;
@@ -122,9 +122,9 @@ impl Watchdog {
     }
 }
 
-fn is_over_memory(bounds: &Bounds, seen: &Seen) -> bool {
+fn is_over_memory(bounds: &Bounds, seen: &Observation) -> bool {
     let without_pause = decide(bounds, seen, Duration::ZERO);
-    matches!(without_pause, Verdict::Over(Exceeded::Memory { .. }))
+    matches!(without_pause, UsageVerdict::Over(Exceeded::Memory { .. }))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use crate::stage::{Actor, MIB};
 fn watch(watchdog: &mut Watchdog, enough: u32) -> Option<Exceeded> {
     for _ in 0..enough {
         match watchdog.look(0).unwrap().verdict {
-            Verdict::Over(exceeded) => return Some(exceeded),
-            Verdict::Within(pause) => std::thread::sleep(pause.unwrap()),
+            UsageVerdict::Over(exceeded) => return Some(exceeded),
+            UsageVerdict::Within(pause) => std::thread::sleep(pause.unwrap()),
         }
     }
     None

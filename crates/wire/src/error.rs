@@ -1,4 +1,4 @@
-//! Why a message could not be sent or received. The end of the connection is an error of its own: whoever takes a broken
+//! Why a message could not be sent or received. The end of the connection is a separate error: code that takes a broken
 //! message for it concludes that the other side has done its part.
 
 use palisade_sys::{Errno, SysError};

@@ -1,6 +1,6 @@
 //! Questions as they go over the wire, one message for each kind of thing that is asked about.
 
-use crate::message::Event;
+use crate::message::ServerEvent;
 use crate::question::{
     Access, Act, Ancestor, FileSubject, HostSubject, Process, Question, QuestionId, Subject,
 };
@@ -27,7 +27,7 @@ impl From<&Question> for Request {
     }
 }
 
-impl From<Request> for Event {
+impl From<Request> for ServerEvent {
     fn from(request: Request) -> Self {
         match request {
             Request::File(file) => Self::FsRequest(file),

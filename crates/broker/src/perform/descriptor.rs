@@ -4,9 +4,9 @@
 //! more is judged by the name the file has now. Names of `/proc` are read as the caller means them and never
 //! resolved: for the kernel, `self` would be the broker.
 
+use crate::brokered_trees::Placement;
 use crate::caller::Caller;
 use crate::git;
-use crate::ground::Standing;
 use crate::perform::{CallExecutor, Done, Stop, done};
 use crate::place::ResolvedParent;
 use crate::slow;
@@ -32,7 +32,7 @@ impl CallExecutor {
         let path = self.map.path_of(file.as_fd())?;
         match FileType::from_raw_mode(found.st_mode) {
             FileType::RegularFile => {}
-            FileType::Fifo if self.map.ground.standing(&path) != Standing::Elsewhere => {}
+            FileType::Fifo if self.map.ground.standing(&path) != Placement::Elsewhere => {}
             // Pipes without a name, terminals, sockets, memory: Landlock grants those by what they are. Directories
             // are not written (EISDIR, before it is asked).
             _ => return Err(Stop::Continue),
@@ -108,7 +108,7 @@ impl CallExecutor {
             return Ok(None);
         }
         let path: PathBuf = self.map.path_of(file.as_fd())?;
-        if self.map.ground.standing(&path) == Standing::Elsewhere {
+        if self.map.ground.standing(&path) == Placement::Elsewhere {
             return Ok(None);
         }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {

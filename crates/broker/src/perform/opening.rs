@@ -1,9 +1,9 @@
 //! Opening for writing, and files without a name.
 
 use crate::NO_MODE;
+use crate::brokered_trees::Placement;
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::ground::Standing;
 use crate::perform::{CallExecutor, Done, Stop, ours};
 use crate::place::{Found, ResolvedParent, Start};
 use crate::slow;
@@ -108,7 +108,7 @@ impl CallExecutor {
             // In `/proc`, which has no such files.
             return Err(Stop::Continue);
         };
-        if self.map.ground.standing(&path) == Standing::Elsewhere {
+        if self.map.ground.standing(&path) == Placement::Elsewhere {
             // The run's own, or not writable: Landlock's answer for that place is always the same.
             return Err(Stop::Continue);
         }

@@ -6,7 +6,7 @@
 
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::duties::{Duties, Identity};
+use crate::duties::{CommandIdentity, Duties};
 use crate::perform::object::open_object;
 use crate::perform::{CallExecutor, Done, Stop, done};
 use palisade_sys::Errno;
@@ -29,7 +29,7 @@ pub(crate) struct RootOwner {
 impl RootOwner {
     /// None where root did not start the run.
     pub(crate) fn of(duties: &Duties<'_>) -> Option<Self> {
-        let Identity::Given { uid, gid } = duties.identity else { return None };
+        let CommandIdentity::Given { uid, gid } = duties.identity else { return None };
         Some(Self { uid, gid, trees_of_others: duties.trees_of_others.clone() })
     }
 }

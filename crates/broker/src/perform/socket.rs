@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 /// `struct sockaddr_un`: a family and a path that need not end in NUL.
 const FAMILY: usize = 2;
-const LONGEST: u64 = 110;
+const MAX_ADDRESS_BYTES: u64 = 110;
 
 impl CallExecutor {
     pub(crate) fn bind(
@@ -95,7 +95,9 @@ pub(crate) fn path_in(
     address: u64,
     length: u64,
 ) -> Result<Option<Vec<u8>>, Errno> {
-    let Some(length) = usize::try_from(length.min(LONGEST)).ok().filter(|len| *len > FAMILY) else {
+    let Some(length) =
+        usize::try_from(length.min(MAX_ADDRESS_BYTES)).ok().filter(|len| *len > FAMILY)
+    else {
         return Ok(None);
     };
     let bytes = caller.bytes(address, length)?;

@@ -1,13 +1,13 @@
-//! Calls that write the configuration of a git directory in place, by name: performed on staging files, and committed
-//! when those are closed.
+//! Calls that write git configuration in place, by name: performed on staging files, and committed when those
+//! are closed.
 
+use crate::brokered_trees::Placement;
 use crate::caller::Caller;
 use crate::caller::no_callers_remain;
 use crate::git;
-use crate::ground::Standing;
 use crate::judge::setting;
 use crate::lock::Company;
-use crate::message::{Message, Protected};
+use crate::message::{BrokerMessage, Protected};
 use crate::perform::{CallExecutor, Done, Stop, done};
 use crate::place::ResolvedParent;
 use crate::serve::{BrokerServer, number_of};
@@ -20,7 +20,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-/// What was written and not committed.
+/// Content that was written and not committed.
 #[derive(Debug)]
 pub(crate) struct NotCommitted {
     pub(crate) path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct NotCommitted {
 }
 
 impl CallExecutor {
-    /// The umask is the caller's by now.
+    /// The umask is the caller's at this point.
     pub(crate) fn open_config(
         &mut self,
         caller: &Caller,
@@ -37,7 +37,7 @@ impl CallExecutor {
         flags: OFlags,
         mode: Mode,
     ) -> Result<Done, Stop> {
-        // Makes it if that is asked for, and finds the kernel's answer if it may not be opened.
+        // Creates it if requested, and returns the kernel's answer if it cannot be opened.
         let untouched = flags.difference(OFlags::TRUNC)
             | OFlags::NOFOLLOW
             | OFlags::CLOEXEC
@@ -69,7 +69,8 @@ impl CallExecutor {
         Ok(done())
     }
 
-    /// Gives the configuration that a link would be to: a copy, since what has two names could be written by the other.
+    /// Returns a copy of the configuration that would be linked: a file with two names could be written through
+    /// the other.
     pub(crate) fn link_config(
         &mut self,
         caller: &Caller,
@@ -101,7 +102,7 @@ impl CallExecutor {
         Ok(self.staged.open(self.map.proc, name, flags, writer)?)
     }
 
-    /// Commits what was closed since the last time, and gives what could not be.
+    /// Commits what was closed since the last call, and returns what could not be.
     pub(crate) fn settle(&mut self) -> Vec<NotCommitted> {
         let mut refused = Vec::new();
         if self.staged.is_empty() {
@@ -112,8 +113,8 @@ impl CallExecutor {
                 let Ok(git_dir) = self.map.path_of(staged.dir.as_fd()) else { continue };
                 let path = git_dir.join(&staged.name);
                 let tree = match self.map.ground.standing(&path) {
-                    Standing::In(tree) => tree,
-                    Standing::Unjudged | Standing::Elsewhere => &git_dir,
+                    Placement::In(tree) => tree,
+                    Placement::Unjudged | Placement::Elsewhere => &git_dir,
                 };
                 let needed = self.locks.missing_for(Some(tree), Company::Alone);
                 if needed.is_some_and(|needed| self.locks.take(needed).is_err()) {
@@ -131,7 +132,7 @@ impl CallExecutor {
         refused
     }
 
-    /// The same when nobody is left who could write.
+    /// The same after the last process that could write has ended.
     pub(crate) fn settle_all(&mut self) -> Vec<NotCommitted> {
         self.staged.close_all();
         self.settle()
@@ -139,7 +140,7 @@ impl CallExecutor {
 }
 
 impl BrokerServer<'_> {
-    /// Asked before every answer, so that a caller finds in place what it, or anybody before it, has closed.
+    /// Called before every answer, so that a caller finds in place what any process has closed before.
     pub(crate) fn settle(&mut self) {
         if !self.executor.staged.is_empty() {
             let refused = self.executor.settle();
@@ -148,24 +149,24 @@ impl BrokerServer<'_> {
         }
     }
 
-    /// Nobody is left to serve, or the supervisor says so.
+    /// No caller is left, or the supervisor asked us to stop.
     pub(crate) fn leave(&mut self) -> ! {
         let refused = self.executor.settle_all();
         self.tell_of_refused(refused);
         no_callers_remain()
     }
 
-    /// The supervisor waits for us at the end only if there is something to wait for.
+    /// The supervisor waits for us at the end only if something is pending.
     pub(crate) fn tell_of_staging(&mut self, was_open: bool) {
         let is_open = !self.executor.staged.is_empty();
         if is_open != was_open {
-            self.events.tell(&Message::Staging { is_open });
+            self.events.tell(&BrokerMessage::Staging { is_open });
         }
     }
 
     fn tell_of_refused(&mut self, refused: Vec<NotCommitted>) {
         for NotCommitted { path, denied, writer } in refused {
-            self.events.tell(&Message::Protected(Protected {
+            self.events.tell(&BrokerMessage::Protected(Protected {
                 call: "close".to_owned(),
                 path: path.into_os_string().into_vec(),
                 rule: denied.rule,

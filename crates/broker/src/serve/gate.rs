@@ -1,20 +1,21 @@
-//! The gate's part in the broker (GATE-1 to GATE-3): a call on something that is there goes on at once; one on
-//! something that is missing where only ungranted things are missing waits for the supervisor's answer.
+//! The gate in the broker (GATE-1 to GATE-3): a call on an existing path continues at once; a call on a path
+//! that may be missing only because it is not granted waits for the supervisor's answer.
 //!
-//! Whatever is answered, the kernel resolves the path anew in the sandbox's own view. A path that is changed
-//! meanwhile can so find nothing that was not granted. Nor is anything refused by it that another thread has just made:
-//! these calls write nothing, and where there is a gate Landlock handles no reading, so it is never the one to answer.
+//! Whatever the answer, the kernel resolves the path again in the sandbox's view, so a path that is changed
+//! meanwhile finds nothing that was not granted. Nor is anything refused that another thread has just created:
+//! these calls write nothing, and where there is a gate, Landlock does not handle reading, so it never answers
+//! them.
 
 use crate::absent::Absent;
+use crate::brokered_trees::BrokeredTrees;
 use crate::call::{CWD, Call, PathArg};
 use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
-use crate::ground::Ground;
 use crate::hand_out::hand_out;
-use crate::message::Message;
-use crate::missing::{Grounds, Missing};
-use crate::path_access::{PathAccess, Reply, Wants};
+use crate::message::BrokerMessage;
+use crate::missing::{Missing, ScaffoldMounts};
+use crate::path_access::{AccessReply, PathAccess, Wants};
 use crate::path_call::{PathCall, PathCalls};
 use crate::perform::Done;
 use crate::perform::lent::Lent;
@@ -45,13 +46,13 @@ pub(crate) struct Gate {
     openat2: Option<u32>,
     text: PathText,
     remote: Remote,
-    grounds: Grounds,
+    grounds: ScaffoldMounts,
     absent: Absent,
-    /// The same for what would be changed: that a file is not there says nothing of the directory it is to be made in.
+    /// The same for changes: that a file does not exist says nothing about the directory it is created in.
     unchangeable: Absent,
     pending: PendingCalls,
     private_home: Option<PathBuf>,
-    /// Whether somebody may be asked about what is not granted.
+    /// Whether ungranted paths may be asked about.
     asks: bool,
 }
 
@@ -60,12 +61,12 @@ pub(crate) struct Unseen {
     wants: Wants,
     missing: Missing,
     follow: bool,
-    /// As the caller wrote it, if that was the whole path.
+    /// As the caller wrote it, if that was an absolute path.
     typed: Option<Vec<u8>>,
 }
 
 impl Gate {
-    /// In a process that sees what the command sees.
+    /// For a process that sees what the command sees.
     pub(crate) fn new(
         gate: &model::Gate,
         listener: &'static Listener,
@@ -76,7 +77,7 @@ impl Gate {
             openat2: table::number(Arch::native(), "openat2"),
             text: PathText::new(),
             remote: Remote::look_up(proc),
-            grounds: Grounds::look_up(gate, proc),
+            grounds: ScaffoldMounts::look_up(gate, proc),
             absent: Absent::default(),
             unchangeable: Absent::default(),
             pending: PendingCalls::new(listener, proc),
@@ -97,7 +98,7 @@ impl Gate {
         self.pending.is_idle()
     }
 
-    /// Takes note of who calls. True if the call is put off.
+    /// Identifies the caller. True if the call is deferred.
     pub(crate) fn makes_wait(
         &mut self,
         supervisor: &OwnedFd,
@@ -112,7 +113,7 @@ impl Gate {
         self.text.glance(&self.remote, caller, call)
     }
 
-    /// The path that was looked for last.
+    /// The path that was looked up last.
     pub(crate) fn path(&self) -> &[u8] {
         self.text.bytes()
     }
@@ -141,26 +142,31 @@ impl Gate {
         Some(Unseen { wants: call.wants, missing, follow, typed: typed.map(<[u8]>::to_vec) })
     }
 
-    /// A call would make this name in scaffolding of ours: whether the host has something there.
+    /// A call would create this name in our scaffolding: whether the host has something there.
     fn unseen_name(&self, caller: &Caller, place: &ResolvedParent, call: Call) -> Option<Unseen> {
         let missing = self.grounds.told(place.parent.as_fd(), place.name.as_bytes())?;
         self.to_write(missing, wants_of(caller, call), call.follows_target())
     }
 
-    /// A call failed because what it would change was granted for reading: whether it may be asked about.
-    fn unwritable(&self, ground: &Ground, place: &ResolvedParent, wants: Wants) -> Option<Unseen> {
+    /// A call failed because its target was granted for reading only: whether it may be asked about.
+    fn unwritable(
+        &self,
+        ground: &BrokeredTrees,
+        place: &ResolvedParent,
+        wants: Wants,
+    ) -> Option<Unseen> {
         if !place.was_granted(ground) {
             return None;
         }
-        // So that the directory itself is looked for, too.
+        // So that the directory itself is looked up, too.
         let existing = place.directory().parent()?.as_os_str().len();
         let path = place.path.as_os_str().as_bytes().to_vec();
-        let is_told = path.len() < crate::path_access::LONGEST_PATH;
+        let is_told = path.len() < crate::path_access::MAX_PATH_BYTES;
         is_told.then_some(())?;
         self.to_write(Missing { path, existing }, wants, false)
     }
 
-    /// A call found no directory to make something in: whether the host has it.
+    /// A call found no directory to create something in: whether the host has it.
     pub(crate) fn unseen_parent(&mut self, caller: &Caller, call: Call) -> Option<Unseen> {
         // What is removed or changed may be the link itself.
         let follow = match wants_of(caller, call) {
@@ -184,7 +190,8 @@ impl Gate {
         self.to_write(missing, wants_of(caller, call), follow)
     }
 
-    /// Whether a hard link would have to cross mounts, which no yes can help. In the private home its directory may yet be made.
+    /// Whether a hard link would cross mounts, which no answer can help. In the private home its directory may
+    /// still be created.
     fn is_link_across_mounts(&self, call: Call, unseen: &Unseen) -> bool {
         let path = Path::new(OsStr::from_bytes(&unseen.missing.path));
         let is_private = self.private_home.as_ref().is_some_and(|home| path.starts_with(home));
@@ -197,7 +204,7 @@ impl Gate {
     }
 }
 
-/// Whether two names are written as names in one directory.
+/// Whether both paths name entries of one directory, by their text.
 fn is_in_one_directory(caller: &Caller, from: PathArg, to: PathArg) -> bool {
     let directory = |path: PathArg| {
         let bytes = caller.path(path.address).ok()?;
@@ -245,8 +252,8 @@ impl BrokerServer<'_> {
         }
     }
 
-    /// Answers access(2) about something that was granted for reading: its mount says EROFS, and a program such as rm or an
-    /// editor would believe that and not try to write, which is what somebody would be asked about.
+    /// Answers access(2) about something that was granted for reading: its mount returns EROFS, and programs
+    /// such as rm or an editor would then not try to write, so nothing would be asked.
     fn test_writing(&self, caller: &Caller, call: PathCall) -> Response {
         if !self.gate.as_ref().is_some_and(|gate| gate.asks) {
             return Response::Continue;
@@ -257,14 +264,14 @@ impl BrokerServer<'_> {
             return Response::Continue;
         };
         let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
-        // The mount is looked at last: who owns the file, and its mode, would let it be written.
+        // The mount is checked last: owner and mode of the file would allow writing.
         match accessat(&place.parent, &place.name, mode, flags) {
             Err(Errno::ROFS) => Response::Value(0),
             _ => Response::Continue,
         }
     }
 
-    /// Whether a call that gives something another name has to wait, because that something is not seen yet.
+    /// Whether a call that renames something has to wait because it is not visible yet.
     pub(crate) fn waits_for_source(
         &mut self,
         notification: &Notification,
@@ -292,8 +299,8 @@ impl BrokerServer<'_> {
         true
     }
 
-    /// Whether a call that writes has to wait, because the host has something where it would: every call on one thing
-    /// waits for the same question. `done` is how the call would end now; nothing has been made yet.
+    /// Whether a call that writes has to wait because the host has something at its target: all calls on one
+    /// path wait for the same question. `done` is the current result of the call; nothing has been created yet.
     pub(crate) fn waits_for_target(
         &mut self,
         notification: &Notification,
@@ -315,7 +322,7 @@ impl BrokerServer<'_> {
                 unseen
             }
             Done::Answer(Response::Fail(Errno::ROFS)) => {
-                // Both names of a rename or a link are on one mount, or it would be EXDEV.
+                // Both names of a rename or a link are on one mount, otherwise it would be EXDEV.
                 let (path, wants) = match call {
                     Call::Rename { from, .. } => (Some(from), Wants::Rename),
                     Call::Link { to, .. } => (Some(to), Wants::Make),
@@ -330,7 +337,7 @@ impl BrokerServer<'_> {
                 };
                 place.and_then(|place| gate.unwritable(ground, &place, wants))
             }
-            // What was granted by itself stands on a mount of its own.
+            // A file that was granted by itself is on its own mount.
             Done::Answer(Response::Fail(Errno::BUSY)) => {
                 let source = match call {
                     Call::Rename { from, .. } => self.executor.place_of(caller, from, false),
@@ -354,7 +361,7 @@ impl BrokerServer<'_> {
         true
     }
 
-    /// What a rename would call something, as far as that can be said before it is done.
+    /// The new name in a rename, as far as it is known beforehand.
     fn new_path(&self, caller: &Caller, call: Call, old: &[u8]) -> Option<Vec<u8>> {
         let Call::Rename { from, to, .. } = call else { return None };
         if !is_in_one_directory(caller, from, to) {
@@ -396,7 +403,7 @@ impl BrokerServer<'_> {
             executable: caller.program(),
             cwd: caller.working_directory(),
         };
-        // Whoever was read meanwhile may be another thread that got the number.
+        // The process that was read may be another thread that got the pid.
         if caller.confirm().is_err() {
             return;
         }
@@ -412,7 +419,7 @@ impl BrokerServer<'_> {
         gate.pending.wait_for_answer(&self.events.supervisor, request, waiting);
     }
 
-    /// While calls wait, or git configuration is written: until one more call arrives, or there is something to do for
+    /// While calls wait, or git configuration is written: blocks until a call arrives, or something is due for
     /// those. True if a call can be received.
     pub(crate) fn attend(&mut self, helpers: &mut Helpers) -> bool {
         let pending = self.gate.as_ref().map(|gate| &gate.pending);
@@ -429,7 +436,8 @@ impl BrokerServer<'_> {
         }
         let (calls, mail) = (set[0].revents(), set[1].revents());
         if calls.contains(PollFlags::HUP) {
-            // Before 6.11 the kernel would let us wait for ever for a call that nobody is left to make.
+            // Before 6.11 the kernel would block forever after the last process that could make a call has
+            // ended.
             self.leave();
         }
         self.settle();
@@ -445,42 +453,42 @@ impl BrokerServer<'_> {
         !calls.is_empty()
     }
 
-    /// A call that was put off, and need no longer be.
+    /// A deferred call that can continue.
     pub(crate) fn take_held(&mut self) -> Option<Notification> {
         self.gate.as_mut()?.pending.take_held()
     }
 
     fn hear(&mut self, helpers: &mut Helpers) {
-        let mut buffer = vec![0; Reply::MAX_BYTES];
+        let mut buffer = vec![0; AccessReply::MAX_BYTES];
         match palisade_wire::receive(&self.events.supervisor, &mut buffer) {
             Ok(Received { message, descriptors }) => self.obey(helpers, message, descriptors),
             Err(WireError::Closed) => self.leave(),
-            // An answer is lost; with us all calls end.
+            // An answer is lost; when the broker ends, so do all calls.
             Err(_) => proc::exit_now(1),
         }
     }
 
-    fn obey(&mut self, helpers: &mut Helpers, reply: Reply, files: Vec<OwnedFd>) {
+    fn obey(&mut self, helpers: &mut Helpers, reply: AccessReply, files: Vec<OwnedFd>) {
         let Some(gate) = &mut self.gate else { return };
         let request = reply.request();
         match reply {
-            Reply::Ended { .. } => return gate.pending.hide(request),
-            Reply::ContinueAndWatch { .. } => gate.pending.show(request),
+            AccessReply::Ended { .. } => return gate.pending.hide(request),
+            AccessReply::ContinueAndWatch { .. } => gate.pending.show(request),
             _ => {}
         }
         let Some(waiting) = gate.pending.take(request) else {
-            if matches!(reply, Reply::ContinueAndWatch { .. }) {
-                let over = Message::Returned { request };
+            if matches!(reply, AccessReply::ContinueAndWatch { .. }) {
+                let over = BrokerMessage::Returned { request };
                 gate.pending.post(&self.events.supervisor, &over);
             }
             return;
         };
         match reply {
-            Reply::Absent { .. } => {
+            AccessReply::Absent { .. } => {
                 let (path, typed) = waiting.paths;
                 let known = match waiting.wants {
                     wants if wants.may_make() => Some(&mut gate.unchangeable),
-                    // That it cannot be removed does not say that it cannot be made.
+                    // That it cannot be removed does not mean that it cannot be created.
                     wants if wants.is_change() => None,
                     _ => Some(&mut gate.absent),
                 };
@@ -491,12 +499,12 @@ impl BrokerServer<'_> {
                 }
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
-            Reply::Continue { .. } => {
+            AccessReply::Continue { .. } => {
                 gate.absent.forget();
                 gate.unchangeable.forget();
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
-            Reply::ContinueAndWatch { .. } => {
+            AccessReply::ContinueAndWatch { .. } => {
                 gate.absent.forget();
                 gate.unchangeable.forget();
                 gate.pending.watch(&self.events.supervisor, request, waiting.thread);
@@ -506,19 +514,19 @@ impl BrokerServer<'_> {
                 }
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
-            // Nobody waits for it.
-            Reply::Ended { .. } => {}
-            Reply::Fail { errno, .. } => {
+            // No call waits for it any more.
+            AccessReply::Ended { .. } => {}
+            AccessReply::Fail { errno, .. } => {
                 let errno = Errno::from_raw_os_error(i32::from(errno));
                 self.respond(request, Response::Fail(errno));
             }
-            Reply::Pretend { .. } => self.respond(request, Response::Value(0)),
-            Reply::File { .. } => self.give(&waiting, files),
-            Reply::WriteOnce { path, .. } => self.write_once(helpers, &waiting, path, files),
+            AccessReply::Pretend { .. } => self.respond(request, Response::Value(0)),
+            AccessReply::File { .. } => self.give(&waiting, files),
+            AccessReply::WriteOnce { path, .. } => self.write_once(helpers, &waiting, path, files),
         }
     }
 
-    /// Performs the call by the descriptor that came for it. Nothing was put into the view.
+    /// Performs the call through the descriptor that came for it. The view is not changed.
     fn write_once(
         &mut self,
         helpers: &mut Helpers,

@@ -1,5 +1,5 @@
 use crate::test_sandbox::{TestSandbox, mount_tmpfs};
-use crate::{Message, PathAccess, Reply, Wants};
+use crate::{AccessReply, BrokerMessage, PathAccess, Wants};
 use palisade_bpf::{Arch, BaselineOptions};
 use palisade_sys::mounts::MountAttrs;
 use palisade_sys::proc::{self, Status, sig};
@@ -47,7 +47,7 @@ fn a_call_on_something_missing_waits_and_finds_it_once_it_is_there() {
         assert!(request.executable.starts_with(b"/"), "{:?}", request.executable);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "granted").unwrap();
-        run.reply(Reply::Continue { request: request.id });
+        run.reply(AccessReply::Continue { request: request.id });
         run.end();
     });
 }
@@ -64,7 +64,7 @@ fn a_refusal_is_what_the_call_returns() {
         });
         for _ in 0..2 {
             let request = run.request().id;
-            run.reply(Reply::Fail { request, errno: 13 });
+            run.reply(AccessReply::Fail { request, errno: 13 });
         }
         run.end();
     });
@@ -157,11 +157,11 @@ fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
             assert_eq!(request.existing, existing, "{request:?}");
             request.id
         };
-        let refused = |request| Reply::Fail { request, errno: 13 };
+        let refused = |request| AccessReply::Fail { request, errno: 13 };
         run.reply(refused(told("d", ours)));
-        run.reply(Reply::Absent { request: told("d", ours) });
-        run.reply(Reply::Absent { request: told("d/f", ours + 2) });
-        run.reply(Reply::Absent { request: told("e/f/g", ours) });
+        run.reply(AccessReply::Absent { request: told("d", ours) });
+        run.reply(AccessReply::Absent { request: told("d/f", ours + 2) });
+        run.reply(AccessReply::Absent { request: told("e/f/g", ours) });
         run.reply(refused(told("r", ours)));
         run.end();
     });
@@ -193,9 +193,9 @@ fn a_lent_descriptor_serves_one_call_and_names_stay_protected() {
         for _ in 0..3 {
             run.lend(&run.request(), path(&lent).as_fd());
         }
-        assert!(matches!(run.next(), Some(Message::Protected(_))));
+        assert!(matches!(run.next(), Some(BrokerMessage::Protected(_))));
         run.lend(&run.request(), path(&lent.join("old")).as_fd());
-        run.reply(Reply::Absent { request: run.request().id });
+        run.reply(AccessReply::Absent { request: run.request().id });
         run.end();
         assert!(lent.join("made").is_dir() && !lent.join(".envrc").exists());
         assert_eq!(std::fs::read_to_string(lent.join("new")).unwrap(), "written");
@@ -257,7 +257,7 @@ fn every_call_that_names_a_path_is_told_with_what_it_wants() {
             let request = run.request();
             assert_eq!(told(&request), (x.as_path(), wants, follow), "{}", request.call);
             // Not `Absent`: that would be remembered.
-            run.reply(Reply::Continue { request: request.id });
+            run.reply(AccessReply::Continue { request: request.id });
         }
         run.end();
     });
@@ -308,7 +308,7 @@ fn a_path_is_told_as_the_kernel_would_find_it() {
         ] {
             let request = run.request();
             assert_eq!(request.path, ours.join(expected).as_os_str().as_bytes(), "{request:?}");
-            run.reply(Reply::Continue { request: request.id });
+            run.reply(AccessReply::Continue { request: request.id });
         }
         run.end();
     });
@@ -332,8 +332,8 @@ fn what_is_not_on_the_host_is_not_told_again_until_something_was_granted() {
             assert_eq!(request.path, path.as_os_str().as_bytes());
             let request = request.id;
             run.reply(match reply {
-                "absent" => Reply::Absent { request },
-                _ => Reply::Continue { request },
+                "absent" => AccessReply::Absent { request },
+                _ => AccessReply::Continue { request },
             });
         }
         run.end();
@@ -357,8 +357,8 @@ fn a_call_that_was_let_go_on_for_once_is_told_when_it_has_returned() {
         let request = run.request().id;
         std::fs::write(&file, "").unwrap();
         let before = Instant::now();
-        run.reply(Reply::ContinueAndWatch { request });
-        assert_eq!(run.next(), Some(Message::Returned { request }));
+        run.reply(AccessReply::ContinueAndWatch { request });
+        assert_eq!(run.next(), Some(BrokerMessage::Returned { request }));
         assert!(before.elapsed() < Duration::from_millis(500), "{:?}", before.elapsed());
         rustix::io::write(&end, b"x").unwrap();
         run.end();
@@ -379,11 +379,11 @@ fn what_is_there_for_one_call_is_not_there_for_the_next() {
         });
         let request = run.request().id;
         std::fs::write(&file, "").unwrap();
-        run.reply(Reply::ContinueAndWatch { request });
-        assert_eq!(run.next(), Some(Message::Returned { request }));
+        run.reply(AccessReply::ContinueAndWatch { request });
+        assert_eq!(run.next(), Some(BrokerMessage::Returned { request }));
         std::fs::remove_file(&file).unwrap();
-        run.reply(Reply::Ended { request });
-        run.reply(Reply::Fail { request: run.request().id, errno: 13 });
+        run.reply(AccessReply::Ended { request });
+        run.reply(AccessReply::Fail { request: run.request().id, errno: 13 });
         run.end();
     });
 }
@@ -413,7 +413,7 @@ fn what_a_program_needs_to_start_is_told_too() {
         for path in [&interpreter, &tool] {
             let request = run.request();
             assert_eq!(told(&request), (path.as_path(), Wants::Execute, true));
-            run.reply(Reply::Continue { request: request.id });
+            run.reply(AccessReply::Continue { request: request.id });
         }
         run.end();
     });
@@ -439,10 +439,10 @@ fn what_is_to_get_another_name_is_told_before_it_is_renamed_or_linked() {
             let request = request.id;
             if is_granted {
                 std::fs::write(&old, "").unwrap();
-                run.reply(Reply::ContinueAndWatch { request });
-                assert_eq!(run.next(), Some(Message::Returned { request }));
+                run.reply(AccessReply::ContinueAndWatch { request });
+                assert_eq!(run.next(), Some(BrokerMessage::Returned { request }));
             } else {
-                run.reply(Reply::Fail { request, errno: 13 });
+                run.reply(AccessReply::Fail { request, errno: 13 });
             }
         }
         // The new name as well, where the old one is there or was granted.
@@ -450,7 +450,7 @@ fn what_is_to_get_another_name_is_told_before_it_is_renamed_or_linked() {
         for told_as in [(new.as_path(), Wants::Make, false), (&newer, Wants::Replace, false)] {
             let request = run.request();
             assert_eq!(told(&request), told_as);
-            run.reply(Reply::Absent { request: request.id });
+            run.reply(AccessReply::Absent { request: request.id });
         }
         run.end();
         assert!(sandbox.ours.join("newer").exists());
@@ -479,20 +479,20 @@ fn who_waits_keeps_nobody_waiting_and_who_dies_is_withdrawn() {
             let is_first = request.path == file.as_os_str().as_bytes();
             *(if is_first { &mut first } else { &mut waits }) = Some(request.id);
         }
-        run.reply(Reply::Fail { request: waits.unwrap(), errno: 13 });
+        run.reply(AccessReply::Fail { request: waits.unwrap(), errno: 13 });
         let mut last = None;
         let mut withdrawn = None;
         while last.is_none() || withdrawn.is_none() {
             match run.next() {
-                Some(Message::PathAccess(request)) => last = Some(request.id),
-                Some(Message::Withdrawn { request }) => withdrawn = Some(request),
+                Some(BrokerMessage::PathAccess(request)) => last = Some(request.id),
+                Some(BrokerMessage::Withdrawn { request }) => withdrawn = Some(request),
                 other => panic!("{other:?}"),
             }
         }
         assert_eq!(withdrawn, first);
         // An answer to somebody who is gone is no error.
-        run.reply(Reply::Continue { request: first.unwrap() });
-        run.reply(Reply::Fail { request: last.unwrap(), errno: 13 });
+        run.reply(AccessReply::Continue { request: first.unwrap() });
+        run.reply(AccessReply::Fail { request: last.unwrap(), errno: 13 });
         run.end();
     });
 }
@@ -510,8 +510,8 @@ fn a_signal_with_a_handler_interrupts_the_wait() {
         proc::kill(run.pid, sig::SIGINT).unwrap();
         let mut said = Vec::new();
         while let Some(message) = run.next() {
-            if let Message::PathAccess(again) = &message {
-                run.reply(Reply::Fail { request: again.id, errno: 13 });
+            if let BrokerMessage::PathAccess(again) = &message {
+                run.reply(AccessReply::Fail { request: again.id, errno: 13 });
             }
             said.push(message);
         }
@@ -539,8 +539,8 @@ fn a_call_that_is_made_again_after_a_signal_is_told_before_the_first_is_withdraw
         proc::kill(run.pid, sig::SIGCONT).unwrap();
         let second = run.request().id;
         assert_ne!(second, first);
-        assert_eq!(run.next(), Some(Message::Withdrawn { request: first }));
-        run.reply(Reply::Fail { request: second, errno: 13 });
+        assert_eq!(run.next(), Some(BrokerMessage::Withdrawn { request: first }));
+        run.reply(AccessReply::Fail { request: second, errno: 13 });
         run.end();
     });
 }

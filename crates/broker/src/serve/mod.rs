@@ -1,4 +1,4 @@
-//! The loop: receive a call, find out what the filter meant by it, answer.
+//! The main loop: receive a call, find out why the filter notified it, answer.
 
 mod config_calls;
 pub(crate) mod gate;
@@ -9,13 +9,13 @@ mod reading;
 use crate::call::{Asked, Call, Calls, PathArg};
 use crate::caller::Caller;
 use crate::hand_out::hand_out;
-use crate::message::{Blocked, Message, NotExecuted, Protected};
+use crate::message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
 use crate::perform::{CallExecutor, Done};
 use crate::program::{self, Meant};
 use crate::serve::gate::Gate;
 use crate::slow::Helpers;
 use crate::verdict::Denied;
-use palisade_bpf::{Answer, Arch, FilterSpec, Notice, SeccompData, table};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, Notice, SeccompData, table};
 use palisade_plan::model::Executables;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
@@ -30,7 +30,7 @@ use std::time::Duration;
 /// How long a message may wait for room.
 const SEND_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Who hears what happened.
+/// Where events are sent.
 #[derive(Debug)]
 pub(crate) struct EventSender {
     pub(crate) supervisor: OwnedFd,
@@ -46,7 +46,7 @@ pub(crate) struct BrokerServer<'p> {
     pub(crate) gate: Option<Gate>,
     pub(crate) executor: CallExecutor,
     pub(crate) events: EventSender,
-    /// Directories that were told of as read-only.
+    /// Directories that were reported as read-only.
     pub(crate) read_only: HashSet<PathBuf>,
     pub(crate) host_proc: &'static OwnedFd,
     /// Closed by the command's own exec.
@@ -73,19 +73,21 @@ pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
         server.events.tell_of_lost();
         match received {
             Ok(notification) => server.answer(&calls, &mut helpers, &notification),
-            // Once the last caller is gone this is the answer for ever: not to be asked for again.
+            // After the last caller is gone the kernel always answers this: stop polling.
             Err(Errno::NOENT) if has_hung_up(server.listener) => server.leave(),
-            // The caller died before it was received, or we were woken for nothing.
+            // The caller died before its call was received, or the wake-up was spurious.
             Err(Errno::NOENT | Errno::INTR) => {}
             Err(errno) => {
-                server.events.tell(&Message::Failed(format!("receiving a notification: {errno}")));
+                server
+                    .events
+                    .tell(&BrokerMessage::Failed(format!("receiving a notification: {errno}")));
                 proc::exit_now(1);
             }
         }
     }
 }
 
-/// Whether nobody is left whose calls could arrive.
+/// Whether no process is left whose calls could arrive.
 fn has_hung_up(listener: &Listener) -> bool {
     let mut set = [PollFd::new(listener, PollFlags::empty())];
     let polled = proc::poll(&mut set, Some(Duration::ZERO));
@@ -111,12 +113,12 @@ impl BrokerServer<'_> {
             args: notification.args,
         };
         match self.filter.answer(&data) {
-            Answer::Refuse(refusal) => {
+            CallAnswer::Refuse(refusal) => {
                 let errno = Errno::from_raw_os_error(refusal.errno.into());
                 self.tell_of_blocked(notification, &caller, errno, refusal.notice);
                 self.respond(id, Response::Fail(errno));
             }
-            Answer::Broker => match calls.parse(notification) {
+            CallAnswer::Broker => match calls.parse(notification) {
                 Some(Asked::Exec(path)) => self.exec(notification, &caller, path),
                 Some(Asked::Perform(call)) => {
                     if !self.waits_for_source(notification, &caller, call) {
@@ -126,7 +128,9 @@ impl BrokerServer<'_> {
                 None => self.respond(id, Response::Fail(Errno::NOSYS)),
             },
             // Neither is notified; if it were, nothing may be gained by it.
-            Answer::Allow | Answer::KillProcess => self.respond(id, Response::Fail(Errno::PERM)),
+            CallAnswer::Allow | CallAnswer::KillProcess => {
+                self.respond(id, Response::Fail(Errno::PERM));
+            }
         }
     }
 
@@ -136,7 +140,7 @@ impl BrokerServer<'_> {
         Some(Caller { thread, proc, listener, id: notification.id })
     }
 
-    /// Whether nothing is to be done but to receive calls.
+    /// Whether the only thing to do is to receive calls.
     fn is_idle(&self) -> bool {
         self.gate.as_ref().is_none_or(Gate::is_idle) && self.executor.staged.is_empty()
     }
@@ -167,7 +171,7 @@ impl BrokerServer<'_> {
         done
     }
 
-    /// Asks about nothing any more.
+    /// Stops asking questions.
     pub(crate) fn perform_now(
         &mut self,
         helpers: &mut Helpers,
@@ -190,7 +194,7 @@ impl BrokerServer<'_> {
     ) {
         let id = notification.id;
         match done {
-            // Nobody asks for that any more.
+            // No longer requested.
             Done::Unseen(_) => self.respond(id, Response::Fail(Errno::NOENT)),
             Done::Answer(response) => self.respond(id, response),
             Done::File(file) => {
@@ -205,7 +209,7 @@ impl BrokerServer<'_> {
                 }
             }
             Done::Denied { path, denied: Denied { rule, why } } => {
-                self.events.tell(&Message::Protected(Protected {
+                self.events.tell(&BrokerMessage::Protected(Protected {
                     call: name_of(notification),
                     path: path.into_os_string().into_vec(),
                     rule,
@@ -222,22 +226,22 @@ impl BrokerServer<'_> {
             Done::Busy { tree, is_first } => {
                 if is_first {
                     let tree = tree.into_os_string().into_vec();
-                    self.events.tell(&Message::Busy { tree });
+                    self.events.tell(&BrokerMessage::Busy { tree });
                 }
                 self.respond(id, Response::Fail(Errno::BUSY));
             }
             Done::Socket(path) => {
                 let path = path.into_os_string().into_vec();
-                self.events.tell(&Message::Socket { path, pid: number_of(caller.thread) });
+                self.events.tell(&BrokerMessage::Socket { path, pid: number_of(caller.thread) });
                 self.respond(id, Response::Value(0));
             }
         }
     }
 
-    /// Landlock answers for programs by their place alone, so what it refuses here is what the policy refuses.
+    /// Landlock decides about programs by location alone, so what it refuses here is what the policy refuses.
     ///
-    /// The command's own exec is always let through; until that succeeds (it may try several directories)
-    /// only our own code runs inside, which nobody can have changed.
+    /// The command's own exec is always allowed; until it succeeds (it may try several directories) only our
+    /// own code runs inside, which no process can have changed.
     fn exec(&mut self, notification: &Notification, caller: &Caller, at: PathArg) {
         let id = notification.id;
         let mut handshake = [PollFd::new(&self.handshake, PollFlags::IN)];
@@ -258,7 +262,7 @@ impl BrokerServer<'_> {
                 self.respond(id, Response::Continue);
             }
             (Some(_), Meant::NoProgram(_) | Meant::Unknown) => self.respond(id, Response::Continue),
-            // Not left to the kernel, which would read the path anew.
+            // Not left to the kernel, which would read the path again.
             (None, Meant::NoProgram(errno)) => self.respond(id, Response::Fail(errno)),
             (None, Meant::Program { .. } | Meant::Unknown) => {
                 self.tell_of_program(notification, caller, typed, "process.allowExec");
@@ -274,7 +278,7 @@ impl BrokerServer<'_> {
         errno: Errno,
         notice: Notice,
     ) {
-        self.events.tell(&Message::Blocked(Blocked {
+        self.events.tell(&BrokerMessage::Blocked(BlockedCall {
             number: notification.number,
             arguments: notification.args,
             pid: number_of(caller.thread),
@@ -291,7 +295,7 @@ impl BrokerServer<'_> {
         path: Vec<u8>,
         rule: &str,
     ) {
-        self.events.tell(&Message::NotExecuted(NotExecuted {
+        self.events.tell(&BrokerMessage::NotExecuted(NotExecuted {
             call: name_of(notification),
             path,
             rule: rule.to_owned(),
@@ -307,21 +311,21 @@ impl BrokerServer<'_> {
 }
 
 impl EventSender {
-    /// Waits a moment if there is no room, and no longer: who makes the flood waits with us, but so does
-    /// everybody else.
-    pub(crate) fn tell(&mut self, message: &Message) {
-        let is_suspicious = matches!(message, Message::Blocked(Blocked { suspicious: true, .. }));
+    /// Waits briefly if there is no room: the source of a flood waits with us, but so do all other callers.
+    pub(crate) fn tell(&mut self, message: &BrokerMessage) {
+        let is_suspicious =
+            matches!(message, BrokerMessage::Blocked(BlockedCall { suspicious: true, .. }));
         if !self.tell_of_lost() || !self.send(message) {
             self.lost += 1;
             self.lost_suspicious += u64::from(is_suspicious);
         }
     }
 
-    /// Whether nothing is left to say of what was lost.
+    /// Whether every loss has been reported.
     pub(crate) fn tell_of_lost(&mut self) -> bool {
         if self.lost > 0 {
             let (count, suspicious) = (self.lost, self.lost_suspicious);
-            if !self.send(&Message::Lost { count, suspicious }) {
+            if !self.send(&BrokerMessage::Lost { count, suspicious }) {
                 return false;
             }
             (self.lost, self.lost_suspicious) = (0, 0);
@@ -329,7 +333,7 @@ impl EventSender {
         true
     }
 
-    fn send(&self, message: &Message) -> bool {
+    fn send(&self, message: &BrokerMessage) -> bool {
         let Ok(packet) = palisade_wire::encode(message) else { return false };
         let try_once = || palisade_wire::try_send(&self.supervisor, &packet);
         match try_once() {

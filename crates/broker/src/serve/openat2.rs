@@ -1,8 +1,9 @@
-//! `openat2` that only reads (GATE-2): performed here, never let go on. Its flags and mode lie in memory, so between our look
-//! and the kernel's they could become those of a call that no filter would have let through (F14, FS-9).
+//! `openat2` for reading (GATE-2): performed here, never continued. Its flags and mode are in the caller's
+//! memory, so between our check and the kernel's they could become those of a call that no filter would allow
+//! (F14, FS-9).
 //!
-//! What is out of the ordinary answers `ENOSYS`, as on a kernel that has no such call: writing, `O_PATH` (no such descriptor can
-//! be handed over), what is no file or directory, and file systems where the caller is somebody else than we are.
+//! Unusual calls get `ENOSYS`, as on a kernel without `openat2`: writing, `O_PATH` (such a descriptor cannot be
+//! passed), anything but files and directories, and file systems where the caller's identity differs from ours.
 
 use super::gate::Unseen;
 use super::pending::Then;
@@ -21,7 +22,7 @@ enum Sight {
     /// Opening it will tell.
     Clear,
     Missing(Unseen),
-    /// Not for us to say.
+    /// Only the caller can resolve it.
     Unclear,
 }
 
@@ -40,7 +41,7 @@ impl BrokerServer<'_> {
         }
         let mut call = reading.call;
         let sight = match gate.glance(caller, &mut call) {
-            // It went on from somewhere else.
+            // The path continues from another directory.
             _ if call != reading.call => Sight::Unclear,
             Glance::Remote => Sight::Unclear,
             Glance::GoOn if OWN.iter().any(|own| is_below(gate.path(), own)) => Sight::Unclear,
@@ -63,12 +64,12 @@ impl BrokerServer<'_> {
         }
     }
 
-    /// Reads the path anew: whatever it is by now, it is opened in the sandbox's own view.
+    /// Resolves the path again: whatever it is by now, it is opened in the sandbox's own view.
     pub(crate) fn open_for(&self, notification: &Notification, caller: &Caller, reading: Reading) {
         let id = notification.id;
         let path = caller.path(reading.call.path.address);
         let opened = path.and_then(|path| reading.open(caller, &path));
-        // Whoever was read meanwhile may be another thread that got the number.
+        // The process that was read may be another thread that got the pid.
         let given = opened.and_then(|file| {
             caller.confirm()?;
             hand_out(self.listener, id, file, reading.close_on_exec())

@@ -1,11 +1,11 @@
-//! Calls that wait for an answer of the supervisor's, and calls that were let go on for once and are watched
-//! until they have returned.
+//! Calls that wait for the supervisor's answer, and calls that were allowed once and are watched until they
+//! return.
 //!
-//! Whoever waits here keeps nobody else waiting. What cannot be sent yet is kept; nothing is kept without bounds.
+//! A waiting call never delays others. What cannot be sent yet is queued; every queue is bounded.
 
 use super::reading::Reading;
 use crate::call::Call;
-use crate::message::Message;
+use crate::message::BrokerMessage;
 use crate::path_access::{PathAccess, Wants};
 use crate::path_call::PathCall;
 use crate::signals::Signals;
@@ -16,42 +16,42 @@ use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// More would be a flood that nobody could answer.
+/// More would be a flood that no person could answer.
 const MAX_WAITING: usize = 4096;
-/// How often it is looked after those who wait, and after how many of them at once.
+/// How often waiting calls are checked, and how many at once.
 const ROUND: Duration = Duration::from_millis(50);
 const A_ROUND: usize = 256;
-/// How soon a call may have returned, and when nobody waits for that any longer.
+/// How soon a call may have returned, and when waiting for it stops.
 const FIRST_LOOK: Duration = Duration::from_micros(200);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 const RUNS: Duration = Duration::from_millis(100);
-/// The supervisor ends a grant for one call long before; nobody is to wait for its word for ever.
+/// The supervisor ends a grant for one call long before; its message must not be awaited forever.
 const ENDS: Duration = Duration::from_secs(3);
-/// How long a call that was interrupted may take to be made again: the question stays that long.
+/// How long an interrupted call may take to be made again: the question stays open that long.
 const COMING_BACK: Duration = Duration::from_millis(500);
-/// How long an answer may still come to a call that was withdrawn: one that nobody reads would keep the
-/// supervisor from sending others.
+/// How long an answer to a withdrawn call may still arrive: an unread one would keep the supervisor from
+/// sending others.
 const MAIL_COMES: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) notification: Notification,
     pub(crate) thread: Pid,
-    /// As it was told, and as it was typed if that was a whole path too.
+    /// As it was reported, and as it was written if that was an absolute path, too.
     pub(crate) paths: (Vec<u8>, Option<Vec<u8>>),
     pub(crate) follow: bool,
     pub(crate) wants: Wants,
     pub(crate) then: Then,
-    /// A signal was seen that another thread may take.
+    /// A signal is pending that another thread may take.
     pub(crate) was_signalled: bool,
 }
 
-/// Who carries the call out once it may go on.
+/// What performs the call once it may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     Kernel,
     Broker(Call),
-    /// What it gives another name may be seen; where to may still be a question.
+    /// The source of the rename is visible; its new name may still be a question.
     BrokerAsksTarget(Call),
     Read(Reading),
     TestWriting(PathCall),
@@ -61,7 +61,7 @@ pub(crate) enum Then {
 struct Watched {
     request: u64,
     thread: Pid,
-    /// What `/proc` said of the call while it waited.
+    /// What `/proc` showed of the call while it waited.
     call: Vec<u8>,
     since: Instant,
     next: Instant,
@@ -79,16 +79,16 @@ pub(crate) struct PendingCalls {
     listener: &'static Listener,
     proc: &'static OwnedFd,
     waiting: HashMap<u64, Waiting>,
-    /// In the order in which they are looked after; who is answered stays until the next look.
+    /// In the order in which they are checked; an answered call stays until the next check.
     turn: VecDeque<u64>,
     next_round: Instant,
     watched: Vec<Watched>,
     interrupted: Vec<Interrupted>,
     outbox: VecDeque<Vec<u8>>,
     mail_comes_until: Option<Instant>,
-    /// What is shown for one call only, by its touch, and since when.
+    /// What is shown for one call only, by its request, and since when.
     shown: HashMap<u64, Instant>,
-    /// Calls that came meanwhile.
+    /// Calls that arrived meanwhile.
     held: VecDeque<Notification>,
 }
 
@@ -109,7 +109,7 @@ impl PendingCalls {
         }
     }
 
-    /// Whether there is nothing to do but to receive calls.
+    /// Whether the only thing to do is to receive calls.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty()
             && self.watched.is_empty()
@@ -151,7 +151,7 @@ impl PendingCalls {
         }
         self.waiting.insert(id, waiting);
         self.turn.push_back(id);
-        self.post(supervisor, &Message::PathAccess(request));
+        self.post(supervisor, &BrokerMessage::PathAccess(request));
         // Only now: the question stays if this is the same call, made again.
         self.come_back(supervisor, thread);
     }
@@ -160,7 +160,7 @@ impl PendingCalls {
         self.waiting.remove(&request)
     }
 
-    /// Something is there for one call, and soon no longer.
+    /// Something is visible for one call, and soon no longer.
     pub(crate) fn show(&mut self, request: u64) {
         self.shown.insert(request, Instant::now());
     }
@@ -169,7 +169,7 @@ impl PendingCalls {
         self.shown.remove(&request);
     }
 
-    /// Keeps a call until nothing is there for another call only: it would see that, or see it go.
+    /// Defers a call until nothing is visible for another call only: it would see that, or see it disappear.
     pub(crate) fn hold(&mut self, notification: &Notification) -> bool {
         let holds = !self.shown.is_empty();
         if holds {
@@ -178,7 +178,7 @@ impl PendingCalls {
         holds
     }
 
-    /// The next of those whose time has come.
+    /// The next deferred call that is due.
     pub(crate) fn take_held(&mut self) -> Option<Notification> {
         if self.shown.is_empty() { self.held.pop_front() } else { None }
     }
@@ -193,17 +193,17 @@ impl PendingCalls {
         self.tell_returned(supervisor, over);
     }
 
-    /// Watches a call that will go on, and tells when it has returned.
+    /// Watches a call that will continue, and reports when it has returned.
     pub(crate) fn watch(&mut self, supervisor: &OwnedFd, request: u64, thread: Pid) {
         let Some(call) = self.call_of(thread) else {
-            return self.post(supervisor, &Message::Returned { request });
+            return self.post(supervisor, &BrokerMessage::Returned { request });
         };
         let since = Instant::now();
         let next = since + FIRST_LOOK;
         self.watched.push(Watched { request, thread, call, since, next });
     }
 
-    /// Looks after everybody whose time it is.
+    /// Checks all calls that are due.
     pub(crate) fn tend(&mut self, supervisor: &OwnedFd) {
         let now = Instant::now();
         if !self.waiting.is_empty() && now >= self.next_round {
@@ -229,7 +229,7 @@ impl PendingCalls {
         self.withdraw(supervisor, is_late);
     }
 
-    /// Sends what is left, as far as there is room.
+    /// Sends what is queued, as far as there is room.
     pub(crate) fn flush(&mut self, supervisor: &OwnedFd) {
         while let Some(packet) = self.outbox.front() {
             if palisade_wire::try_send(supervisor, packet) == Err(WireError::NoRoom) {
@@ -239,9 +239,10 @@ impl PendingCalls {
         }
     }
 
-    /// Nothing of this may be lost: somebody waits for it.
-    pub(crate) fn post(&mut self, supervisor: &OwnedFd, message: &Message) {
-        // Its fields are truncated, so it always fits. Were it lost, its call would wait for ever; with us all calls end.
+    /// None of this may be lost: a call waits for it.
+    pub(crate) fn post(&mut self, supervisor: &OwnedFd, message: &BrokerMessage) {
+        // Its fields are truncated, so it always fits. If it were lost, its call would wait forever; when the
+        // broker ends, so do all calls.
         let Ok(packet) = palisade_wire::encode(message) else { proc::exit_now(1) };
         self.outbox.push_back(packet);
         self.flush(supervisor);
@@ -273,7 +274,7 @@ impl PendingCalls {
 
     fn has_returned(&self, watched: &Watched) -> bool {
         match self.call_of(watched.thread) {
-            // In the call or behind it: nobody can tell, but no call runs that long without waiting.
+            // In the call or after it: that cannot be determined, but no call runs that long without waiting.
             Some(call) if call == b"running\n" => watched.since.elapsed() >= RUNS,
             Some(call) => call != watched.call,
             None => true,
@@ -298,12 +299,12 @@ impl PendingCalls {
 
     fn tell_withdrawn(&mut self, supervisor: &OwnedFd, request: u64) {
         self.mail_comes_until = Some(Instant::now() + MAIL_COMES);
-        self.post(supervisor, &Message::Withdrawn { request });
+        self.post(supervisor, &BrokerMessage::Withdrawn { request });
     }
 
     fn tell_returned(&mut self, supervisor: &OwnedFd, over: Vec<Watched>) {
         for Watched { request, .. } in over {
-            self.post(supervisor, &Message::Returned { request });
+            self.post(supervisor, &BrokerMessage::Returned { request });
         }
     }
 }

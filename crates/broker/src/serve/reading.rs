@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 /// `struct open_how` as it was first (openat2(2)), and the largest that the kernel looks at.
 const FIRST_SIZE: usize = 24;
-const LARGEST: usize = 4096;
+const MAX_SIZE_BYTES: usize = 4096;
 /// `VALID_OPEN_FLAGS` of the kernel.
 const KNOWN_FLAGS: u64 = 0o37_777_703;
 /// `PROC_SUPER_MAGIC` and `SYSFS_MAGIC`: what they show depends on who looks.
@@ -39,7 +39,7 @@ impl Reading {
         if size < FIRST_SIZE {
             return Err(Errno::INVAL);
         }
-        if size > LARGEST {
+        if size > MAX_SIZE_BYTES {
             return Err(Errno::TOOBIG);
         }
         let how = caller.bytes(how, size)?;

@@ -13,7 +13,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::{Duration, Instant};
 
 /// A line of the authentication.
-const LONGEST_LINE: usize = 512;
+const MAX_LINE_BYTES: usize = 512;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -136,7 +136,7 @@ impl Connection {
             let mut byte = [0];
             self.read(&mut byte)?;
             line.extend(byte);
-            if line.len() > LONGEST_LINE {
+            if line.len() > MAX_LINE_BYTES {
                 return Err(confused("a line", "longer than any should be"));
             }
         }

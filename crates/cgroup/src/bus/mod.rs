@@ -13,7 +13,7 @@ use wire::{Message, MessageKind, Reader, Writer};
 pub(crate) use address::address;
 
 /// From connecting to the scope being there.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 const BUS: &str = "org.freedesktop.DBus";
 const BUS_PATH: &str = "/org/freedesktop/DBus";
@@ -25,7 +25,7 @@ const MANAGER: &str = "org.freedesktop.systemd1.Manager";
 pub(crate) fn start_scope(session: &str) -> Result<String, CgroupError> {
     let failed = |why: &str| CgroupError::Systemd { step: "finding the bus", why: why.to_owned() };
     let socket = address().ok_or_else(|| failed("there is no DBUS_SESSION_BUS_ADDRESS"))?;
-    let mut connection = Connection::open(&socket, Instant::now() + PATIENCE)?;
+    let mut connection = Connection::open(&socket, Instant::now() + BUS_TIMEOUT)?;
     let unit = format!("palisade-{session}.scope");
     ask(&mut connection, &unit, std::process::id())?;
     Ok(unit)

@@ -2,7 +2,7 @@
 //! Must not trust a length: every one is held against what is there and against a bound.
 
 /// A message of the bus's to us is far shorter.
-pub(crate) const LONGEST_MESSAGE: usize = 64 * 1024;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 /// What stands before the header's fields: order, kind, flags, version, length, serial, length of the fields.
 pub(crate) const FIXED: usize = 16;
 
@@ -102,7 +102,7 @@ impl Message {
             usize::try_from(u32::from_le_bytes(bytes)).unwrap_or(usize::MAX)
         };
         let (body, fields) = (at(4), at(12));
-        if body > LONGEST_MESSAGE || fields > LONGEST_MESSAGE {
+        if body > MAX_MESSAGE_BYTES || fields > MAX_MESSAGE_BYTES {
             return Err(format!("a message of {body} and {fields} bytes"));
         }
         Ok((FIXED + fields).next_multiple_of(8) + body)

@@ -50,8 +50,8 @@ fn lines(finding: &Finding, paint: Paint) -> String {
     if finding.health != Health::Works {
         text.push_str(&format!("        needed for: {}\n", finding.needed_for));
     }
-    if let Some(mend) = &finding.mend {
-        text.push_str(&format!("        fix: {mend}\n"));
+    if let Some(fix) = &finding.fix {
+        text.push_str(&format!("        fix: {fix}\n"));
     }
     text
 }

@@ -5,7 +5,9 @@ use crate::args::{HelpArgs, HelpEnd, PolicyArgs, help_end};
 use crate::output;
 use crate::request::policy_request;
 use clap::{Args, ValueEnum};
-use palisade_bpf::{Answer, Arch, BaselineOptions, Explanation, Notice, Profile, Refusal, Verdict};
+use palisade_bpf::{
+    Arch, BaselineOptions, CallAnswer, CallVerdict, Explanation, Notice, Profile, Refusal,
+};
 use palisade_policy::Provenance;
 use palisade_session::Caller;
 use palisade_session::filter::{Filter, SetBy, filter};
@@ -130,7 +132,7 @@ impl Asked {
                 output::print_lines(lines(explanation, arch, &filter.set_by(explanation)))?;
             }
             Self::Unknown(number) if as_json => output::print_json(&json!({
-                "arch": arch, "number": number, "verdict": Verdict::Refused,
+                "arch": arch, "number": number, "verdict": CallVerdict::Refused,
             }))?,
             Self::Unknown(number) => output::print(&format!(
                 "{number} on {}: denied with ENOSYS, not logged\n  newer than the tables: programs \
@@ -140,9 +142,11 @@ impl Asked {
         }
         Ok(match self {
             Self::Known(Explanation { number: Some(_), verdict, .. }) => match verdict {
-                Verdict::Allowed => ExitCode::SUCCESS,
-                Verdict::Refused => ExitCode::FAILURE,
-                Verdict::Brokered | Verdict::ByArgument => ExitCode::from(DECIDED_FOR_EACH_CALL),
+                CallVerdict::Allowed => ExitCode::SUCCESS,
+                CallVerdict::Refused => ExitCode::FAILURE,
+                CallVerdict::Brokered | CallVerdict::ByArgument => {
+                    ExitCode::from(DECIDED_FOR_EACH_CALL)
+                }
             },
             Self::Known(Explanation { number: None, .. }) | Self::Unknown(_) => ExitCode::FAILURE,
         })
@@ -175,10 +179,10 @@ fn lines(explanation: &Explanation, arch: Arch, set_by: &[SetBy]) -> Vec<String>
     };
     let verdict = match (verdict, &rules[..]) {
         (_, [only]) => in_words(only.answer),
-        (Verdict::Refused, _) => "denied".to_owned(),
-        (Verdict::Allowed, _) => "allowed".to_owned(),
-        (Verdict::Brokered, _) => "performed by the broker".to_owned(),
-        (Verdict::ByArgument, _) => "depends on its arguments".to_owned(),
+        (CallVerdict::Refused, _) => "denied".to_owned(),
+        (CallVerdict::Allowed, _) => "allowed".to_owned(),
+        (CallVerdict::Brokered, _) => "performed by the broker".to_owned(),
+        (CallVerdict::ByArgument, _) => "depends on its arguments".to_owned(),
     };
     let mut lines = vec![format!("{name}, number {number} on {arch}: {verdict}")];
     for rule in rules.iter().filter(|_| rules.len() > 1) {
@@ -197,12 +201,12 @@ fn lines(explanation: &Explanation, arch: Arch, set_by: &[SetBy]) -> Vec<String>
     lines
 }
 
-fn in_words(answer: Answer) -> String {
+fn in_words(answer: CallAnswer) -> String {
     match answer {
-        Answer::Allow => "allowed".to_owned(),
-        Answer::Broker => "performed by the broker, if it may be".to_owned(),
-        Answer::KillProcess => "kills the process".to_owned(),
-        Answer::Refuse(refusal) => {
+        CallAnswer::Allow => "allowed".to_owned(),
+        CallAnswer::Broker => "performed by the broker, if it may be".to_owned(),
+        CallAnswer::KillProcess => "kills the process".to_owned(),
+        CallAnswer::Refuse(refusal) => {
             let Refusal { errno, notice } = refusal;
             let errno = refusal.errno_name().map_or_else(|| errno.to_string(), str::to_owned);
             let told = match notice {
@@ -228,10 +232,10 @@ fn list(profile: &Profile, as_json: bool) -> anyhow::Result<()> {
         for alike in group.chunk_by(|a, b| a.verdict == b.verdict) {
             let names: Vec<&str> = alike.iter().map(|explained| explained.name).collect();
             let verdict = match alike[0].verdict {
-                Verdict::Allowed => "allowed",
-                Verdict::Refused => "denied",
-                Verdict::Brokered => "by the broker",
-                Verdict::ByArgument => "by argument",
+                CallVerdict::Allowed => "allowed",
+                CallVerdict::Refused => "denied",
+                CallVerdict::Brokered => "by the broker",
+                CallVerdict::ByArgument => "by argument",
             };
             text += &format!("  {verdict}: {}\n", names.join(" "));
         }

@@ -5,7 +5,7 @@ use clap::Args;
 use palisade_record::EventKind;
 use palisade_record::network::{ConnectionClosed, NetworkAttempt, one_port};
 use palisade_session::Caller;
-use palisade_session::proxy::{Heard, ProxyRequest, serve};
+use palisade_session::proxy::{ProxyEvent, ProxyRequest, serve};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ impl Proxy {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let caller = Caller::here()?;
         let request = ProxyRequest { config: self.config, listen: self.listen };
-        let mut tell = |heard: Heard<'_>| {
+        let mut tell = |heard: ProxyEvent<'_>| {
             if self.json {
                 // Standard error may be closed; the audit log has it all the same.
                 let line = palisade_ask::to_line(&object(&heard)).unwrap_or_default();
@@ -54,27 +54,31 @@ impl Proxy {
     }
 }
 
-fn object(heard: &Heard<'_>) -> Value {
+fn object(heard: &ProxyEvent<'_>) -> Value {
     match heard {
-        Heard::Listening { address, session } => {
+        ProxyEvent::Listening { address, session } => {
             json!({ "event": "LISTENING", "address": address, "session": session })
         }
-        Heard::Happened(kind) => serde_json::to_value(kind).unwrap_or_default(),
-        Heard::Note(text) => json!({ "event": "NOTE", "text": text }),
-        Heard::Reread => json!({ "event": "REREAD" }),
-        Heard::NotReread(error) => json!({ "event": "NOT_REREAD", "error": error.to_string() }),
+        ProxyEvent::Happened(kind) => serde_json::to_value(kind).unwrap_or_default(),
+        ProxyEvent::Note(text) => json!({ "event": "NOTE", "text": text }),
+        ProxyEvent::Reread => json!({ "event": "REREAD" }),
+        ProxyEvent::NotReread(error) => {
+            json!({ "event": "NOT_REREAD", "error": error.to_string() })
+        }
     }
 }
 
-fn line(heard: &Heard<'_>) -> String {
+fn line(heard: &ProxyEvent<'_>) -> String {
     match heard {
-        Heard::Listening { address, session } => format!("proxy {session} listens at {address}"),
-        Heard::Happened(EventKind::NetworkAttempt(attempt)) => attempted(attempt),
-        Heard::Happened(EventKind::ConnectionClosed(closed)) => ended(closed),
-        Heard::Happened(kind) => format!("{kind:?}"),
-        Heard::Note(text) => text.clone(),
-        Heard::Reread => "the rules were reloaded".to_owned(),
-        Heard::NotReread(error) => format!("the rules were not reloaded: {error}"),
+        ProxyEvent::Listening { address, session } => {
+            format!("proxy {session} listens at {address}")
+        }
+        ProxyEvent::Happened(EventKind::NetworkAttempt(attempt)) => attempted(attempt),
+        ProxyEvent::Happened(EventKind::ConnectionClosed(closed)) => ended(closed),
+        ProxyEvent::Happened(kind) => format!("{kind:?}"),
+        ProxyEvent::Note(text) => text.clone(),
+        ProxyEvent::Reread => "the rules were reloaded".to_owned(),
+        ProxyEvent::NotReread(error) => format!("the rules were not reloaded: {error}"),
     }
 }
 

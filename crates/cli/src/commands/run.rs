@@ -11,7 +11,7 @@ use crate::output;
 use crate::request;
 use anyhow::bail;
 use clap::Args;
-use palisade_policy::limit::Limited;
+use palisade_policy::limit::LimitKind;
 use palisade_record::metrics::MetricsFile;
 use palisade_record::{Outcome, ReportFile, RunReport};
 use palisade_session::config::{self, PolicyRequest};
@@ -163,7 +163,7 @@ pub(crate) fn perform(
 }
 
 fn time_limit_reached(report: &RunReport) -> String {
-    let limit = Limited::WallTime;
+    let limit = LimitKind::WallTime;
     let reached = report.limits.iter().find(|it| it.name == limit.name());
     let value = reached.map(|it| format!(" ({})", limit.unit().show(it.value))).unwrap_or_default();
     format!("time limit{value} reached; all processes were killed")

@@ -8,7 +8,7 @@ use palisade_gate::{Access, Effect};
 use palisade_policy::{OnAsk, Provenance};
 use palisade_record::escape;
 use palisade_session::Caller;
-use palisade_session::why::{self, Answer, OtherSubject, Outcome, Reason};
+use palisade_session::why::{self, OtherSubject, SubjectAnswer, WhyOutcome, WhyReason};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -93,11 +93,11 @@ impl Why {
     }
 }
 
-fn code(outcome: Outcome) -> ExitCode {
+fn code(outcome: WhyOutcome) -> ExitCode {
     match outcome {
-        Outcome::Given => ExitCode::SUCCESS,
-        Outcome::Withheld => ExitCode::FAILURE,
-        Outcome::Asked => ExitCode::from(ASKED),
+        WhyOutcome::Given => ExitCode::SUCCESS,
+        WhyOutcome::Withheld => ExitCode::FAILURE,
+        WhyOutcome::Asked => ExitCode::from(ASKED),
     }
 }
 
@@ -116,11 +116,15 @@ fn hint(caller: &Caller, path: &Path) -> Option<String> {
     })
 }
 
-fn tell(answer: &Answer, as_json: bool) -> anyhow::Result<ExitCode> {
+fn tell(answer: &SubjectAnswer, as_json: bool) -> anyhow::Result<ExitCode> {
     tell_with(answer, None, as_json)
 }
 
-fn tell_with(answer: &Answer, hint: Option<String>, as_json: bool) -> anyhow::Result<ExitCode> {
+fn tell_with(
+    answer: &SubjectAnswer,
+    hint: Option<String>,
+    as_json: bool,
+) -> anyhow::Result<ExitCode> {
     for note in &answer.notes {
         output::note(note);
     }
@@ -129,9 +133,9 @@ fn tell_with(answer: &Answer, hint: Option<String>, as_json: bool) -> anyhow::Re
         return Ok(code(answer.outcome()));
     }
     let (word, by) = match answer.outcome() {
-        Outcome::Given => ("allowed", "granted by"),
-        Outcome::Withheld => ("denied", "set by"),
-        Outcome::Asked => ("asked about", "set by"),
+        WhyOutcome::Given => ("allowed", "granted by"),
+        WhyOutcome::Withheld => ("denied", "set by"),
+        WhyOutcome::Asked => ("asked about", "set by"),
     };
     let mut lines = vec![format!("{}: {word}: {}", answer.subject, answer.because)];
     lines.extend(sources(by, &answer.set_by));
@@ -153,26 +157,26 @@ fn lines(answer: &why::Why) -> Vec<String> {
         lines.push(format!("  on the host it is {}", real.display()));
     }
     lines.extend(match &answer.reason {
-        Reason::Visible { set_by, .. } => sources("granted by", set_by),
-        Reason::Hidden { set_by, .. } => sources("set by", set_by),
+        WhyReason::Visible { set_by, .. } => sources("granted by", set_by),
+        WhyReason::Hidden { set_by, .. } => sources("set by", set_by),
         _ => None,
     });
     lines
 }
 
-fn in_words(reason: &Reason) -> String {
+fn in_words(reason: &WhyReason) -> String {
     match reason {
-        Reason::Visible { grant, writable, executable, .. } => {
+        WhyReason::Visible { grant, writable, executable, .. } => {
             let writing = if *writable { "writable" } else { "read-only" };
             let executing = if *executable { "" } else { ", not executable" };
             format!("visible, {writing}{executing}: {grant}")
         }
-        Reason::Own { place } => format!("private: the run has its own {}", place.display()),
-        Reason::Absent => {
+        WhyReason::Own { place } => format!("private: the run has its own {}", place.display()),
+        WhyReason::Absent => {
             "does not exist, neither in the sandbox nor on the host; nothing is asked".to_owned()
         }
-        Reason::Hidden { because, .. } => format!("hidden, and nothing is asked: {because}"),
-        Reason::Rule { effect, rule, store, place, by } => {
+        WhyReason::Hidden { because, .. } => format!("hidden, and nothing is asked: {because}"),
+        WhyReason::Rule { effect, rule, store, place, by } => {
             let by = by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
             let word = match effect {
                 Effect::Allow => "allowed",
@@ -180,7 +184,7 @@ fn in_words(reason: &Reason) -> String {
             };
             format!("{word} by the rule `{effect}: {rule}` of the {store}, {place}{by}")
         }
-        Reason::Asked { secret, on_ask, timeout_ms, directory } => {
+        WhyReason::Asked { secret, on_ask, timeout_ms, directory } => {
             let secret = if *secret { "a secret; " } else { "" };
             format!("{secret}{}", asked(*on_ask, !secret.is_empty(), *timeout_ms))
                 + &directory

@@ -2,7 +2,7 @@ use super::super::flags;
 use super::*;
 use clap::{Args, FromArgMatches};
 use palisade_policy::{
-    Layer, LayerKind, Merged, NetworkMode, Policy, PolicyDocument, Subject, merge,
+    LayerKind, Merged, NetworkMode, Policy, PolicyDocument, PolicyLayer, Subject, merge,
 };
 
 fn parsed(line: &[&str]) -> PolicyArgs {
@@ -14,7 +14,9 @@ fn merged(subject: &Subject, line: &[&str]) -> Result<Merged, String> {
     let given = flags(&parsed(line), Written::CommandLine, &BTreeMap::new())
         .map_err(|error| error.to_string())?;
     PolicyDocument::from_flags(given)
-        .and_then(|document| merge(subject, vec![Layer { kind: LayerKind::CommandLine, document }]))
+        .and_then(|document| {
+            merge(subject, vec![PolicyLayer { kind: LayerKind::CommandLine, document }])
+        })
         .map_err(|problems| problems[0].to_string())
 }
 

@@ -1,4 +1,4 @@
-//! A way out that is open: where it leads, what it carried, and that it is told when it is over.
+//! An open outgoing connection: its destination, what it carried, and the event that reports its end.
 
 use crate::engine::Engine;
 use crate::limits::Permit;

@@ -1,6 +1,8 @@
-//! The certificate authority of one run, certificates made by it, and the roots that servers are checked against.
+//! The certificate authority of one run, the certificates it issues, and the roots that servers are checked
+//! against.
 //!
-//! The authority lives for one run and is trusted inside only; it cannot vouch for names that have no credential.
+//! The authority exists for one run and is trusted inside only. It issues no certificates for names without a
+//! credential.
 
 use crate::config::{Authority, Config, Secret};
 use crate::error::EgressError;
@@ -107,7 +109,7 @@ pub struct State {
 
 pub(crate) struct Inside {
     issuer: Issuer<'static, KeyPair>,
-    /// One for all leaves: whoever had it could only be seen by this run's own sandbox.
+    /// One key for all leaves: only this run's own sandbox trusts them.
     key: KeyPair,
     pub(crate) made: RefCell<HashMap<Host, Arc<ServerConfig>>>,
 }

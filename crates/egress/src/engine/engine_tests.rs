@@ -32,7 +32,7 @@ fn an_allowed_host_is_admitted_and_told_with_rule_and_address() {
         assert_eq!(admitted.addresses, [SocketAddr::from((Ipv4Addr::LOCALHOST, 443))]);
         let event = attempts(&mut outbox);
         let [event] = event.as_slice() else { panic!("{event:?}") };
-        assert_eq!((event.action, event.host.as_str()), (Action::ProxyAllowed, "a.example"));
+        assert_eq!((event.action, event.host.as_str()), (NetworkAction::ProxyAllowed, "a.example"));
         assert_eq!(event.rule.as_deref(), Some("*.example:443"));
         assert_eq!(event.address, Some(Ipv4Addr::LOCALHOST.into()));
     });
@@ -58,7 +58,7 @@ fn a_connection_that_is_over_is_told_with_what_it_carried() {
 fn a_host_that_no_rule_names_is_denied_with_the_flag_that_would_allow_it() {
     run(async {
         let refused = refused(known(&["b.example"]), "a.example", 8443).await;
-        assert_eq!((refused.cause, refused.action), (Cause::Denied, Action::ProxyDenied));
+        assert_eq!((refused.cause, refused.action), (Cause::Denied, NetworkAction::ProxyDenied));
         assert_eq!(refused.flag.as_deref(), Some("--allow-host a.example:8443"));
     });
 }
@@ -115,7 +115,10 @@ fn an_address_that_a_name_gets_later_is_checked_too() {
             let Host::Name(name) = host("a.example") else { panic!("no name") };
             engine.lookup.age(&name);
             let refused = engine.admit(wanted("a.example", 443)).await.unwrap_err();
-            assert_eq!((refused.cause, refused.action), (Cause::Address, Action::DnsRebindBlocked));
+            assert_eq!(
+                (refused.cause, refused.action),
+                (Cause::Address, NetworkAction::DnsRebindBlocked)
+            );
         }
     });
 }
@@ -125,7 +128,7 @@ fn an_address_that_a_name_gets_later_is_checked_too() {
 fn a_port_that_is_not_allowed_is_told_as_such() {
     run(async {
         let refused = refused(known(&["a.example"]), "a.example", 22).await;
-        assert_eq!(refused.action, Action::ProxyDeniedPort);
+        assert_eq!(refused.action, NetworkAction::ProxyDeniedPort);
         assert_eq!(refused.flag.as_deref(), Some("--allow-host a.example:22"));
     });
 }
@@ -139,7 +142,10 @@ fn one_address_that_is_never_allowed_refuses_the_name() {
             .knows("a.example", Ipv4Addr::new(169, 254, 169, 254));
         config.checks = Checks::default();
         let refused = refused(config, "a.example", 443).await;
-        assert_eq!((refused.cause, refused.action), (Cause::Address, Action::DnsRebindBlocked));
+        assert_eq!(
+            (refused.cause, refused.action),
+            (Cause::Address, NetworkAction::DnsRebindBlocked)
+        );
         assert!(refused.reason.contains("169.254.169.254"), "{}", refused.reason);
     });
 }
@@ -161,7 +167,10 @@ fn loopback_is_refused_in_every_spelling() {
 fn a_name_that_cannot_be_looked_up_is_refused() {
     run(async {
         let refused = refused(config(&["a.example"]), "a.example", 443).await;
-        assert_eq!((refused.cause, refused.action), (Cause::Lookup, Action::ProxyBlockedDns));
+        assert_eq!(
+            (refused.cause, refused.action),
+            (Cause::Lookup, NetworkAction::ProxyBlockedDns)
+        );
     });
 }
 
@@ -254,7 +263,7 @@ fn another_port_of_an_allowed_host_is_asked_about_and_told_as_a_port() {
         config.on_unknown = OnUnknown::Ask;
         let (engine, mut outbox) = engine(config);
         let refused = admit_answered(&engine, &mut outbox, false, Holds::Once).await.unwrap_err();
-        assert_eq!(refused.action, Action::ProxyDeniedPort);
+        assert_eq!(refused.action, NetworkAction::ProxyDeniedPort);
         assert_eq!(refused.reason, "the port is not allowed, and somebody said no");
         assert_eq!(refused.flag.as_deref(), Some("--allow-host a.example"));
         outbox.rest();

@@ -1,7 +1,8 @@
-//! The one decision for a way out: every front calls [`Engine::admit`], and connects by [`Engine::dial`] only.
+//! Decides about outgoing connections: every front end calls [`Engine::admit`], and connects only with
+//! [`Engine::dial`].
 //!
-//! A name is looked up after it was allowed, every address it stands for is checked, and those addresses are
-//! what is connected to (NET-4). Must never hand out an address that was not checked.
+//! A name is looked up after it was allowed, every address it resolves to is checked, and only those addresses
+//! are connected to (NET-4). Must never return an address that was not checked.
 
 mod admitted;
 pub mod certificates;
@@ -19,8 +20,8 @@ use crate::limits::Load;
 use crate::lookup::{Lookup, LookupError, Pinned, Resolved};
 use crate::refused::{denied, not_allowed, refusal, said_no};
 use crate::wire::{EgressEvent, Holds};
-use palisade_hosts::{Blocked, Host, Name, Rules, Verdict};
-use palisade_record::network::{Action, NameQueried, NetworkAttempt, Via};
+use palisade_hosts::{BlockedAddress, Host, Name, Rules, Verdict};
+use palisade_record::network::{NameQueried, NetworkAction, NetworkAttempt, Via};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::{Rc, Weak};
@@ -49,7 +50,7 @@ pub struct Engine {
     own_addresses: OwnAddresses,
     /// Where a proxy that runs alone listens.
     own: Option<SocketAddr>,
-    /// What was made of it last by [`Engine::renewed`]; whoever serves holds it.
+    /// The latest result of [`Engine::renewed`]; the server holds it.
     newest: Rc<RefCell<Weak<Self>>>,
 }
 
@@ -121,7 +122,7 @@ impl Engine {
 
     /// Whether a name may stand for this address. One of this host's own leads past its firewall, so a rule must open that very
     /// address.
-    pub fn check_address(&self, address: IpAddr) -> Result<(), Blocked> {
+    pub fn check_address(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         if !self.config.checks.addresses {
             return Ok(());
         }
@@ -223,8 +224,8 @@ impl Engine {
         self.events.room().await;
         let decided = self.decide(&wanted).await.map_err(|refused| {
             let action = match refused.cause {
-                Cause::Address | Cause::Lookup => Action::RedirectBlocked,
-                _ => Action::RedirectDenied,
+                Cause::Address | Cause::Lookup => NetworkAction::RedirectBlocked,
+                _ => NetworkAction::RedirectDenied,
             };
             self.hinted(Refused { action, ..refused })
         });
@@ -235,7 +236,7 @@ impl Engine {
     fn tell_decided(&self, via: Via, decided: &Result<Admitted, Refused>) {
         self.events.tell(EgressEvent::Attempt(match decided {
             Ok(admitted) => NetworkAttempt {
-                action: Action::ProxyAllowed,
+                action: NetworkAction::ProxyAllowed,
                 via,
                 host: admitted.host.to_string(),
                 address: admitted.addresses.first().map(SocketAddr::ip),
@@ -280,7 +281,7 @@ impl Engine {
     fn end(&self, admitted: &Admitted, cause: Cause, reason: String) -> Refused {
         let refused = Refused {
             cause,
-            action: Action::ProxyDenied,
+            action: NetworkAction::ProxyDenied,
             host: admitted.host.to_string(),
             port: admitted.port,
             reason,

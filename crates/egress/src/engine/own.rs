@@ -1,10 +1,10 @@
-//! Whether an address is one of this host's own: a name must not lead past the host's firewall to what listens there.
+//! Whether an address belongs to this host: a name must not lead past the host's firewall to its listeners.
 //!
-//! The kernel is asked each time, for a host's addresses come and go while a proxy serves. Must be made before the process
-//! is confined: no such socket can be opened later.
+//! The kernel is asked each time, because a host's addresses change while a proxy serves. Must be created
+//! before the process is confined: such a socket cannot be opened later.
 
 use crate::engine::dial::is_of_this_host;
-use palisade_hosts::{Blocked, IpNet};
+use palisade_hosts::{BlockedAddress, IpNet};
 use palisade_netlink::{Socket, is_local};
 use std::net::{IpAddr, SocketAddr};
 
@@ -27,9 +27,12 @@ impl OwnAddresses {
         event.unwrap_or_else(|| is_of_this_host(SocketAddr::new(address, ANY_PORT)))
     }
 
-    pub(crate) fn check(&self, address: IpAddr) -> Result<(), Blocked> {
+    pub(crate) fn check(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         if self.holds(address) {
-            return Err(Blocked { range: IpNet::from(address), what: "an address of this host" });
+            return Err(BlockedAddress {
+                range: IpNet::from(address),
+                what: "an address of this host",
+            });
         }
         Ok(())
     }

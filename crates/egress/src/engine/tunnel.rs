@@ -1,7 +1,7 @@
-//! Bytes from one side to the other and back, uninspected, until both have ended.
+//! Copies bytes in both directions, uninspected, until both have ended.
 //!
-//! Between two sockets they never enter our memory (`splice(2)`). Each side's end is passed on as an end, and
-//! its breaking off as a reset: a cut transfer must never look like a whole one.
+//! Between two sockets the bytes never enter our memory (`splice(2)`). An orderly end is forwarded as an end
+//! and an abort as a reset: a truncated transfer must never look complete.
 
 use crate::engine::{Admitted, out_of_bytes};
 use crate::pipes::{CAPACITY, Pipe};

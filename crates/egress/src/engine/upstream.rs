@@ -1,13 +1,13 @@
-//! The proxy that everything has to go through, as some organisations have one: asked with `CONNECT`.
+//! The upstream proxy that some organisations require, used with `CONNECT`.
 //!
-//! It is the user's choice and no host from inside, so no rule is about it; what goes through it was judged
-//! before. Names are looked up there, not here.
+//! The user chooses it and no program inside names it, so no rule applies to it; what goes through it was
+//! judged before. Names are looked up there, not here.
 
 use super::tunnel;
 use crate::config::Upstream;
 use crate::engine::dns::Counted;
 use crate::engine::{Admitted, Engine};
-use crate::http::head::{Authority, LONGEST_HEAD};
+use crate::http::head::{Authority, MAX_HEAD_BYTES};
 use crate::ports::is_usual_for_http;
 use palisade_hosts::Host;
 use std::io;
@@ -37,7 +37,7 @@ pub(crate) async fn connect(
             reach(engine, upstream).await
         }
         407 => Err(failed(
-            "the upstream proxy wants a user and a password: http://USER:PASSWORD@HOST:PORT",
+            "the upstream proxy requires a user and a password: http://USER:PASSWORD@HOST:PORT",
         )),
         _ => Err(failed(&format!("the upstream proxy answered {status}"))),
     }
@@ -98,7 +98,7 @@ async fn answer(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
         if end.is_some() {
             return Ok(head);
         }
-        if head.len() > LONGEST_HEAD {
+        if head.len() > MAX_HEAD_BYTES {
             return Err(failed("the upstream proxy's answer is too long"));
         }
     }

@@ -77,7 +77,7 @@ fn a_no_of_the_proxy_is_told_as_such() {
     run(async {
         for (answer, reason) in [
             (b"HTTP/1.1 403 no\r\n\r\n".as_slice(), "answered 403"),
-            (b"HTTP/1.1 407 who?\r\n\r\n", "wants a user"),
+            (b"HTTP/1.1 407 who?\r\n\r\n", "requires a user"),
             (b"SSH-2.0\r\n\r\n", "does not answer in HTTP"),
             (b"", "closed the connection"),
         ] {

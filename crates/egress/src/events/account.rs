@@ -1,7 +1,7 @@
-//! How much may be told of one kind of events, and the sums of the rest.
+//! The budget of one kind of events, and the sums of what exceeds it.
 //!
-//! Must never let one destination of the way out hide behind others, up to [`MAX_PLACES`]: for each of them the first
-//! attempt is told at once, and what follows at the latest when the run ends.
+//! No destination may hide behind others, up to [`MAX_PLACES`]: the first attempt for each is reported at once,
+//! and the rest at the end of the run at the latest.
 
 use super::sum::{Key, among_others, join};
 use crate::rate::Bucket;

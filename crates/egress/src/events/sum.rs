@@ -1,10 +1,10 @@
-//! Many events of one kind, told as one: which belong together, and what is said of them.
+//! Many events of one kind reported as one: which belong together, and what the sum says.
 //!
-//! A sum must never say of all what holds for some: what they do not have in common is left out.
+//! A sum must never claim of all what holds for some: fields that differ are left out.
 
 use crate::wire::EgressEvent;
 use palisade_record::network::{
-    Action, ConnectionClosed, NameQueried, NetworkAttempt, OTHERS, Via,
+    ConnectionClosed, NameQueried, NetworkAction, NetworkAttempt, OTHERS, Via,
 };
 
 /// Stands for what was said of each of them.
@@ -20,7 +20,7 @@ pub(super) enum Key {
     },
     /// By host alone: somebody who tries every port of it is told in one line.
     Refused {
-        action: Action,
+        action: NetworkAction,
         via: Via,
         host: String,
     },

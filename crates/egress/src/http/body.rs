@@ -1,10 +1,10 @@
-//! Where a body ends, and its content without what frames it; then framed anew for the next hop.
+//! Finds the end of a body and its content without framing, and frames it again for the next hop.
 //!
-//! A body from inside is read as strictly as a head: a chunk size that two servers could read differently is
-//! the end of the connection (N10). Extensions and trailers go no further.
+//! A body from inside is parsed as strictly as a head: a chunk size that two servers could read differently
+//! ends the connection (N10). Extensions and trailers are not forwarded.
 
 use super::fields::is_token;
-use super::head::{Framing, LONGEST_HEAD};
+use super::head::{Framing, MAX_HEAD_BYTES};
 
 /// Sixteen digits would overflow; no real chunk comes near.
 const MAX_DIGITS: u8 = 15;
@@ -145,7 +145,7 @@ impl Body {
             State::Extension { size, length } => match byte {
                 b'\r' => State::SizeEnd { size: *size },
                 b'\n' => return Err(BodyFault::Size),
-                _ if *length < LONGEST_HEAD => {
+                _ if *length < MAX_HEAD_BYTES => {
                     State::Extension { size: *size, length: *length + 1 }
                 }
                 _ => return Err(BodyFault::Size),
@@ -162,7 +162,7 @@ impl Body {
             State::Trailer(read) => {
                 read.push(byte);
                 if !read.ends_with(b"\r\n") {
-                    return if read.len() < LONGEST_HEAD {
+                    return if read.len() < MAX_HEAD_BYTES {
                         Ok(())
                     } else {
                         Err(BodyFault::Trailer)

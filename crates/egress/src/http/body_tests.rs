@@ -87,7 +87,7 @@ fn a_server_may_add_to_its_chunks() {
     let text = b"5;name=\"value\"\r\nhello\r\n0 \r\nwhat ever\r\n\r\n";
     let (content, _) = read(text, Framing::Chunked, From::Server, 4).unwrap();
     assert_eq!(content, b"hello");
-    let endless = [b"5;".to_vec(), vec![b'a'; LONGEST_HEAD + 2]].concat();
+    let endless = [b"5;".to_vec(), vec![b'a'; MAX_HEAD_BYTES + 2]].concat();
     assert_eq!(read(&endless, Framing::Chunked, From::Server, 4096), Err(BodyFault::Size));
 }
 

@@ -1,4 +1,4 @@
-//! The fields of a head, in their order, and which of them go no further than one connection.
+//! The header fields of a message in order, and which of them are hop-by-hop.
 
 /// What a hop says to the next one only (RFC 9110, 7.6.1), and what is written anew for each hop.
 const ONE_HOP: [&str; 10] = [

@@ -1,16 +1,16 @@
-//! The head of a request from inside, read in the one way that RFC 9112 leaves when nothing is forgiven.
+//! The head of a request from inside, parsed strictly by RFC 9112.
 //!
 //! General parsers accept bare line feeds, folded lines or two lengths; a server that reads those differently
-//! would see a request that was never judged (N10). A head that is not plain is refused, never mended.
+//! would see a request that was never judged (N10). A head that is not plain is refused, never repaired.
 
 use super::fields::{Fields, is_token};
 use palisade_hosts::Host;
 use std::fmt;
 
 /// A request line and all its fields together.
-pub const LONGEST_HEAD: usize = 64 * 1024;
+pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 pub const MAX_FIELDS: usize = 128;
-const LONGEST_METHOD: usize = 32;
+const MAX_METHOD_BYTES: usize = 32;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parsed {
@@ -24,17 +24,17 @@ pub enum Parsed {
 pub enum Fault {
     #[error("the head is longer than 64 KiB or has more than 128 fields")]
     TooLarge,
-    #[error("only HTTP/1.0 and HTTP/1.1 are spoken here")]
+    #[error("only HTTP/1.0 and HTTP/1.1 are supported")]
     Version,
-    #[error("lines must end with CR LF, and these may stand nowhere else")]
+    #[error("lines must end with CR LF, which may not occur elsewhere")]
     LineEnd,
-    #[error("a control byte in the head")]
+    #[error("the head contains a control character")]
     Control,
     #[error("the request line is not `METHOD TARGET VERSION`")]
     RequestLine,
     #[error("the target is neither a path nor a URL, or not in the form that its method needs")]
     Target,
-    #[error("the target names a host in a way that no host is named, or a user")]
+    #[error("the target has an invalid host, or names a user")]
     Authority,
     #[error("a field's name is not a token followed by a colon")]
     FieldName,
@@ -48,7 +48,7 @@ pub enum Fault {
     Length,
     #[error("Transfer-Encoding may only be `chunked`, once, and not in HTTP/1.0")]
     Encoding,
-    #[error("both Content-Length and Transfer-Encoding are there")]
+    #[error("both Content-Length and Transfer-Encoding are present")]
     TwoLengths,
 }
 
@@ -230,7 +230,7 @@ impl<'a> Lines<'a> {
     fn next(&mut self) -> Result<Option<&'a [u8]>, Fault> {
         let rest = &self.bytes[self.at..];
         for (index, byte) in rest.iter().enumerate() {
-            if self.at + index >= LONGEST_HEAD {
+            if self.at + index >= MAX_HEAD_BYTES {
                 return Err(Fault::TooLarge);
             }
             match (byte, rest.get(index + 1)) {
@@ -263,7 +263,7 @@ fn request_line(line: &[u8]) -> Result<(String, Target, Version), Fault> {
         other if other.starts_with("HTTP/") => return Err(Fault::Version),
         _ => return Err(Fault::RequestLine),
     };
-    if !is_token(method) || method.len() > LONGEST_METHOD {
+    if !is_token(method) || method.len() > MAX_METHOD_BYTES {
         return Err(Fault::RequestLine);
     }
     Ok((method.to_owned(), target_of(method, target)?, version))

@@ -171,7 +171,7 @@ fn other_versions_are_named_as_such() {
 
 #[test]
 fn too_much_is_refused_before_it_is_all_there() {
-    let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(LONGEST_HEAD));
+    let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(MAX_HEAD_BYTES));
     assert_eq!(fault(&long), Fault::TooLarge);
     let fields = "X: y\r\n".repeat(MAX_FIELDS + 1);
     let many = format!("GET / HTTP/1.1\r\nHost: x\r\n{fields}");

@@ -4,7 +4,7 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// Of the first read, and all that is kept for a connection on which nothing happens.
-const LEAST: usize = 4 * 1024;
+const MIN_BUFFER_BYTES: usize = 4 * 1024;
 /// Of one read where much comes: copying a body then costs few system calls.
 const MAX_BUFFERED: usize = 64 * 1024;
 
@@ -20,7 +20,7 @@ pub(crate) struct Incoming<R> {
 impl<R: AsyncRead + Unpin> Incoming<R> {
     /// `first` was read from it already.
     pub(crate) fn new(reader: R, first: Vec<u8>) -> Self {
-        Self { reader, buffer: first, taken: 0, step: LEAST }
+        Self { reader, buffer: first, taken: 0, step: MIN_BUFFER_BYTES }
     }
 
     /// What was read and not taken.
@@ -54,8 +54,8 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
     /// Gives memory back before a long wait.
     pub(crate) fn settle(&mut self) {
         if self.bytes().is_empty() {
-            self.buffer.shrink_to(LEAST);
-            self.step = LEAST;
+            self.buffer.shrink_to(MIN_BUFFER_BYTES);
+            self.step = MIN_BUFFER_BYTES;
         }
     }
 

@@ -1,5 +1,6 @@
-//! HTTP/1.1 as text: heads, fields, bodies, redirects. Strict with what comes from inside, which may want to be
-//! read in two ways (N10), and lenient with what servers answer. Nothing here reads or writes a connection.
+//! HTTP/1.1 messages: heads, fields, bodies, redirects. Strict with requests from inside, which may be crafted
+//! to be read in two ways (N10), and lenient with servers' responses. Nothing here reads or writes a
+//! connection.
 
 pub mod body;
 pub mod fields;

@@ -1,4 +1,4 @@
-//! Where a redirect leads. Only that: whether to go there is judged like any other way out (N08).
+//! The target of a redirect. Whether to follow it is decided like any other outgoing connection (N08).
 
 use super::head::{Authority, Scheme, Target};
 use super::response::ResponseHead;

@@ -1,22 +1,22 @@
-//! What a server answers. It is outside and of its own will: read as leniently as browsers do, and written in
-//! normal form, so that inside there is one way to read it.
+//! Responses of servers: parsed as leniently as browsers do, and written in normal form, so that clients inside
+//! can read them in only one way.
 
 use super::fields::Fields;
-use super::head::{Framing, LONGEST_HEAD, RequestHead, Version, number};
+use super::head::{Framing, MAX_HEAD_BYTES, RequestHead, Version, number};
 
 const MAX_FIELDS: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ResponseFault {
-    #[error("the host did not answer in HTTP/1")]
+    #[error("the host did not respond with HTTP/1")]
     NotHttp,
-    #[error("the head of the host's answer is too long")]
+    #[error("the head of the host's response is too long")]
     TooLarge,
-    #[error("the host's answer has two lengths")]
+    #[error("the host's response has two lengths")]
     Length,
-    #[error("the host's answer is encoded in a way that was not asked for")]
+    #[error("the host's response has an encoding that was not requested")]
     Encoding,
-    #[error("the upstream proxy wants a user and a password, or others than it was given")]
+    #[error("the upstream proxy requires a user and a password, or rejected the given ones")]
     Login,
 }
 
@@ -39,8 +39,8 @@ pub(crate) fn parse(bytes: &[u8], method: &str) -> Result<Option<ResponseHead>, 
     lenient.allow_spaces_after_header_name_in_responses(true);
     lenient.allow_obsolete_multiline_headers_in_responses(true);
     let size = match lenient.parse_response(&mut response, bytes) {
-        Ok(httparse::Status::Complete(size)) if size <= LONGEST_HEAD => size,
-        Ok(httparse::Status::Partial) if bytes.len() < LONGEST_HEAD => return Ok(None),
+        Ok(httparse::Status::Complete(size)) if size <= MAX_HEAD_BYTES => size,
+        Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD_BYTES => return Ok(None),
         Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(ResponseFault::TooLarge),
         Err(_) => return Err(ResponseFault::NotHttp),
     };

@@ -80,6 +80,6 @@ fn an_old_client_gets_no_chunks() {
 fn what_is_no_http_is_said_to_be_none() {
     assert_eq!(parse(b"SSH-2.0-x\r\n", "GET"), Err(ResponseFault::NotHttp));
     assert_eq!(parse(b"HTTP/1.1 200 x\r\nA: b\r\n", "GET"), Ok(None));
-    let long = [b"HTTP/1.1 200 x\r\nA: ".to_vec(), vec![b'a'; LONGEST_HEAD]].concat();
+    let long = [b"HTTP/1.1 200 x\r\nA: ".to_vec(), vec![b'a'; MAX_HEAD_BYTES]].concat();
     assert_eq!(parse(&long, "GET"), Err(ResponseFault::TooLarge));
 }

@@ -1,7 +1,7 @@
-//! What the proxy itself answers: short, for a program and for a model alike, and never a hang.
+//! Responses of the proxy itself: short, readable for programs and models, and never a hang.
 //!
-//! The body is JSON and says what would allow the request; `x-sandbox-denied` says the same in one line to
-//! whoever looks at heads only.
+//! The body is JSON and says what would allow the request; the field `x-sandbox-denied` says the same in one
+//! line.
 
 use crate::engine::{Cause, Refused};
 use crate::http::head::Fault;

@@ -1,10 +1,10 @@
 use super::*;
-use palisade_record::network::Action;
+use palisade_record::network::NetworkAction;
 
 fn refused_because(cause: Cause) -> Refused {
     Refused {
         cause,
-        action: Action::ProxyDenied,
+        action: NetworkAction::ProxyDenied,
         host: "x.example".to_owned(),
         port: 443,
         reason: "no rule\r\nallows it".to_owned(),

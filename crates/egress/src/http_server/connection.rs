@@ -1,11 +1,11 @@
-//! Two ends of one connection, and how a head is waited for and a body passed on between two of them.
+//! Both ends of a connection: waiting for a head, and forwarding a body from one to the other.
 
 use super::answer::{self, Shape};
 use crate::config::Config;
 use crate::engine::Admitted;
 use crate::engine::tunnel;
 use crate::http::body::{Body, BodyFault, Frames};
-use crate::http::head::{self, LONGEST_HEAD, Parsed, RequestHead};
+use crate::http::head::{self, MAX_HEAD_BYTES, Parsed, RequestHead};
 use crate::http::incoming::Incoming;
 use std::future::Future;
 use std::io;
@@ -16,7 +16,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 
 /// What a client may still send after it was told that this is the end.
-const LINGER: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Connection<R, W> {
@@ -89,7 +89,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
             let bytes = self.incoming.bytes();
             // Only a line's end can change what it is; a client that sends byte by byte must not cost a reading
             // of the whole for each of them.
-            let worth = read == 0 || bytes[read..].contains(&b'\n') || bytes.len() > LONGEST_HEAD;
+            let worth = read == 0 || bytes[read..].contains(&b'\n') || bytes.len() > MAX_HEAD_BYTES;
             read = bytes.len();
             match if worth { head::parse(bytes) } else { Parsed::NeedMore } {
                 Parsed::Head(head) => {
@@ -132,7 +132,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
             }
         };
         // It is over, whether the client listened or not.
-        let _ = timeout(LINGER, said).await;
+        let _ = timeout(CLOSE_TIMEOUT, said).await;
     }
 }
 
@@ -147,10 +147,10 @@ pub(crate) async fn within<T>(config: &Config, work: impl Future<Output = T>) ->
 
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// Whoever sends it is gone.
+    /// The sender is gone.
     Reading,
     Fault(BodyFault),
-    /// Whoever gets it is gone, or gets no more.
+    /// The receiver is gone, or accepts no more.
     Writing(io::Error),
 }
 

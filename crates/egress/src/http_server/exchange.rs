@@ -1,10 +1,10 @@
-//! One request to a server and its answer, which may come before the request is all out.
+//! One request to a server and its response, which may arrive before the request is sent completely.
 
 use super::answer::{self, Shape};
 use super::connection::{Broken, Connection, Last, Way, pass_body};
 use crate::engine::{Admitted, Engine};
 use crate::http::body::{Body, BodyFault, Frames, From};
-use crate::http::head::{Framing, LONGEST_HEAD, RequestHead, Version};
+use crate::http::head::{Framing, MAX_HEAD_BYTES, RequestHead, Version};
 use crate::http::incoming::Incoming;
 use crate::http::response::{self, ResponseFault, ResponseHead};
 use std::cell::Cell;
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// What the client is told of it.
+    /// The message for the client.
     pub(crate) fn last(&self, engine: &Engine, admitted: &Admitted, shape: Shape) -> Last {
         Last::Words(match self {
             Self::Cut => return Last::Cut,
@@ -148,7 +148,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             let bytes = self.incoming.bytes();
             // Only a line's end can change what it is, see `Connection::next_head`.
             let is_worth =
-                read == 0 || bytes[read..].contains(&b'\n') || bytes.len() >= LONGEST_HEAD;
+                read == 0 || bytes[read..].contains(&b'\n') || bytes.len() >= MAX_HEAD_BYTES;
             read = bytes.len();
             let parsed = if is_worth { response::parse(bytes, &head.method) } else { Ok(None) };
             let Some(answer) = parsed.map_err(Failure::Response)? else {
@@ -162,7 +162,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             self.admitted
                 .received(answer.size as u64)
                 .map_err(|error| Failure::with_server(&error))?;
-            // It is about our login, which pages of errors may show; nobody inside can mend it.
+            // It is about our login, which pages of errors may show; nobody inside can fix it.
             if answer.status == 407 && self.admitted.is_forwarded() {
                 return Err(Failure::Response(ResponseFault::Login));
             }
@@ -221,7 +221,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             Err(Broken::Writing(error)) if error.kind() == io::ErrorKind::QuotaExceeded => {
                 Err(Failure::Spent(Begun::Yes))
             }
-            // Half an answer cannot be mended; the missing rest shows that it is one.
+            // Half an answer cannot be repaired; the missing rest shows that it is one.
             Err(_) => Err(Failure::Cut),
         }
     }

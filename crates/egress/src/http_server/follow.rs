@@ -1,5 +1,5 @@
-//! Redirects that the proxy follows itself, where the policy wants that: each hop is admitted like a request of
-//! its own, so that no chain of answers leads where no request would (NET-4, N08).
+//! Redirects that the proxy follows itself, where the policy wants that. Each hop is admitted like a separate
+//! request, so a chain of responses cannot lead where no request could (NET-4, N08).
 
 use super::answer::{self, Shape};
 use super::connection::{Connection, Last, Plain, Way, within};

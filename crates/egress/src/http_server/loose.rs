@@ -1,6 +1,6 @@
-//! HTTP without the strict reading, for builds that show what it holds: the bytes go out as they came.
+//! HTTP without strict parsing, for test builds that show what it prevents: the bytes are forwarded unchanged.
 //!
-//! Only the `Host` field of the first request is looked at, as a careless proxy would.
+//! Only the `Host` field of the first request is checked, as a careless proxy would.
 
 use super::answer::{self, Shape};
 use crate::engine::tunnel;

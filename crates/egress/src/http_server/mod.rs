@@ -1,5 +1,5 @@
-//! Serves HTTP between a client inside and the server it was admitted to: requests and answers are read, judged
-//! and written anew. Nothing here decides where a request may go.
+//! Serves HTTP between a client inside and the server it was admitted to: requests and responses are parsed,
+//! judged and serialised again. Nothing here decides where a request may go.
 
 pub(crate) mod answer;
 pub(crate) mod connection;

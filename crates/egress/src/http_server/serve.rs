@@ -1,6 +1,6 @@
-//! Plain HTTP on a connection that was admitted for one host: request by request, each of which must be for
-//! that host, and each written anew in the one form that everybody reads alike (NET-4, N10). If the rules were read anew
-//! since it was admitted, those of now must allow the request.
+//! Plain HTTP on a connection that was admitted for one host: every request must be for that host, and is
+//! serialised again in a form that all servers read alike (NET-4, N10). If the rules were reloaded since, the
+//! current ones must allow the request.
 
 use super::answer::{self, Shape};
 use super::connection::{Connection, Last, NoHead, Plain, Way};
@@ -193,7 +193,7 @@ pub(crate) fn forwarded(
     fields.keep_end_to_end();
     fields.remove("host");
     if gets_secret {
-        // Whoever it stops at answers by itself, and may show what it was sent.
+        // The last hop answers itself, and may show what it was sent.
         fields.remove("max-forwards");
     }
     if gets_credential {

@@ -4,8 +4,8 @@ use crate::engine::Wanted;
 use crate::engine::certificates;
 use crate::http_server::test_web::{FINE, local, web};
 use crate::test_support::{attempts, engine, host, pair, run};
-use palisade_hosts::{Entry, HostPattern};
-use palisade_record::network::{Action, Via};
+use palisade_hosts::{HostEntry, HostPattern};
+use palisade_record::network::{NetworkAction, Via};
 use tokio::io::AsyncReadExt as _;
 use tokio::task::spawn_local;
 
@@ -13,7 +13,7 @@ use tokio::task::spawn_local;
 async fn served(
     text: &str,
     change: impl FnOnce(&mut Config),
-) -> (String, Vec<String>, Vec<Action>) {
+) -> (String, Vec<String>, Vec<NetworkAction>) {
     let web = web(|_| FINE.to_owned()).await;
     let mut config = local(&["x.example", "y.example"], web.port);
     change(&mut config);
@@ -56,7 +56,7 @@ fn every_request_must_be_for_the_host_of_the_connection() {
             let (answer, seen, actions) = served(request, |_| ()).await;
             assert!(answer.starts_with("HTTP/1.1 403 "), "{request}: {answer}");
             assert!(seen.is_empty());
-            assert_eq!(actions, [Action::ProxyAllowed, Action::ProxyDenied]);
+            assert_eq!(actions, [NetworkAction::ProxyAllowed, NetworkAction::ProxyDenied]);
         }
     });
 }
@@ -128,7 +128,11 @@ fn the_limit_of_bytes_ends_an_answer() {
             let (answer, _, actions) = served(request, change).await;
             assert_eq!(answer.starts_with("HTTP/1.1 429 "), event, "{bytes}: {answer}");
             assert!(!answer.ends_with("hello"), "{answer}");
-            assert_eq!(actions, [Action::ProxyAllowed, Action::ProxyDenied], "{bytes}");
+            assert_eq!(
+                actions,
+                [NetworkAction::ProxyAllowed, NetworkAction::ProxyDenied],
+                "{bytes}"
+            );
         }
     });
 }
@@ -136,7 +140,7 @@ fn the_limit_of_bytes_ends_an_answer() {
 fn with_credential(config: &mut Config) {
     config.credentials = vec![Credential {
         name: "TOKEN".to_owned(),
-        hosts: vec![Entry::parse("x.example").unwrap()],
+        hosts: vec![HostEntry::parse("x.example").unwrap()],
         header: "authorization".to_owned(),
         value: Secret::new("Bearer secret".to_owned()),
     }];
@@ -171,7 +175,11 @@ fn a_request_that_is_answered_with_itself_gets_no_secret() {
             let (answer, seen, actions) = served(&request, with_credential).await;
             assert!(answer.starts_with("HTTP/1.1 403 "), "{method}: {answer}");
             assert!(seen.is_empty(), "{seen:?}");
-            assert_eq!(actions, [Action::ProxyAllowed, Action::ProxyDenied], "{method}");
+            assert_eq!(
+                actions,
+                [NetworkAction::ProxyAllowed, NetworkAction::ProxyDenied],
+                "{method}"
+            );
             let (answer, seen, _) = served(&request, |_| ()).await;
             assert!(answer.starts_with("HTTP/1.1 200 "), "{method}: {answer}");
             assert_eq!(seen.len(), 1, "without a credential there is nothing to give away");

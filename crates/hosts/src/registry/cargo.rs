@@ -2,8 +2,8 @@
 //! that is built in. Where a registry's files are is said by its index: if on another host, that one has to
 //! be allowed by name.
 
-use super::{LONGEST_PROGRAM, Look, Tool, url};
-use crate::{Entry, HostPattern};
+use super::{Look, MAX_PROGRAM_BYTES, Tool, url};
+use crate::{HostEntry, HostPattern};
 use memchr::memmem;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ struct Source {
     is_local: bool,
 }
 
-pub(super) fn hosts(look: &Look<'_>) -> Vec<Entry> {
+pub(super) fn hosts(look: &Look<'_>) -> Vec<HostEntry> {
     let mut settings = Settings::default();
     for text in look.texts(settings_files(look)) {
         settings.add(&text);
@@ -125,17 +125,17 @@ fn tables_in<'a>(
 }
 
 /// rustup's toolchains come first: the cargo of the search path may be rustup, which knows no registry.
-fn built_in(look: &Look<'_>) -> Vec<Entry> {
+fn built_in(look: &Look<'_>) -> Vec<HostEntry> {
     let rustup = look.var_path("RUSTUP_HOME").or_else(|| look.in_home(".rustup"));
     let toolchains = rustup.map(|rustup| rustup.join("toolchains/*/bin/cargo"));
     let installed = look.prefixes().into_iter().map(|prefix| prefix.join("bin/cargo"));
     let programs = toolchains.into_iter().chain(installed);
-    look.first(programs, LONGEST_PROGRAM, built_in_registry).unwrap_or_default()
+    look.first(programs, MAX_PROGRAM_BYTES, built_in_registry).unwrap_or_default()
 }
 
 /// The index that a cargo program has in it. Where that is `index.DOMAIN` and the program names
 /// `https://DOMAIN/` as well, the whole domain is the registry's: index, pages and files.
-fn built_in_registry(program: &[u8]) -> Option<Vec<Entry>> {
+fn built_in_registry(program: &[u8]) -> Option<Vec<HostEntry>> {
     const SPARSE: &[u8] = b"sparse+https://";
     let index = memmem::find_iter(program, SPARSE).find_map(|at| {
         let host = host_at(program.get(at + SPARSE.len()..)?)?;
@@ -145,7 +145,7 @@ fn built_in_registry(program: &[u8]) -> Option<Vec<Entry>> {
         memmem::find(program, format!("https://{domain}/").as_bytes())?;
         let pattern = HostPattern::parse(&format!("**.{domain}")).ok()?;
         let written = format!("{pattern}:443 ({})", Tool::Cargo);
-        Some(Entry { pattern, ports: Some(vec![443]), written })
+        Some(HostEntry { pattern, ports: Some(vec![443]), written })
     });
     Some([Some(index), domain].into_iter().flatten().collect())
 }

@@ -1,12 +1,12 @@
 //! What a tool uses by itself, where that cannot be read from the installed program.
 
 use super::{Tool, url};
-use crate::Entry;
+use crate::HostEntry;
 
 /// With a reason beside each.
 const HOSTS: &str = include_str!("../../../../resources/egress/registries.txt");
 
-pub(super) fn of(tool: Tool) -> Vec<Entry> {
+pub(super) fn of(tool: Tool) -> Vec<HostEntry> {
     let lines = HOSTS.lines().filter_map(|line| {
         let mut words = line.split('#').next()?.split_whitespace();
         Some((words.next()?, words.next()?))

@@ -1,14 +1,14 @@
 //! git: the public forges, and the hosts that `url.BASE.insteadOf` puts in their place (git-config(1)).
 
-use super::{LONGEST_TEXT, Look, Setup, Tool, url};
-use crate::Entry;
+use super::{Look, MAX_TEXT_BYTES, Setup, Tool, url};
+use crate::HostEntry;
 use palisade_gitconfig::{Parts, beginning_of};
 use std::path::{Component, Path, PathBuf};
 
 /// With a reason beside each.
 const FORGES: &str = include_str!("../../../../resources/egress/forges.txt");
 /// Git follows no longer chain of files that include one another either.
-const LONGEST_CHAIN: usize = 10;
+const MAX_INCLUDE_DEPTH: usize = 10;
 /// Nobody sets more by variables.
 const MAX_VARIABLES: usize = 1000;
 
@@ -21,11 +21,11 @@ pub(super) fn setup(look: &Look<'_>) -> Setup {
     setup
 }
 
-fn forges() -> impl Iterator<Item = Entry> {
+fn forges() -> impl Iterator<Item = HostEntry> {
     let lines = FORGES.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
     lines.filter_map(|place| {
-        let entry = Entry::parse(place).ok()?;
-        Some(Entry { written: format!("{place} ({})", Tool::Git), ..entry })
+        let entry = HostEntry::parse(place).ok()?;
+        Some(HostEntry { written: format!("{place} ({})", Tool::Git), ..entry })
     })
 }
 
@@ -80,9 +80,9 @@ struct SettingsSource<'p> {
     depth: usize,
 }
 
-/// Whether the file may be believed is decided where it is read, whoever names it.
+/// Whether the file is trusted is decided where it is read, whatever names it.
 fn read_file(look: &Look<'_>, file: &Path, depth: usize, setup: &mut Setup) {
-    let Some(content) = look.read(file, LONGEST_TEXT) else { return };
+    let Some(content) = look.read(file, MAX_TEXT_BYTES) else { return };
     let entries = beginning_of(&content).into_iter();
     // A key without a value is true for git, and no place.
     let settings = entries.filter_map(|entry| Setting::of(&entry.key, entry.value.as_deref()?));
@@ -122,11 +122,11 @@ fn included(look: &Look<'_>, value: &str, place: &SettingsSource<'_>) -> Option<
         None => place.file?.parent()?.join(value),
     };
     let goes_up = file.components().any(|part| part == Component::ParentDir);
-    (!goes_up && place.depth < LONGEST_CHAIN).then_some(file)
+    (!goes_up && place.depth < MAX_INCLUDE_DEPTH).then_some(file)
 }
 
 /// Whether a condition of `includeIf` holds depends on the repository, which is not the user's own.
-fn not_followed(file: &Path, hosts: &[Entry]) -> Option<String> {
+fn not_followed(file: &Path, hosts: &[HostEntry]) -> Option<String> {
     hosts.first()?;
     let flags = hosts.iter().map(|host| {
         let ports = host.ports.iter().flatten().map(u16::to_string).collect::<Vec<_>>().join(",");
@@ -140,7 +140,7 @@ fn not_followed(file: &Path, hosts: &[Entry]) -> Option<String> {
 }
 
 /// A URL, or what ssh takes: `[USER@]HOST:PATH`.
-fn base_entry(base: &str) -> Option<Entry> {
+fn base_entry(base: &str) -> Option<HostEntry> {
     if base.contains("://") {
         return url::entry(base, Tool::Git);
     }

@@ -1,7 +1,7 @@
 //! Go: `GOPROXY` and `GOSUMDB`, by variables or by the file that `go env -w` writes.
 
 use super::{Look, Setup, Tool, defaults, url};
-use crate::Entry;
+use crate::HostEntry;
 use std::path::PathBuf;
 
 pub(super) fn setup(look: &Look<'_>) -> Setup {
@@ -43,7 +43,7 @@ fn is_without_secrets(place: &str) -> bool {
 }
 
 /// `off`, a name, or a name with the URL it is reached at.
-fn checksums(setting: Option<&str>, usual: &Entry) -> Option<Entry> {
+fn checksums(setting: Option<&str>, usual: &HostEntry) -> Option<HostEntry> {
     let Some(setting) = setting else { return Some(usual.clone()) };
     let mut words = setting.split_whitespace();
     let name = words.next()?;

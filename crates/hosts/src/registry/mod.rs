@@ -16,16 +16,16 @@ mod pip;
 mod python;
 mod url;
 
-use crate::Entry;
+use crate::HostEntry;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 /// No settings file is longer, nor a source file that holds a default.
-const LONGEST_TEXT: usize = 2 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 2 * 1024 * 1024;
 /// Nor a program.
-const LONGEST_PROGRAM: usize = 256 * 1024 * 1024;
+const MAX_PROGRAM_BYTES: usize = 256 * 1024 * 1024;
 
 /// Whose hosts are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,7 +95,7 @@ pub trait Files {
 
 /// Where and as whom the tools would run.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
+pub struct ToolContext<'a> {
     pub home: Option<&'a Path>,
     /// Canonical. What is in it is not the user's own.
     pub project: &'a Path,
@@ -106,7 +106,7 @@ pub struct Surroundings<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
     /// None, if its settings name none and it is not installed.
-    pub hosts: Vec<Entry>,
+    pub hosts: Vec<HostEntry>,
     /// Tell the tool the same where its settings files are hidden because passwords may be in them. Nothing
     /// secret is in these.
     pub variables: Vec<(String, String)>,
@@ -114,7 +114,7 @@ pub struct Setup {
     pub notes: Vec<String>,
 }
 
-pub fn find(tool: Tool, around: &Surroundings<'_>, files: &dyn Files) -> Setup {
+pub fn find(tool: Tool, around: &ToolContext<'_>, files: &dyn Files) -> Setup {
     let look = Look { around, files };
     let mut setup = match tool {
         Tool::Npm => npm::setup(&look),
@@ -131,7 +131,7 @@ pub fn find(tool: Tool, around: &Surroundings<'_>, files: &dyn Files) -> Setup {
         Tool::Gem => gem::setup(&look),
         Tool::Git => git::setup(&look),
     };
-    let mut hosts: Vec<Entry> = Vec::new();
+    let mut hosts: Vec<HostEntry> = Vec::new();
     for entry in setup.hosts {
         if !hosts.contains(&entry) {
             hosts.push(entry);
@@ -143,7 +143,7 @@ pub fn find(tool: Tool, around: &Surroundings<'_>, files: &dyn Files) -> Setup {
 
 /// One look at the settings of one tool.
 struct Look<'a> {
-    around: &'a Surroundings<'a>,
+    around: &'a ToolContext<'a>,
     files: &'a dyn Files,
 }
 
@@ -206,7 +206,7 @@ impl<'a> Look<'a> {
 
     /// Without the mark that editors of other systems put first: the tools do not mind it either.
     fn text(&self, path: &Path) -> Option<String> {
-        let content = self.read(path, LONGEST_TEXT)?;
+        let content = self.read(path, MAX_TEXT_BYTES)?;
         let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&content);
         String::from_utf8(content.to_vec()).ok()
     }

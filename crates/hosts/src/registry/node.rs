@@ -2,7 +2,7 @@
 
 use super::npm::{self, Npm};
 use super::{Look, Setup, Tool, defaults, url};
-use crate::Entry;
+use crate::HostEntry;
 use std::path::PathBuf;
 
 const YARN_SERVER: &str = "YARN_NPM_REGISTRY_SERVER";
@@ -86,7 +86,7 @@ pub(super) fn bun(look: &Look<'_>) -> Setup {
     Setup { hosts, variables, ..Setup::default() }
 }
 
-fn entries(urls: &[String], tool: Tool) -> Vec<Entry> {
+fn entries(urls: &[String], tool: Tool) -> Vec<HostEntry> {
     urls.iter().filter_map(|registry| url::entry(registry, tool)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! npm: `registry` and `@SCOPE:registry` of the npmrc files (npmrc(5)). Tokens in them are not looked at.
 
-use super::{LONGEST_TEXT, Look, Setup, Tool, url};
-use crate::Entry;
+use super::{Look, MAX_TEXT_BYTES, Setup, Tool, url};
+use crate::HostEntry;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(super) fn setup(look: &Look<'_>) -> Setup {
     // One that is set and no host is still set: npm would not fall back to the default either.
     if !npm.has_registry() {
         let built_in = built_in_files(look);
-        hosts.extend(look.first(built_in, LONGEST_TEXT, |source| {
+        hosts.extend(look.first(built_in, MAX_TEXT_BYTES, |source| {
             built_in_registry(std::str::from_utf8(source).ok()?)
         }));
     }
@@ -49,7 +49,7 @@ impl<'env> Npm<'env> {
         self.by_variable.0.contains_key(key) || self.in_files.contains_key(key)
     }
 
-    pub(super) fn hosts(&self, tool: Tool) -> Vec<Entry> {
+    pub(super) fn hosts(&self, tool: Tool) -> Vec<HostEntry> {
         let mut registries: BTreeMap<&str, &str> =
             self.in_files.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let set = self.by_variable.0.iter().filter(|(key, _)| is_registry(key));
@@ -148,7 +148,7 @@ fn built_in_files(look: &Look<'_>) -> Vec<PathBuf> {
 }
 
 /// `Definition('registry', {⏎ default: 'URL',`
-fn built_in_registry(definitions: &str) -> Option<Entry> {
+fn built_in_registry(definitions: &str) -> Option<HostEntry> {
     let (_, definition) = definitions.split_once("('registry', {")?;
     let (_, default) = definition.split_once("default:")?;
     let quoted = default.trim_start();

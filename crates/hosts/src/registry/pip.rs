@@ -1,7 +1,7 @@
 //! pip: `index-url`, `extra-index-url` and `find-links` of its configuration files and variables.
 
-use super::{LONGEST_TEXT, Look, Setup, Tool, url};
-use crate::Entry;
+use super::{Look, MAX_TEXT_BYTES, Setup, Tool, url};
+use crate::HostEntry;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ fn is_without_index(look: &Look<'_>, settings: &Settings) -> bool {
 }
 
 /// A value may be several, with space between.
-fn entries(values: &[&str]) -> Vec<Entry> {
+fn entries(values: &[&str]) -> Vec<HostEntry> {
     let urls = values.iter().flat_map(|value| value.split_whitespace());
     urls.filter_map(|value| url::entry(value, Tool::Pip)).collect()
 }
@@ -110,9 +110,9 @@ fn settings_in(text: &str) -> Settings {
     settings
 }
 
-fn built_in(look: &Look<'_>) -> Vec<Entry> {
+fn built_in(look: &Look<'_>) -> Vec<HostEntry> {
     let read = |source: &[u8]| built_in_index(std::str::from_utf8(source).ok()?);
-    look.first(built_in_files(look), LONGEST_TEXT, read).unwrap_or_default()
+    look.first(built_in_files(look), MAX_TEXT_BYTES, read).unwrap_or_default()
 }
 
 /// Where pip says which index it uses: in the Pythons of the search path, the user's own, and pyenv's.
@@ -129,7 +129,7 @@ fn built_in_files(look: &Look<'_>) -> Vec<PathBuf> {
 }
 
 /// `PackageIndex("URL", file_storage_domain="HOST")`; the first is the default.
-fn built_in_index(source: &str) -> Option<Vec<Entry>> {
+fn built_in_index(source: &str) -> Option<Vec<HostEntry>> {
     let (_, call) = source.split_once("= PackageIndex(")?;
     let (arguments, _) = call.split_once(')')?;
     let mut texts = arguments.split('"').skip(1).step_by(2);

@@ -1,7 +1,7 @@
 //! uv and poetry. Neither reads pip's settings; pipx does, and is served by those of pip.
 
 use super::{Look, Setup, Tool, defaults, url};
-use crate::Entry;
+use crate::HostEntry;
 use std::path::PathBuf;
 
 /// `index`, `index-url`, `extra-index-url` and `find-links` of `uv.toml`, or variables in their place.
@@ -70,7 +70,7 @@ impl Indexes {
 }
 
 /// `[NAME=]URL`
-fn entry(index: &str, tool: Tool) -> Option<Entry> {
+fn entry(index: &str, tool: Tool) -> Option<HostEntry> {
     let (before, _) = index.split_once("://")?;
     let url = before.rsplit_once('=').map_or(index, |(name, _)| &index[name.len() + 1..]);
     url::entry(url, tool)

@@ -29,7 +29,7 @@ impl Files for Invented {
 
 fn setup(tool: Tool, files: &Invented, env: &[(&str, &str)]) -> Setup {
     let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let around = Surroundings {
+    let around = ToolContext {
         home: Some(Path::new("/home/u")),
         project: Path::new("/home/u/work/project"),
         env: &env,

@@ -1,10 +1,10 @@
 //! The host and port of a URL in somebody's settings, and what of it is no secret.
 
 use super::Tool;
-use crate::{Entry, Host, HostPattern};
+use crate::{Host, HostEntry, HostPattern};
 
 /// `None` for what is no host on the network: a path, a `file:` URL, a mistake.
-pub(super) fn entry(url: &str, tool: Tool) -> Option<Entry> {
+pub(super) fn entry(url: &str, tool: Tool) -> Option<HostEntry> {
     let (scheme, rest) = url.trim().split_once("://")?;
     // Cargo says how an index is spoken to, pip how a repository is fetched.
     let scheme = scheme.rsplit('+').next().unwrap_or(scheme).to_ascii_lowercase();
@@ -43,14 +43,18 @@ fn may_be_token(part: &str) -> bool {
 }
 
 /// A rule for one host and port that says whom it is for.
-pub(super) fn at(host: &str, port: u16, tool: Tool) -> Option<Entry> {
+pub(super) fn at(host: &str, port: u16, tool: Tool) -> Option<HostEntry> {
     let host = Host::parse(host).ok()?;
     let pattern = HostPattern::parse(&host.to_string()).ok()?;
     let place = match &host {
         Host::Address(address) if address.is_ipv6() => format!("[{address}]"),
         _ => host.to_string(),
     };
-    Some(Entry { pattern, ports: Some(vec![port]), written: format!("{place}:{port} ({tool})") })
+    Some(HostEntry {
+        pattern,
+        ports: Some(vec![port]),
+        written: format!("{place}:{port} ({tool})"),
+    })
 }
 
 fn split_port(place: &str) -> (&str, Option<&str>) {

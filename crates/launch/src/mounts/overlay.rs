@@ -1,13 +1,13 @@
-//! Trees that look writable and forget (FS-5), and large read-only ones less a few names: overlays whose upper
-//! layer is a tmpfs.
+//! Overlays whose upper layer is a tmpfs: trees that can be written but keep nothing (FS-5), and large
+//! read-only trees without a few names.
 //!
-//! The upper layer lives and dies with the mount namespace, whatever happens to us. No name of a
-//! layer is ever parsed by the kernel: layers are given by descriptor.
+//! The upper layer exists only in the mount namespace, so it disappears with it even if we are killed. Layers
+//! are given by descriptor, so the kernel never parses their names.
 
 use super::scratch::Shared;
 use super::{Builder, STAGE};
 use crate::error::{During, LaunchError};
-use palisade_plan::model::{Access, NodeKind};
+use palisade_plan::model::{MountAccess, NodeKind};
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use palisade_sys::{At as _, Errno, Mode, OFlags, SysError};
@@ -17,17 +17,17 @@ use std::path::{Path, PathBuf};
 
 const STEP: &str = "mounting an overlay";
 const DIR_MODE: Mode = Mode::from_raw_mode(0o755);
-/// Enough for `/usr/local` or a language's library directory; a whole `/usr` is a mistake.
+/// Enough for `/usr/local` or a language's library directory; mirroring all of `/usr` would be a mistake.
 const MAX_MIRRORED: usize = 20_000;
 
-/// What an overlay is to be.
+/// Description of an overlay.
 pub(crate) struct OverlayParts<'a> {
-    /// For words only.
+    /// Used in messages only.
     pub(crate) target: &'a Path,
-    /// To be absent, relative paths.
+    /// Names to hide, as relative paths.
     pub(crate) hidden: &'a [PathBuf],
-    /// Read-only ones become so when everything stands in its place: what is mounted in them may need a name there.
-    pub(crate) access: Access,
+    /// Read-only ones are made so at the end: what is mounted in them may need a name there.
+    pub(crate) access: MountAccess,
     pub(crate) exec: bool,
 }
 
@@ -39,7 +39,7 @@ impl Builder {
         parts: &OverlayParts<'_>,
         shared: Option<&Shared>,
     ) -> Result<OwnedFd, LaunchError> {
-        let is_writable = parts.access == Access::ReadWrite;
+        let is_writable = parts.access == MountAccess::ReadWrite;
         // The kernel takes only attached mounts as layers before 6.15.
         self.attach(lower, &stage("lower"), NodeKind::Dir)?;
         let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
@@ -58,7 +58,7 @@ impl Builder {
             let mut left = MAX_MIRRORED;
             mirror(&lower, &upper, parts.target, &mut left)?;
         }
-        // Hundreds of names of the lists could appear in a home directory: most stand in the same one.
+        // A home directory may hold hundreds of listed names, most of them in the same directory.
         let mut last: Option<(&Path, OwnedFd)> = None;
         for path in parts.hidden {
             let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
@@ -90,7 +90,7 @@ impl Builder {
 
     /// The overlay holds its layers itself from now on.
     fn clear_stage(&self) -> Result<(), LaunchError> {
-        // By a path relative to the stage: the new root has no absolute name yet.
+        // By a path relative to the staging directory: the new root has no absolute name yet.
         let place = open_beneath(&self.root, Path::new(STAGE), OFlags::PATH).during(STEP)?;
         rustix::process::fchdir(&place).call("fchdir").during(STEP)?;
         for name in ["lower", "scratch"] {
@@ -109,8 +109,8 @@ fn by_fd(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
 }
 
-/// The directories on the way to a hidden name, in the upper layer. An overlay shows a directory as its uppermost
-/// layer has it, so each lets in whom the lower one lets in, and nobody else.
+/// The directories above a hidden name, in the upper layer. An overlay shows a directory as its uppermost layer
+/// has it, so each must admit the same users as the lower one.
 fn make_layer_dirs(lower: &OwnedFd, upper: &OwnedFd, path: &Path) -> Result<OwnedFd, LaunchError> {
     let mut at = PathBuf::new();
     let mut made = open_beneath(upper, Path::new("."), OFlags::PATH).during(STEP)?;
@@ -128,8 +128,8 @@ fn make_layer_dirs(lower: &OwnedFd, upper: &OwnedFd, path: &Path) -> Result<Owne
     Ok(made)
 }
 
-/// Of a directory that is to stand in for one of the lower layer. What it becomes is owned by us, so another's
-/// directory opens to us as far as it does to everybody.
+/// The mode of a directory that replaces one of the lower layer. We own it, so another user's directory is open
+/// to us as far as it is to everybody.
 fn layer_mode(lower: &OwnedFd, path: &Path) -> Mode {
     let found = open_beneath(lower, path, OFlags::PATH | OFlags::DIRECTORY)
         .ok()
@@ -137,7 +137,7 @@ fn layer_mode(lower: &OwnedFd, path: &Path) -> Mode {
     let Some(found) = found else { return DIR_MODE };
     let mode = found.st_mode & 0o777;
     let is_ours = found.st_uid == rustix::process::geteuid().as_raw();
-    // We have to enter it ourselves to put a name into it.
+    // We have to enter it to create a name in it.
     let for_us = if is_ours { mode & 0o700 } else { (mode & 0o7) << 6 };
     Mode::from_raw_mode(for_us | mode & 0o077)
 }
@@ -147,16 +147,16 @@ fn owned_by_another(directory: &OwnedFd) -> Result<bool, LaunchError> {
     Ok(found.st_uid != rustix::process::geteuid().as_raw())
 }
 
-/// Makes the directories of a foreign tree ours in the upper layer, so that names can be created,
-/// replaced and removed in them: an overlay keeps the lower layer's owners and modes, and in
-/// `/usr/local` those would refuse an ordinary user everything.
+/// Copies the directories of a tree with other owners to the upper layer as our own, so that names can be
+/// created, replaced and removed: an overlay keeps the lower layer's owners and modes, which in `/usr/local`
+/// refuse an ordinary user everything.
 fn mirror(
     lower: &OwnedFd,
     upper: &OwnedFd,
     target: &Path,
     left: &mut usize,
 ) -> Result<(), LaunchError> {
-    // What may not be listed stays as it is below.
+    // A directory that cannot be listed stays as it is below.
     let Ok(entries) = open_beneath(lower, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY)
         .map_err(|error| error.errno)
         .and_then(Dir::read_from)
@@ -178,7 +178,7 @@ fn mirror(
                 STEP,
                 format!("{} has more than {MAX_MIRRORED} directories", target.display()),
             )
-            .with_mend("choose a smaller tree with --overlay")
+            .with_fix("choose a smaller tree with --overlay")
         })?;
         rustix::fs::mkdirat(upper, name, Mode::from_raw_mode(mode & 0o777 | 0o700))
             .at("mkdir below", target)
@@ -191,8 +191,7 @@ fn mirror(
     Ok(())
 }
 
-/// A directory that was mirrored and is to be hidden after all; a failure shows when the whiteout
-/// is made.
+/// A directory that was mirrored and has to be hidden after all. A failure shows when the whiteout is created.
 fn remove_mirrored(parent: &OwnedFd, name: &std::ffi::OsStr) {
     if rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) == Err(Errno::NOTEMPTY) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -1,7 +1,7 @@
-//! One file system behind everything that a run has for itself, where the sum of it is limited (FS-6).
+//! One file system behind everything a run has to itself, where the sum is limited (FS-6).
 //!
-//! Its parts are mounted where they belong; the whole is never to be seen inside. It lives and dies with
-//! the mount namespace.
+//! Its parts are mounted where they belong; the whole is never visible inside. It disappears with the mount
+//! namespace.
 
 use super::Builder;
 use crate::error::{During, LaunchError};
@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 const STEP: &str = "sharing out the run's own files";
-/// On the new root while its parts are taken: before 6.15 the kernel copies only mounts that are attached.
+/// On the new root while its parts are taken: before 6.15 the kernel copies only attached mounts.
 const PLACE: &str = "/.palisade-scratch";
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Shared {
         Ok(Self { root, parts: Cell::new(0) })
     }
 
-    /// A directory of it, as a mount of its own that is yet to be put somewhere.
+    /// A directory of it as a separate mount, not attached yet.
     pub(crate) fn part(&self, mode: u32, exec: bool) -> Result<OwnedFd, LaunchError> {
         let number = self.parts.replace(self.parts.get() + 1);
         let name = PathBuf::from(number.to_string());
@@ -52,7 +52,7 @@ impl Shared {
         Ok(part)
     }
 
-    /// The parts hold the file system from now on.
+    /// The parts keep the file system alive from now on.
     pub(crate) fn close(self, builder: &Builder) -> Result<(), LaunchError> {
         // By a path relative to the root: it has no absolute name yet.
         rustix::process::fchdir(&builder.root).call("fchdir").during(STEP)?;

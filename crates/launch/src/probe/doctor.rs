@@ -1,6 +1,5 @@
-//! What `sandbox doctor` tells: every primitive a run stands on, tried here and now.
-//! Must never judge by a version number, and must leave nothing behind: what would change this
-//! process is tried in a throw-away one.
+//! The checks of `sandbox doctor`: every kernel feature a run needs, tried on this host. Must never judge by a
+//! version number, and must leave nothing behind: what would change this process is tried in a child process.
 
 mod cgroups;
 mod files;
@@ -12,7 +11,7 @@ mod trial;
 
 use palisade_sys::clone::CloneFlags;
 use serde::Serialize;
-use trial::{Fault, Outcome, trial};
+use trial::{Outcome, TrialError, trial};
 
 /// `mount_setattr` is the newest call no run can do without. Landlock (5.13) and a count of processes
 /// per sandbox (5.14) are used where they are.
@@ -22,7 +21,7 @@ const OLDEST_KERNEL: &str = "5.12";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// As uname(2) tells it; nothing was concluded from it.
+    /// As uname(2) reports it; nothing was concluded from it.
     pub kernel: String,
     /// The oldest kernel supported.
     pub oldest_kernel: &'static str,
@@ -36,7 +35,7 @@ impl Report {
     }
 }
 
-/// One primitive, and how it did.
+/// One feature, and whether it works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
@@ -45,26 +44,27 @@ pub struct Finding {
     /// What was tried, in one line.
     pub what: &'static str,
     pub health: Health,
-    /// What was seen, or why it does not work, with the errno's name.
+    /// What was observed, or why it does not work, with the errno's name.
     pub detail: String,
-    /// The command that mends it, where it does not work and a command is known.
-    pub mend: Option<String>,
+    /// The command that fixes it, where one is known. Scripts know it as `mend`.
+    #[serde(rename = "mend")]
+    pub fix: Option<String>,
     /// What does not work without it.
     pub needed_for: &'static str,
 }
 
-/// How a primitive did.
+/// Whether a feature works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Health {
     Works,
     /// Does not work, and a run needs it.
     Missing,
-    /// Does not work; runs do without and lose what `needed_for` says.
+    /// Does not work; runs go on without it and lose what `needed_for` says.
     Degraded,
 }
 
-/// What is looked into, before it is.
+/// A check before it is made.
 struct Subject {
     id: &'static str,
     what: &'static str,
@@ -76,11 +76,11 @@ struct Subject {
 impl Subject {
     fn finding(self, outcome: Outcome) -> Finding {
         let Self { id, what, needed_for, without } = self;
-        let (health, detail, mend) = match outcome {
+        let (health, detail, fix) = match outcome {
             Ok(detail) => (Health::Works, detail, None),
-            Err(Fault { detail, mend }) => (without, detail, mend),
+            Err(TrialError { detail, fix }) => (without, detail, fix),
         };
-        Finding { id, what, health, detail, mend, needed_for }
+        Finding { id, what, health, detail, fix, needed_for }
     }
 }
 
@@ -91,20 +91,20 @@ struct Inside {
 }
 
 impl Inside {
-    /// Tries `body` in a user namespace of its own and the `others` besides. Where there is no user
-    /// namespace to be had, one finding says so with its mend, and the rest points there.
+    /// Tries `body` in a user namespace, and the `others` besides. Without user namespaces, one finding says so
+    /// with its fix, and the rest refer to it.
     fn trial(self, others: CloneFlags, body: impl FnOnce() -> Outcome) -> Outcome {
         if self.usable {
             trial(CloneFlags::NEWUSER | others, body)
         } else {
-            Err(Fault::new("not tried: it needs a user namespace, see user-namespaces"))
+            Err(TrialError::new("not tried: it needs a user namespace, see user-namespaces"))
         }
     }
 }
 
 /// Tries everything. The caller must be single-threaded; takes some tens of milliseconds.
 pub fn doctor() -> Report {
-    // Who ignores it, by inheritance, has no children to wait for.
+    // A process that inherited an ignored SIGCHLD could not wait for its children.
     palisade_sys::proc::reset_action(palisade_sys::proc::sig::SIGCHLD);
     let users = namespaces::user();
     let inside = Inside { usable: users.health == Health::Works };

@@ -2,7 +2,7 @@ use super::filters::install_rules;
 use super::*;
 use crate::remedy;
 use palisade_bpf::{
-    Answer, Arch, Arg, Condition, Listening, Notice, Refusal, Rule, Test, Width, table,
+    Arch, Arg, CallAnswer, Condition, Listening, Notice, Refusal, Rule, Test, Width, table,
 };
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use palisade_sys::test_child::{become_namespace_root, in_child};
@@ -50,9 +50,9 @@ fn assert_healthy(report: &Report) {
         let finding = finding(report, id);
         assert!(!finding.detail.is_empty(), "{finding:?}");
         if finding.health == Health::Works {
-            assert_eq!(finding.mend, None, "{finding:?}");
+            assert_eq!(finding.fix, None, "{finding:?}");
         } else {
-            assert!(finding.mend.is_some(), "{finding:?}");
+            assert!(finding.fix.is_some(), "{finding:?}");
         }
     }
     assert_eq!(finding(report, "user-namespaces").health, Health::Works);
@@ -137,7 +137,7 @@ fn forbid_user_namespaces() {
     let rule = |name, conditions, errno: Errno| Rule {
         syscall: number(name),
         conditions,
-        answer: Answer::Refuse(Refusal {
+        answer: CallAnswer::Refuse(Refusal {
             errno: u16::try_from(errno.raw_os_error()).unwrap(),
             notice: Notice::Quiet,
         }),
@@ -162,8 +162,8 @@ fn a_host_that_forbids_user_namespaces_is_told_in_the_words_of_a_run() {
         assert_eq!(users.health, Health::Missing);
         assert!(users.detail.contains("EPERM"), "{users:?}");
         let words_of_run = remedy::for_call(&SysError::new("clone3", "", Errno::PERM));
-        assert_eq!(users.mend, words_of_run);
-        assert!(users.mend.as_ref().unwrap().contains("--level 1 --no-userns"), "{users:?}");
+        assert_eq!(users.fix, words_of_run);
+        assert!(users.fix.as_ref().unwrap().contains("--level 1 --no-userns"), "{users:?}");
         // What needs no namespace is tried all the same, and what needs one points to the cause.
         assert_eq!(finding(&report, "seccomp").health, Health::Works);
         assert_eq!(finding(&report, "openat2").health, Health::Works);
@@ -185,8 +185,8 @@ fn user_namespaces_that_are_switched_off_are_mended_by_a_sysctl() {
         let users = finding(&report, "user-namespaces");
         assert_eq!(users.health, Health::Missing);
         assert!(users.detail.contains("ENOSPC"), "{users:?}");
-        let mend = users.mend.as_ref().unwrap();
-        assert!(mend.contains("sudo sysctl -w user.max_user_namespaces="), "{mend}");
+        let fix = users.fix.as_ref().unwrap();
+        assert!(fix.contains("sudo sysctl -w user.max_user_namespaces="), "{fix}");
     });
 }
 
@@ -204,14 +204,14 @@ fn a_covered_proc_is_named_as_the_cause() {
         let pids = finding(&report, "pid-namespaces");
         assert_eq!(pids.health, Health::Missing);
         assert!(pids.detail.contains("EPERM"), "{pids:?}");
-        assert!(pids.mend.as_ref().unwrap().contains("systempaths=unconfined"), "{pids:?}");
+        assert!(pids.fix.as_ref().unwrap().contains("systempaths=unconfined"), "{pids:?}");
     });
 }
 
 #[test]
 fn the_report_prints_as_json_in_camel_case() {
     let subject = Subject { id: "x", what: "w", needed_for: "n", without: Health::Degraded };
-    let finding = subject.finding(Err(Fault::new("why").mended_by("how")));
+    let finding = subject.finding(Err(TrialError::new("why").fixed_by("how")));
     let report = Report { kernel: "k".to_owned(), oldest_kernel: "o", findings: vec![finding] };
     let expected = serde_json::json!({
         "kernel": "k",

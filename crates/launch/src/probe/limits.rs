@@ -1,11 +1,11 @@
-//! What limits depend on: looked at only where one is asked for.
+//! Facts about the host that limits depend on, read only if a limit is set.
 
 use palisade_plan::facts::LimitFacts;
 
 pub fn limit_facts() -> LimitFacts {
     LimitFacts {
         cgroups: palisade_cgroup::find(),
-        // None to choose from holds no limit, and says so.
+        // An empty set enforces no limit, and the plan says so.
         cpus: palisade_sys::proc::usable_cpus().unwrap_or_default(),
         spread: std::process::id() as usize,
     }

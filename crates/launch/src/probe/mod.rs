@@ -1,5 +1,5 @@
-//! Looks at the host: the facts a plan needs, and what `doctor` tests.
-//! Must never change anything: a probe that has to try something tries it in a throw-away process.
+//! Reads facts about the host: what a plan needs, and what `doctor` checks. Must never change anything: what
+//! has to be tried is tried in a child process.
 
 mod doctor;
 mod limits;
@@ -30,8 +30,8 @@ pub enum FactsError {
     Proc { path: &'static str, error: std::io::Error },
 }
 
-/// Reads the facts. Cheap: a few small files and no process. What the product keeps of its own, and
-/// the canary, are the session's to fill in.
+/// Reads the facts. Cheap: a few small files and no process. The session fills in the product's own paths and
+/// the canary.
 pub fn facts() -> Result<HostFacts, FactsError> {
     let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let uid = rustix::process::geteuid().as_raw();
@@ -115,7 +115,7 @@ fn account_of(uid: u32) -> Option<Account> {
     accounts().into_iter().find(|account| account.uid == uid)
 }
 
-/// Where people keep their things; services have directories of another kind.
+/// Home directories of people; services have directories of another kind.
 fn homes(accounts: &[Account], caller: u32) -> Vec<PathBuf> {
     const PEOPLE: std::ops::Range<u32> = 1000..60_000;
     accounts

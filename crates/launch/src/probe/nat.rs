@@ -1,4 +1,4 @@
-//! Who could forward for a sandbox: looked at only for the network mode nat.
+//! Which program could forward for a sandbox: read only for the network mode nat.
 
 use palisade_plan::facts::{HostFacts, NatFacts};
 use std::ffi::OsStr;
@@ -6,7 +6,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Looked in if the caller's `PATH` is not set: where packages put programs.
+/// Searched if the caller's `PATH` is not set.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub fn nat_facts(facts: &HostFacts) -> NatFacts {
@@ -25,8 +25,8 @@ pub fn nat_facts(facts: &HostFacts) -> NatFacts {
     }
 }
 
-/// It runs outside of the sandbox: only root's own programs count, not what an earlier run may have left. What was looked
-/// at is what runs: the file itself, where nobody else can put another one.
+/// It runs outside the sandbox, so only programs that root owns count, not files an earlier run may have left.
+/// The file that was checked is the file that runs: it is in a directory where nobody else can replace it.
 fn program(path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
     let metadata = real.metadata().ok()?;
@@ -38,7 +38,7 @@ fn program(path: &Path) -> Option<PathBuf> {
     (is_sound && stays).then_some(real)
 }
 
-/// A group may have been given it: Debian's `/usr/local` is the group staff's.
+/// A group may have been given write access: in Debian, `/usr/local` belongs to the group staff.
 fn is_roots(place: &Metadata) -> bool {
     place.uid() == 0 && place.mode() & 0o002 == 0
 }
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(program(shell), shell.canonicalize().ok());
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        // Whoever can change the link has no say in what runs.
+        // The target is what counts, so the owner of the link does not matter.
         let link = directory.path().join("slirp4netns");
         std::os::unix::fs::symlink(shell, &link).unwrap();
         assert_eq!(program(&link), shell.canonicalize().ok());

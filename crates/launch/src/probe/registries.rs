@@ -1,29 +1,29 @@
-//! Which hosts package managers are set up to use: looked at only where a policy asks for it.
+//! Which hosts package managers are configured to use: read only where a policy asks for it.
 //!
-//! Whatever a path leads to, nothing is read that a command inside could have written, nor what somebody else than
-//! the caller and the administrator wrote.
+//! Files are read only if no command in a sandbox could have written them, and only the caller or the
+//! administrator did, wherever a path leads.
 
 use super::RealTree;
-use palisade_hosts::Entry;
-use palisade_hosts::registry::{Files, Surroundings, Tool, find};
+use palisade_hosts::HostEntry;
+use palisade_hosts::registry::{Files, Tool, ToolContext, find};
 use palisade_plan::facts::{HostFacts, HostTree as _};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// What the tools are set up to use.
+/// What the tools are configured to use.
 #[derive(Clone, Debug, Default)]
 pub struct Registries {
     /// A tool that names no host has none.
-    pub hosts: BTreeMap<Tool, Vec<Entry>>,
-    /// Tell the tools so, where their settings files are hidden. Nothing secret is in them.
+    pub hosts: BTreeMap<Tool, Vec<HostEntry>>,
+    /// Settings to pass to the tools where their configuration files are hidden. They contain no secrets.
     pub variables: BTreeMap<OsString, OsString>,
-    /// Settings that were seen and not followed, in words.
+    /// Settings that were found and not followed, in words.
     pub notes: Vec<String>,
 }
 
-/// `writable` are the places that a command could have written to, without links.
+/// `writable` are the paths a command could have written to, without links.
 pub fn registries(
     tools: &[Tool],
     facts: &HostFacts,
@@ -31,7 +31,7 @@ pub fn registries(
     writable: &[PathBuf],
 ) -> Registries {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
-    let around = Surroundings { home: facts.home.as_deref(), project: &project, env: &facts.env };
+    let around = ToolContext { home: facts.home.as_deref(), project: &project, env: &facts.env };
     let files = Trusted { project: &project, writable, uid: facts.uid, gid: facts.gid };
     let mut registries = Registries::default();
     for tool in tools {
@@ -44,7 +44,7 @@ pub fn registries(
     registries
 }
 
-/// What only the caller and the administrator can have written.
+/// Files that only the caller and the administrator can have written.
 struct Trusted<'a> {
     project: &'a Path,
     writable: &'a [PathBuf],
@@ -53,7 +53,7 @@ struct Trusted<'a> {
 }
 
 impl Trusted<'_> {
-    /// A link in a writable place leads where the command wants, so the path as it was named counts too.
+    /// A link in a writable directory leads where the command wants, so the path as given counts too.
     fn real(&self, path: &Path) -> Option<PathBuf> {
         let real = path.canonicalize().ok()?;
         let could_be_written = |path: &Path| {

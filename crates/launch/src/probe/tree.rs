@@ -1,6 +1,6 @@
-//! The host's real tree, for the plan to look at.
+//! Access to the host's file tree, for the plan.
 
-use palisade_plan::facts::{Entry, EntryKind, HostTree};
+use palisade_plan::facts::{DirEntry, EntryKind, HostTree};
 use std::ffi::OsString;
 use std::fs::{File, FileType};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 /// Longer than any `.git` file or back pointer.
 const SMALL: usize = 16 * 1024;
 
-/// Looks at the host through the caller's own rights.
+/// Reads with the caller's own rights.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealTree;
 
 impl HostTree for RealTree {
-    fn entry(&self, path: &Path) -> Option<Entry> {
+    fn entry(&self, path: &Path) -> Option<DirEntry> {
         let found = path.symlink_metadata().ok()?;
-        Some(Entry { kind: kind(found.file_type()), uid: found.uid(), gid: found.gid() })
+        Some(DirEntry { kind: kind(found.file_type()), uid: found.uid(), gid: found.gid() })
     }
 
     fn read_link(&self, path: &Path) -> Option<PathBuf> {
@@ -43,7 +43,7 @@ impl HostTree for RealTree {
             file.seek(SeekFrom::Start(offset)).ok()?;
         }
         let length = u64::try_from(length).ok()?;
-        // Room for what is there, and a little more to see that it ends.
+        // Room for the expected size and a little more, to notice the end.
         let expected = size.saturating_sub(offset).min(length).saturating_add(32);
         let mut part = Vec::with_capacity(usize::try_from(expected).ok()?);
         file.take(length).read_to_end(&mut part).ok()?;
@@ -63,7 +63,7 @@ impl HostTree for RealTree {
     }
 }
 
-/// With its size. A FIFO would block for ever.
+/// With its size. A FIFO would block forever.
 fn open_regular(path: &Path) -> Option<(File, u64)> {
     let found = path.symlink_metadata().ok().filter(|found| found.is_file())?;
     Some((File::open(path).ok()?, found.len()))

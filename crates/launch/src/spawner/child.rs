@@ -1,8 +1,8 @@
-//! From the spawner's fork to the exec of a command. The walls stand already; what is left is what each command has for
-//! itself: streams, session, limits, umask, working directory.
+//! From the spawner's fork to the exec of a command. All restrictions are in force already; what is left is per
+//! command: streams, session, limits, umask, working directory.
 //!
-//! From its fifth step on others inside can look into this process. Must never have anything but the command's own
-//! by then.
+//! From its fifth step on, other processes inside can inspect this one. By then it must hold nothing but what
+//! belongs to the command.
 
 use super::config::{LimitedResource, SpawnerConfig};
 use super::message::{CommandStart, StartFailure};
@@ -10,7 +10,7 @@ use crate::error::{During, LaunchError};
 use crate::exec;
 use crate::init::close_all_but;
 use palisade_plan::model::Command;
-use palisade_sys::proc::{self, Limit, Resource, sig};
+use palisade_sys::proc::{self, Resource, ResourceLimit, sig};
 use palisade_sys::{At as _, Mode, creds, tty};
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStringExt as _;
 /// Its standard input, output and error.
 pub(super) type Streams = [OwnedFd; 3];
 
-/// Ends in exec, or in a report to the spawner why not.
+/// Ends in exec, or in a report to the spawner.
 pub(super) fn become_command(
     config: &SpawnerConfig,
     start: &CommandStart,
@@ -29,7 +29,8 @@ pub(super) fn become_command(
     report: &OwnedFd,
 ) -> ! {
     let Err(error) = attempt(config, start, streams, groups, report);
-    // Were it not to fit, the spawner gets what it cannot decode, and never nothing: it takes that for an exec.
+    // If it did not fit, the spawner would get a message it cannot decode, never silence, which it takes for an
+    // exec.
     let packet = palisade_wire::encode(&StartFailure(error)).unwrap_or(vec![u8::MAX]);
     let _ = rustix::io::write(report, &packet);
     proc::exit_now(125)
@@ -65,11 +66,12 @@ fn attempt(
     proc::unblock_all().during("unblocking signals")?;
     // 4. Limits: the caller's, the sandbox's, the request's.
     limit(config, start)?;
-    // 5. The broker has to look into who calls it, and so has everybody else: whoever traces it from here on has a
-    // process in the command's own session and under its own limits, and no more than the command it becomes.
+    // 5. The broker has to inspect its callers, so this process becomes dumpable, for all processes inside. One
+    // that traces it from here on controls a process in the command's own session and under its limits: no more
+    // than the command it becomes.
     creds::set_dumpable(true).during("opening the command's process to the broker")?;
-    // 6. As the command itself would: a directory it may not enter is no working directory.
-    // The filter hands it to the broker, so not if there is nothing to change.
+    // 6. With the command's own rights: a directory it may not enter cannot be its working directory. The
+    // filter notifies the broker of the call, so it is skipped if nothing changes.
     if start.umask != config.umask {
         rustix::process::umask(Mode::from_raw_mode(start.umask & 0o777));
     }
@@ -93,9 +95,9 @@ fn connect(streams: &Streams) -> Result<(), LaunchError> {
 fn limit(config: &SpawnerConfig, start: &CommandStart) -> Result<(), LaunchError> {
     const STEP: &str = "setting a limit";
     let (soft, hard) = config.open_files;
-    proc::set_rlimit(Resource::Nofile, Limit { soft, hard }).during(STEP)?;
+    proc::set_rlimit(Resource::Nofile, ResourceLimit { soft, hard }).during(STEP)?;
     let set = |(resource, value): &(LimitedResource, u64)| {
-        let limit = Limit { soft: Some(*value), hard: Some(*value) };
+        let limit = ResourceLimit { soft: Some(*value), hard: Some(*value) };
         proc::set_rlimit((*resource).into(), limit).during(STEP)
     };
     config.rlimits.iter().try_for_each(set)?;

@@ -1,5 +1,5 @@
-//! What the spawner is told about the walls. It is a program of its own, started with an empty memory, and so the parts of
-//! the plan that it needs come to it as one message in a file.
+//! The spawner's configuration. The spawner is executed as a program of its own with empty memory, so the parts
+//! of the plan that it needs are passed to it as one message in a file.
 //!
 //! Must stay a plain copy of the plan: nothing is decided here.
 
@@ -10,10 +10,11 @@ use crate::selfcheck::Targets;
 use palisade_bpf::{Insn, Listening};
 use palisade_plan::layer::Layer;
 use palisade_plan::model::{
-    Confinement, Executables, Hardening, Landlock, Mapping, Namespaces, Plan, Probe, Resource,
+    Confinement, Executables, Execution, Hardening, IdMapping, Landlock, Namespaces, Plan, Probe,
+    Resource,
 };
 use palisade_sys::Pid;
-use palisade_sys::proc::Limit;
+use palisade_sys::proc::ResourceLimit;
 use palisade_wire::{Raw, WireMessage};
 use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
@@ -167,9 +168,11 @@ struct ExecutableRules {
 impl From<&Landlock> for LandlockRules {
     fn from(planned: &Landlock) -> Self {
         let planned = planned.clone();
-        let rules = |planned: Executables| ExecutableRules {
-            listed: planned.listed,
-            needed: planned.needed,
+        let executables = match planned.executables {
+            Execution::Readable => None,
+            Execution::Listed(Executables { listed, needed, .. }) => {
+                Some(ExecutableRules { listed, needed })
+            }
         };
         Self {
             abi: planned.abi,
@@ -179,7 +182,7 @@ impl From<&Landlock> for LandlockRules {
             writable: planned.writable,
             guarded: planned.guarded,
             devices: planned.devices,
-            executables: planned.executables.map(rules),
+            executables,
             refuse_tcp: planned.refuse_tcp,
             scope: planned.scope,
         }
@@ -188,10 +191,11 @@ impl From<&Landlock> for LandlockRules {
 
 impl From<LandlockRules> for Landlock {
     fn from(rules: LandlockRules) -> Self {
-        let executables = |rules: ExecutableRules| Executables {
-            listed: rules.listed,
-            needed: rules.needed,
-            detours: Vec::new(),
+        let executables = match rules.executables {
+            None => Execution::Readable,
+            Some(ExecutableRules { listed, needed }) => {
+                Execution::Listed(Executables { listed, needed, detours: Vec::new() })
+            }
         };
         Self {
             abi: rules.abi,
@@ -201,7 +205,7 @@ impl From<LandlockRules> for Landlock {
             writable: rules.writable,
             guarded: rules.guarded,
             devices: rules.devices,
-            executables: rules.executables.map(executables),
+            executables,
             refuse_tcp: rules.refuse_tcp,
             scope: rules.scope,
         }
@@ -262,7 +266,7 @@ impl SpawnerConfig {
             ));
         };
         let identity = &inside.identity;
-        let given = identity.mapping == Mapping::ByRoot;
+        let given = identity.mapping == IdMapping::ByRoot;
         let program = plan
             .sandbox
             .seccomp
@@ -300,14 +304,14 @@ impl SpawnerConfig {
 }
 
 /// The caller's limit, and below what the supervisor has by now: see [`DESCRIPTORS_LEFT_FOR_US`].
-fn open_files(callers: Limit) -> Limit {
+fn open_files(callers: ResourceLimit) -> ResourceLimit {
     let ours = palisade_sys::proc::get_rlimit(palisade_sys::proc::Resource::Nofile).soft;
     let most = ours.map(|ours| ours.saturating_sub(DESCRIPTORS_LEFT_FOR_US).max(ours / 2));
     let within = |limit: Option<u64>| match (limit, most) {
         (Some(limit), Some(most)) => Some(limit.min(most)),
         (limit, most) => limit.or(most),
     };
-    Limit { soft: within(callers.soft), hard: within(callers.hard) }
+    ResourceLimit { soft: within(callers.soft), hard: within(callers.hard) }
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use super::*;
 #[test]
 fn a_command_has_fewer_open_files_than_the_supervisor() {
     let ours = palisade_sys::proc::get_rlimit(palisade_sys::proc::Resource::Nofile).soft.unwrap();
-    let unlimited = open_files(Limit { soft: None, hard: None });
+    let unlimited = open_files(ResourceLimit { soft: None, hard: None });
     assert!(unlimited.soft.unwrap() < ours && unlimited.hard.unwrap() < ours);
-    let few = open_files(Limit { soft: Some(10), hard: Some(20) });
+    let few = open_files(ResourceLimit { soft: Some(10), hard: Some(20) });
     assert_eq!((few.soft, few.hard), (Some(10), Some(20)));
 }
 
@@ -20,7 +20,7 @@ fn rules_arrive_as_they_were_planned() {
         writable: vec!["/w".into(), "/x".into()],
         guarded: vec!["/g".into()],
         devices: vec!["/dev/null".into()],
-        executables: None,
+        executables: Execution::Readable,
         refuse_tcp: false,
         scope: true,
     };

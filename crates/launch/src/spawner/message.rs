@@ -1,4 +1,4 @@
-//! What the supervisor and the spawner say to each other, over a SEQPACKET socket that no command ever holds.
+//! Messages between the supervisor and the spawner, over a SEQPACKET socket that no command ever holds.
 
 use super::config::LimitedResource;
 use crate::control::{Checked, ExitCause};
@@ -41,7 +41,7 @@ impl CommandStart {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SpawnerRequest {
     Start(CommandStart),
-    /// To the process group that the command leads; nobody there is no error.
+    /// To the process group that the command leads; an empty group is no error.
     Signal {
         command: CommandId,
         signal: i32,
@@ -51,17 +51,17 @@ pub(super) enum SpawnerRequest {
 /// From the spawner to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SpawnerEvent {
-    /// The walls stand and were checked from behind them. Comes with the namespaces of users and mounts, and the
-    /// directory of terminals where the view has one.
+    /// All restrictions are in force and were checked from inside. Comes with the user and mount namespaces,
+    /// and the directory of terminals where the view has one.
     Ready(Checked),
-    /// There will be no spawner.
+    /// The spawner cannot start.
     Failed(LaunchError),
     /// Its exec succeeded.
     Started {
         command: CommandId,
         pid: u32,
     },
-    /// Nothing of it ran.
+    /// The command did not run.
     NotStarted {
         command: CommandId,
         error: LaunchError,

@@ -1,9 +1,10 @@
-//! Starts further commands in a running sandbox: a helper that the supervisor starts outside the sandbox's pid namespace,
-//! which enters all its namespaces once, puts up all walls once, and forks every command from there.
+//! Starts further commands in a running sandbox. The spawner is a helper outside the sandbox's pid namespace
+//! that enters all its namespaces once, applies all restrictions once, and forks every command from there.
 //!
-//! It is executed anew (`/proc/self/exe`, no environment): its forks can be looked into from inside until their own exec,
-//! and so nothing of the caller may be in their memory. It has no number inside; nobody there can signal, trace or limit it.
-//! Must never start a command before the walls stand, and never hand one a descriptor but its three streams.
+//! It is executed anew (`/proc/self/exe`, no environment): its forks can be inspected from inside until their
+//! own exec, so nothing of the caller may be in their memory. It has no pid inside, so no process there can
+//! signal, trace or limit it. It must never start a command before all restrictions are in force, and must
+//! never pass a descriptor to a command except its three streams.
 
 mod child;
 mod config;
@@ -23,8 +24,8 @@ use crate::helper::{Helper, HelperKind, Helpers};
 use crate::inherited::Inherited;
 use crate::selfcheck::Targets;
 use config::{STEP, SpawnerConfig};
-use palisade_cgroup::Held;
-use palisade_plan::model::{Lifetime, Owner, Plan};
+use palisade_cgroup::RunGroup;
+use palisade_plan::model::{Owner, Plan, SandboxLifetime};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
 use palisade_sys::{At as _, tty};
 use palisade_wire::{Received, WireError, WireMessage as _};
@@ -36,9 +37,9 @@ use std::path::Path;
 use std::time::Duration;
 
 /// It takes microseconds for each request.
-const LONGEST_SEND: Duration = Duration::from_secs(5);
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the sandbox looks like from inside the spawner.
+/// The sandbox as the spawner sees it.
 #[derive(Debug)]
 struct Inside {
     user_namespace: OwnedFd,
@@ -52,21 +53,22 @@ pub struct Spawner {
     helper: Helper,
     control: OwnedFd,
     inside: RefCell<Option<Inside>>,
-    /// Who has a terminal, where root gave the command its id.
+    /// The owner of a terminal, where root gave the command its id.
     owner: Option<Owner>,
 }
 
 impl Spawner {
-    /// Forks and executes it; it waits for the process that sets the sandbox up, and gets `broker` for the handshake
-    /// with the broker. None where the sandbox ends with its command. Gives the other end for that process too.
+    /// Forks and executes it. It waits for the process that sets the sandbox up, and gets `broker` for the
+    /// handshake with the broker. None where the sandbox ends with its command. Also returns the other end for
+    /// that process.
     pub(crate) fn start(
         helpers: &Helpers,
         plan: &Plan,
         (inherited, targets, owner): (&Inherited, Targets, Option<Owner>),
-        group: Option<&Held>,
+        group: Option<&RunGroup>,
         broker: Option<BorrowedFd<'_>>,
     ) -> Result<Option<(Self, OwnedFd)>, LaunchError> {
-        if plan.sandbox.lifetime == Lifetime::OneCommand {
+        if plan.sandbox.lifetime == SandboxLifetime::OneCommand {
             return Ok(None);
         }
         let supervisor = rustix::process::getpid();
@@ -74,7 +76,7 @@ impl Spawner {
         let config = in_a_file(&palisade_wire::encode(&config).during(STEP)?)?;
         let (control, control_of_spawner) = socketpair().during(STEP)?;
         let sending = rustix::net::sockopt::Timeout::Send;
-        rustix::net::sockopt::set_socket_timeout(&control, sending, Some(LONGEST_SEND))
+        rustix::net::sockopt::set_socket_timeout(&control, sending, Some(SEND_TIMEOUT))
             .call("setsockopt")
             .during(STEP)?;
         let (setup, setup_of_spawner) = socketpair().during(STEP)?;
@@ -88,7 +90,7 @@ impl Spawner {
             groups: groups.iter().map(AsRawFd::as_raw_fd).collect(),
         };
         let helper = helpers.start(HelperKind::Spawner, STEP, stage.descriptors(), |_| {
-            // Returns only if it failed, and then the helper's end tells of it.
+            // Returns only if it failed, which the helper's exit reports.
             stage.execute();
         })?;
         let spawner = Self { helper, control, inside: RefCell::new(None), owner };
@@ -134,7 +136,7 @@ impl Spawner {
                 Ok(Some(message))
             }
             Err(WireError::Closed) => {
-                // Whether it left in order or died is for the register to know.
+                // The helper register knows whether it exited as asked or died.
                 self.helper.has_closed();
                 Ok(None)
             }
@@ -142,8 +144,8 @@ impl Spawner {
         }
     }
 
-    /// A terminal of the sandbox's own devpts, its master and its slave. A slave of the host's would be "not a tty"
-    /// inside.
+    /// A terminal of the sandbox's own devpts, master and slave. A slave of the host's devpts would be "not a
+    /// tty" inside.
     pub fn open_terminal(&self, size: Winsize) -> Result<(OwnedFd, OwnedFd), LaunchError> {
         const STEP: &str = "opening a terminal inside";
         let inside = self.inside.borrow();
@@ -153,7 +155,7 @@ impl Spawner {
         let master = tty::open_ptmx_in(terminals, Path::new("ptmx")).during(STEP)?;
         let slave = tty::open_slave(&master).during(STEP)?;
         if let Some(owner) = self.owner {
-            // It is the opener's, who is root here and nobody inside.
+            // It belongs to its opener, which is root here and unmapped inside.
             let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
             rustix::fs::fchown(&slave, Some(uid), Some(gid)).call("fchown").during(STEP)?;
         }
@@ -161,7 +163,7 @@ impl Spawner {
         Ok((master, slave))
     }
 
-    /// Of users and of mounts, for who enters the sandbox later.
+    /// The user and mount namespaces, for processes that enter the sandbox later.
     pub(crate) fn namespaces(&self) -> Option<std::io::Result<[OwnedFd; 2]>> {
         let inside = self.inside.borrow();
         let inside = inside.as_ref()?;
@@ -169,7 +171,7 @@ impl Spawner {
         Some(user.and_then(|user| Ok([user, inside.mount_namespace.try_clone()?])))
     }
 
-    /// Tells it to leave, without waiting. Its children are the kernel's to end, with pid 1.
+    /// Asks it to exit, without waiting. The kernel ends its children with pid 1.
     pub(crate) fn dismiss(&self) {
         self.helper.dismiss();
     }

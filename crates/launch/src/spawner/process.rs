@@ -1,8 +1,9 @@
-//! The spawner's own process: into the sandbox, the walls, then one command after another.
+//! The spawner's own process: it enters the sandbox, applies the restrictions, then starts one command after
+//! another.
 //!
-//! The order is that of a command's own last steps (`command.rs`), and argued at each step where it differs. Must never
-//! make a call that needs a path once the filter is in force: the broker cannot look into an undumpable process of the
-//! host's, and refuses what it cannot judge.
+//! The order is that of a command's own last steps (`command.rs`); where it differs, the step says why. It must
+//! never make a call that needs a path once the filter is in force: the broker cannot inspect an undumpable
+//! process of the host, and refuses what it cannot judge.
 
 use super::config::{Given, NamespaceSet, STEP, SpawnerConfig};
 use super::message::SpawnerEvent;
@@ -12,7 +13,7 @@ use crate::control::Checked;
 use crate::error::{During, LaunchError};
 use crate::filter;
 use crate::landlock;
-use crate::selfcheck::{self, Moment, Observation, Targets};
+use crate::selfcheck::{self, Observation, ProbeStage, Targets};
 use palisade_bpf::Insn;
 use palisade_plan::model::Probe;
 use palisade_sys::clone::{Forked, SingleThreaded, fork_by_clone};
@@ -26,7 +27,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
-/// What the supervisor gets of the inside.
+/// Descriptors of the sandbox for the supervisor.
 struct Opened {
     user_namespace: OwnedFd,
     mount_namespace: OwnedFd,
@@ -34,19 +35,19 @@ struct Opened {
 }
 
 pub(super) fn run(given: Given) -> ! {
-    // For what goes wrong before there is a server.
+    // For failures before the server exists.
     let Ok(control) = given.control.try_clone() else { proc::exit_now(1) };
     match set_up(given) {
         Ok(Some(server)) => {
             drop(control);
             server.serve()
         }
-        // The launch failed, and who failed has said why.
+        // The launch failed, and the failing process has reported why.
         Ok(None) => proc::exit_now(0),
         Err(error) => {
-            // If the supervisor is gone, so are we soon.
+            // If the supervisor is gone, this process soon ends too.
             let _ = palisade_wire::send(control, &SpawnerEvent::Failed(error), &[]);
-            // What was told says more than a code that looks like a death.
+            // The report says more than an exit code that looks like a death.
             proc::exit_now(0)
         }
     }
@@ -59,9 +60,10 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     let supervisor = Pid::from_raw(config.supervisor)
         .ok_or_else(|| LaunchError::new(STEP, "it has no supervisor"))?;
     let alone = SingleThreaded::check().during(STEP)?;
-    // A fork must never have the host's session: its terminal could be opened, and its process group signalled.
+    // A fork must never be in the host's session: its terminal could be opened, and its process group
+    // signalled.
     proc::setsid().during(STEP)?;
-    // 1. Into all namespaces, as soon as the process that made them says so, and as who the command is.
+    // 1. Enter all namespaces as soon as the process that made them is ready, with the command's identity.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let host_proc =
         rustix::fs::open("/proc", flags, Mode::empty()).call("open /proc").during(STEP)?;
@@ -70,14 +72,14 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     }
     drop(setup);
     if let Some((uid, gid)) = config.given_ids {
-        // Groups first: one of root's would still open files that are root's group's.
+        // Groups first: one of root's would still open files of root's group.
         creds::setgroups_empty().during(STEP)?;
         creds::setresgid(gid).during(STEP)?;
         creds::setresuid(uid).during(STEP)?;
     }
-    // Changing credentials cleared it.
+    // Changing credentials cleared the parent-death signal.
     creds::end_with_parent(supervisor).during(STEP)?;
-    // It also closed us to the broker, which enters the sandbox by us. Nobody inside has a number for us.
+    // It also made us inaccessible to the broker, which enters the sandbox through us. We have no pid inside.
     creds::set_dumpable(true).during(STEP)?;
     rustix::process::chdir("/").call("chdir").during(STEP)?;
     let opened = open_inside(&host_proc)?;
@@ -93,11 +95,11 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     if let Some(rules) = config.landlock.take() {
         landlock::restrict(&rules.into())?;
     }
-    // 4. The self-check, by processes inside the pid namespace, where we are not.
+    // 4. The self-check, in processes inside the pid namespace, where this one is not.
     let probes: Vec<Probe> = config.probes.drain(..).map(Into::into).collect();
     let targets = Targets { supervisor, port: config.port };
     let mut checked = Checked::default();
-    check(&alone, &probes, (Moment::BeforeFilter, targets), &mut checked)?;
+    check(&alone, &probes, (ProbeStage::BeforeFilter, targets), &mut checked)?;
     if let Some(cpus) = &config.affinity {
         // Before the filter, which keeps it.
         proc::run_only_on(cpus).during("setting the CPUs to run on")?;
@@ -113,14 +115,14 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     if config.hardening.undumpable {
         creds::set_dumpable(false).during("closing the spawner to inspection")?;
     }
-    check(&alone, &probes, (Moment::AfterFilter, targets), &mut checked)?;
+    check(&alone, &probes, (ProbeStage::AfterFilter, targets), &mut checked)?;
     let mut inside = vec![opened.user_namespace.as_fd(), opened.mount_namespace.as_fd()];
     inside.extend(opened.terminals.as_ref().map(|terminals| terminals.as_fd()));
     palisade_wire::send(&control, &SpawnerEvent::Ready(checked), &inside).during(STEP)?;
     Ok(Some(Server::new(config, control, groups, signals, alone)))
 }
 
-/// By the process that has made them, which waits for that and then ends. False if it has ended before.
+/// Through the process that made them, which waits for this and then exits. False if it has ended before.
 fn enter(namespaces: NamespaceSet, setup: &OwnedFd) -> Result<bool, LaunchError> {
     const STEP: &str = "entering the sandbox's namespaces";
     let (_, sender) = recv_from_process(setup, &mut [0]).during(STEP)?;
@@ -133,7 +135,7 @@ fn enter(namespaces: NamespaceSet, setup: &OwnedFd) -> Result<bool, LaunchError>
     let mut flags = ThreadNameSpaceType::USER;
     for (is_own, flag) in [
         (mount, ThreadNameSpaceType::MOUNT),
-        // That of our children: our own stays that of the host.
+        // The pid namespace of our children: our own stays the host's.
         (pid, ThreadNameSpaceType::PROCESS_ID),
         (net, ThreadNameSpaceType::NETWORK),
         (uts, ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME),
@@ -151,7 +153,7 @@ fn enter(namespaces: NamespaceSet, setup: &OwnedFd) -> Result<bool, LaunchError>
     Ok(true)
 }
 
-/// By the host's `/proc`: in the sandbox's own we are nobody.
+/// Through the host's `/proc`: the sandbox's own does not list us.
 fn open_inside(host_proc: &OwnedFd) -> Result<Opened, LaunchError> {
     let open = |name: &str| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -182,7 +184,7 @@ fn drop_privileges(config: &SpawnerConfig) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// What a process that made the self-check's attempts has seen.
+/// Results of a process that made the self-check's attempts.
 #[derive(Debug, Serialize, Deserialize)]
 enum CheckResult {
     Passed(Vec<Observation>),
@@ -193,11 +195,11 @@ impl WireMessage for CheckResult {
     const MAX_BYTES: usize = 16 * 1024;
 }
 
-/// Makes the attempts of this moment in a process such as every command is.
+/// Makes the attempts of this stage in a process that is set up like every command.
 fn check(
     alone: &SingleThreaded,
     probes: &[Probe],
-    (moment, targets): (Moment, Targets),
+    (moment, targets): (ProbeStage, Targets),
     checked: &mut Checked,
 ) -> Result<(), LaunchError> {
     const STEP: &str = "checking the walls from inside";
@@ -206,7 +208,7 @@ fn check(
     match fork_by_clone(alone).during(STEP)? {
         Forked::Child => {
             drop(ours);
-            // The broker looks into who makes a call that the filter hands to it.
+            // The broker inspects the caller of a notified call.
             let result = creds::set_dumpable(true)
                 .during(STEP)
                 .and_then(|()| selfcheck::run(probes, moment, targets))

@@ -1,4 +1,4 @@
-//! The spawner behind its walls: one process forked for each command, its end collected and told.
+//! The spawner's main loop: forks one process for each command, reaps it, and reports its end.
 
 use super::child::{self, Streams};
 use super::config::SpawnerConfig;
@@ -15,15 +15,16 @@ use std::time::Duration;
 
 const STEP: &str = "starting the command";
 
-/// Commands can make children of ours (`CLONE_PARENT`), as many as they like: requests must not wait for all of them.
+/// Commands can create children of ours (`CLONE_PARENT`), as many as they like: requests must not wait for all
+/// of them.
 const REAPED_A_TURN: usize = 64;
 
-/// A command that was forked and not collected yet.
+/// A command that was forked and not reaped yet.
 #[derive(Debug)]
 struct Forkling {
     command: CommandId,
     pid: Pid,
-    /// Open until its exec, or the reason why there was none.
+    /// Open until its exec, or until it reports a failure.
     report: Option<OwnedFd>,
 }
 
@@ -35,7 +36,7 @@ pub(super) struct Server {
     signals: OwnedFd,
     alone: SingleThreaded,
     running: Vec<Forkling>,
-    /// Whether some were left to be collected in the next turn.
+    /// Whether some are left to be reaped in the next turn.
     has_more_dead: bool,
     buffer: Vec<u8>,
 }
@@ -61,13 +62,13 @@ impl Server {
         }
     }
 
-    /// Until the supervisor is gone, or no longer makes sense.
+    /// Until the supervisor is gone or sends something that cannot be decoded.
     pub(super) fn serve(mut self) -> ! {
         loop {
             match self.turn() {
                 Ok(()) => {}
                 Err(WireError::Closed) => proc::exit_now(0),
-                // Nobody could start or end a command any more: the run has failed.
+                // No command could be started or ended any more: the run has failed.
                 Err(_) => proc::exit_now(1),
             }
         }
@@ -94,7 +95,7 @@ impl Server {
         match message {
             SpawnerRequest::Signal { command, signal } => {
                 if let Some(known) = self.running.iter().find(|known| known.command == command) {
-                    // It is not collected, so the number is still its own. It may lead no group yet.
+                    // It is not reaped, so the pid is still its own. It may not lead a group yet.
                     if proc::kill_group(known.pid, signal).is_err() {
                         let _ = proc::kill(known.pid, signal);
                     }
@@ -139,7 +140,7 @@ impl Server {
         }
     }
 
-    /// A report that closed tells of an exec that succeeded.
+    /// A closed report means that exec succeeded.
     fn hear_commands(&mut self) -> Result<(), WireError> {
         let mut events = Vec::new();
         for known in &mut self.running {
@@ -152,7 +153,7 @@ impl Server {
         events.iter().try_for_each(|event| self.tell(event))
     }
 
-    /// Collects the dead: while one is not, the kernel keeps the sandbox's pid 1 from ending.
+    /// Reaps children: until that is done, the kernel keeps the sandbox's pid 1 from ending.
     fn reap(&mut self) -> Result<(), WireError> {
         while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}
         self.has_more_dead = true;
@@ -166,7 +167,7 @@ impl Server {
                 Status::Signaled { signal, .. } => ExitCause::Signal(signal),
                 Status::Stopped(_) | Status::Continued => continue,
             };
-            // Its last words may have come with its death.
+            // Its last message may have arrived together with its death.
             self.hear_commands()?;
             let Some(index) = self.running.iter().position(|known| known.pid == reaped.pid) else {
                 continue;
@@ -191,7 +192,7 @@ fn is_about(event: &SpawnerEvent, id: CommandId) -> bool {
     }
 }
 
-/// What a process said before its exec, or by it; none if neither came yet.
+/// What a process reported before its exec, or by it; none if neither happened yet.
 fn first_words(command: CommandId, pid: Pid, report: &OwnedFd) -> Option<SpawnerEvent> {
     let mut watched = [PollFd::new(report, PollFlags::IN)];
     if !matches!(proc::poll(&mut watched, Some(Duration::ZERO)), Ok(1)) {
@@ -206,8 +207,8 @@ fn first_words(command: CommandId, pid: Pid, report: &OwnedFd) -> Option<Spawner
         Ok(Received { message: StartFailure(error), .. }) => error,
         Err(error) => LaunchError::new(STEP, error.to_string()),
     };
-    // Others inside can trace it until its exec, and make it say anything: whatever it is, it must not run on as a command
-    // that nobody knows.
+    // Other processes inside can trace it until its exec, and make it report anything. It must not run on as a
+    // command that is not known.
     let _ = proc::kill(pid, proc::sig::SIGKILL);
     Some(SpawnerEvent::NotStarted { command, error })
 }

@@ -1,5 +1,5 @@
-//! The spawner as a program: how it is executed, and how it finds what it was given. `main` recognises it by its words
-//! before anything else, so that nothing of a command line or an environment is read in it.
+//! The spawner as a program: how it is executed, and how it finds its configuration. `main` recognises it by
+//! its arguments before anything else, so that no command line or environment is read in it.
 
 use super::config::{Given, STEP, SpawnerConfig};
 use super::process;
@@ -10,10 +10,10 @@ use palisade_wire::WireMessage as _;
 use std::ffi::{CString, OsString};
 use std::os::fd::RawFd;
 
-/// The word after the program's name. No command of `sandbox` has it.
+/// The first argument. No command of `sandbox` has this name.
 const WORD: &str = "palisade-spawner";
 
-/// The numbers under which the spawner finds what it needs.
+/// The descriptor numbers the spawner starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnerStage {
     pub(super) config: RawFd,
@@ -25,7 +25,7 @@ pub struct SpawnerStage {
 }
 
 impl SpawnerStage {
-    /// Whether the process that has these words is to be a spawner.
+    /// Whether these arguments start a spawner.
     pub fn of_words(words: &[OsString]) -> Option<Self> {
         let (first, numbers) = words.get(1..)?.split_first()?;
         if first != WORD {
@@ -59,7 +59,7 @@ impl SpawnerStage {
         self.descriptors_or_none().into_iter().filter(|number| *number >= 0).collect()
     }
 
-    /// In the forked helper, where nothing else is open. The environment stays behind.
+    /// In the forked helper, where nothing else is open. The environment is not passed on.
     pub(super) fn execute(&self) {
         for number in self.descriptors() {
             if proc::keep_over_exec(number).is_err() {
@@ -69,11 +69,11 @@ impl SpawnerStage {
         proc::exec(c"/proc/self/exe", &self.words(), &[]);
     }
 
-    /// Is the spawner until the supervisor is gone.
+    /// Runs as the spawner until the supervisor is gone.
     pub fn run(self) -> ! {
         match self.take() {
             Ok(given) => process::run(given),
-            // Somebody typed it: there is nobody to tell.
+            // Typed by a person: there is no supervisor to report to.
             Err(_) => proc::exit_now(1),
         }
     }

@@ -1,4 +1,4 @@
-//! Decides the way out and the ways in from policy and facts.
+//! Decides egress and published ports from policy and facts.
 
 use super::SLIRP_RESOLVER;
 use crate::error::PlanError;
@@ -12,9 +12,9 @@ use crate::paths::Scope;
 use ipnet::Ipv6Net;
 use palisade_hosts::registry::Tool;
 use palisade_hosts::{
-    Entry, Host as Place, INSIDE_V4, IpNet, Rules, always_blocked, blocked_ranges,
+    Host as Place, HostEntry, INSIDE_V4, IpNet, Rules, always_blocked, blocked_ranges,
 };
-use palisade_policy::model::{Mode, Network, NetworkMode, OnAsk, Policy};
+use palisade_policy::model::{AllowedPorts, Mode, Network, NetworkMode, OnAsk, Policy};
 use palisade_policy::network::{Credential, SecretSource};
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv6Addr};
@@ -100,9 +100,8 @@ fn proxy(
         note("no host is allowed, so none can be reached; allow one with --allow-host".to_owned());
     }
     let ports = match &network.allowed_ports {
-        None => Vec::new(),
-        Some(ports) => {
-            // An empty list is none at all, where none stated are the usual ones.
+        AllowedPorts::Usual => Vec::new(),
+        AllowedPorts::Only(ports) => {
             allowed.retain(|host| !ports.is_empty() || host.ports.is_some());
             ports.clone()
         }
@@ -137,7 +136,7 @@ fn proxy(
 }
 
 /// What was allowed in vain: addresses that stay blocked whatever list holds them.
-fn unreachable(entry: &Entry, rules: &Rules) -> Option<String> {
+fn unreachable(entry: &HostEntry, rules: &Rules) -> Option<String> {
     let range = entry.pattern.range()?;
     let blocked = rules.check_address(range.addr()).err()?;
     blocked
@@ -147,7 +146,7 @@ fn unreachable(entry: &Entry, rules: &Rules) -> Option<String> {
 }
 
 /// The hosts that a tool is set up to use.
-fn registry<'facts>(tool: &str, facts: &'facts HostFacts) -> &'facts [Entry] {
+fn registry<'facts>(tool: &str, facts: &'facts HostFacts) -> &'facts [HostEntry] {
     let tool = Tool::from_word(tool);
     tool.and_then(|tool| facts.registries.get(&tool)).map_or(&[], Vec::as_slice)
 }

@@ -5,8 +5,8 @@ use crate::layer::{Layer, Strength};
 use crate::model::{Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan, Publish};
 use crate::model::{MountOp, Plan};
 use palisade_hosts::registry::Tool;
-use palisade_hosts::{Entry, Host, Verdict};
-use palisade_policy::model::{Level, Mode, NetworkMode, OnAsk, Policy, View};
+use palisade_hosts::{Host, HostEntry, Verdict};
+use palisade_policy::model::{AllowedPorts, Level, Mode, NetworkMode, OnAsk, Policy, View};
 use palisade_policy::network::Credential;
 use std::net::IpAddr;
 
@@ -17,8 +17,8 @@ fn proxied() -> Policy {
     policy
 }
 
-fn entry(text: &str) -> Entry {
-    Entry::parse(text).unwrap()
+fn entry(text: &str) -> HostEntry {
+    HostEntry::parse(text).unwrap()
 }
 
 fn tree() -> FakeTree {
@@ -159,7 +159,7 @@ fn what_is_allowed_in_vain_is_told() {
 #[test]
 fn an_empty_list_of_ports_leaves_only_hosts_that_name_their_own() {
     let mut policy = proxied();
-    policy.network.allowed_ports = Some(Vec::new());
+    policy.network.allowed_ports = AllowedPorts::Only(Vec::new());
     let plan = plan(&policy, &user(), &tree()).unwrap();
     assert!(!is_allowed(&plan, "api.example", 443) && is_allowed(&plan, "ssh.example", 22));
 }

@@ -1,4 +1,4 @@
-//! Files of ours inside, and whom TLS trusts where it is opened.
+//! Files that the plan adds to the view for the network, and the trusted roots where TLS is intercepted.
 
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
@@ -18,7 +18,7 @@ const BUNDLES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 /// A bundle of all authorities there are has a few hundred KiB.
-const LONGEST_BUNDLE: usize = 4 << 20;
+const MAX_BUNDLE_BYTES: usize = 4 << 20;
 
 /// Adds the run's own authority to what programs trust; returns the bundle that they are to be pointed at, if there
 /// is one.
@@ -57,7 +57,7 @@ fn own_bundle(facts: &HostFacts, host: &Host<'_>, view: &Composition) -> Option<
 
 fn read(path: &Path, host: &Host<'_>) -> Option<(PathBuf, String)> {
     let path = host.resolve(path).ok().filter(|found| found.kind == EntryKind::File)?.path;
-    let bytes = host.read_part(&path, 0, LONGEST_BUNDLE)?;
+    let bytes = host.read_part(&path, 0, MAX_BUNDLE_BYTES)?;
     Some((path, String::from_utf8(bytes).ok()?))
 }
 

@@ -1,5 +1,5 @@
-//! Decides the way out of the network namespace (NET-1, NET-3, NET-8, NET-9), and what stands inside for it: name
-//! files, the certificate authority.
+//! Decides how the sandbox reaches the network (NET-1, NET-3, NET-8, NET-9), and the files it needs inside:
+//! name resolution, the certificate authority.
 
 mod choose;
 mod files;

@@ -1,13 +1,13 @@
-//! `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`: where the names of hosts come from inside.
+//! `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`: name resolution inside.
 //!
-//! Programs look up their own host name when they start. It has to be found in every network mode, and what
-//! nobody can answer has to fail at once.
+//! Programs look up their own host name when they start. It has to resolve in every network mode, and names
+//! that cannot be resolved have to fail at once.
 
 use super::files::{place_of, put};
 use crate::denied::{Class, Denied};
 use crate::facts::EntryKind;
 use crate::host::Host;
-use crate::model::{Access, Egress, MountOp};
+use crate::model::{Egress, MountAccess, MountOp};
 use crate::view::Composition;
 use palisade_hosts::INSIDE_V4;
 use palisade_policy::model::NetworkMode;
@@ -21,7 +21,7 @@ const NSSWITCH: &str = "/etc/nsswitch.conf";
 /// would give `localhost`.
 const OWN_ADDRESS: &str = "127.0.1.1";
 /// Longer ones are lists of names to block. The plan is printed, so it does not carry them.
-const LONGEST_HOSTS: usize = 128 * 1024;
+const MAX_HOSTS_BYTES: usize = 128 * 1024;
 /// Nothing can answer here. The C library of Debian is told so by the kernel. musl waits for the time-out whatever
 /// the kernel says, and takes 0 for "do not wait"; others read 0 as their smallest.
 const NO_RESOLVER: &str = "# No network: only the names in /etc/hosts are found.\nnameserver 127.0.0.1\noptions timeout:0 attempts:1\n";
@@ -145,16 +145,16 @@ enum Shown {
 fn shown(name: &str, host: &Host<'_>, view: &Composition) -> Shown {
     let Some(target) = place_of(name, host) else { return Shown::Nothing };
     let source = match view.ops.get(&target).or_else(|| view.standing_above(&target)) {
-        Some(MountOp::Bind { access: Access::ReadWrite, .. } | MountOp::Overlay { .. }) => {
+        Some(MountOp::Bind { access: MountAccess::ReadWrite, .. } | MountOp::Overlay { .. }) => {
             return Shown::ForWriting;
         }
         Some(MountOp::Bind { source, target: at, .. }) => source_of(source, at, &target),
         _ => return Shown::Nothing,
     };
     let text = host.resolve(&source).ok().filter(|found| found.kind == EntryKind::File);
-    let text = text.and_then(|found| host.read_part(&found.path, 0, LONGEST_HOSTS + 1));
+    let text = text.and_then(|found| host.read_part(&found.path, 0, MAX_HOSTS_BYTES + 1));
     match text {
-        Some(bytes) if bytes.len() <= LONGEST_HOSTS => {
+        Some(bytes) if bytes.len() <= MAX_HOSTS_BYTES => {
             Shown::Text(String::from_utf8_lossy(&bytes).into_owned())
         }
         _ => Shown::Nothing,

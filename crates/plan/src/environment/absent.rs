@@ -1,5 +1,5 @@
-//! Variables that name something of the host which is not in the view. Programs believe them: they write where
-//! nothing can be written, wait for a server that is not there, or do not start.
+//! Variables that name something of the host which is not in the view. Programs rely on them: they write where
+//! they cannot, wait for a server that is not there, or do not start.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -1,10 +1,10 @@
-//! Which holder gets which limit, from what the host has.
+//! Decides which mechanism enforces each limit, from what the host offers.
 
 use super::overshoot::{limit, measured};
 use super::{Room, is_waived};
 use crate::error::PlanError;
 use crate::facts::LimitFacts;
-use crate::limit::{CgroupHome, Controller, Grip, Group, GroupSettings, Holder, Limit, Limited};
+use crate::limit::{CgroupHome, Controller, Grip, Group, GroupSettings, Holder, Limit, LimitKind};
 use crate::model::{Resource, Rlimit, Watch};
 use palisade_policy::model::Policy;
 use palisade_policy::units;
@@ -18,7 +18,7 @@ const CPU_SECONDS_OF_GRACE: u64 = 1;
 
 /// What stands around the command and can hold something by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Walls {
+pub(crate) struct Enforcers {
     /// `RLIMIT_NPROC` counts the sandbox's processes alone.
     pub(crate) own_user_namespace: bool,
     /// It keeps a process from changing its CPUs.
@@ -29,7 +29,7 @@ pub(crate) struct Walls {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Assigned {
     pub(crate) limits: Vec<Limit>,
-    pub(crate) waived: Vec<Limited>,
+    pub(crate) waived: Vec<LimitKind>,
     pub(crate) rlimits: Vec<Rlimit>,
     pub(crate) group: Option<Group>,
     pub(crate) affinity: Option<Vec<u32>>,
@@ -39,7 +39,7 @@ pub(crate) struct Assigned {
 /// `look` is asked only if a limit is: most runs have none.
 pub(crate) fn assign(
     policy: &Policy,
-    walls: Walls,
+    walls: Enforcers,
     by_root: bool,
     look: &dyn Fn() -> LimitFacts,
 ) -> Result<Assigned, PlanError> {
@@ -72,7 +72,7 @@ pub(crate) fn assign(
     Ok(assigned)
 }
 
-/// All that is refused in one error: whoever reads it would else be sent from one limit to the next.
+/// Reports everything that is refused in one error, so that a person does not fix one limit after another.
 fn refuse_together(mut refused: Vec<PlanError>, why: String) -> Result<(), PlanError> {
     if refused.len() < 2 {
         return refused.pop().map_or(Ok(()), Err);
@@ -119,19 +119,19 @@ fn everywhere(policy: &Policy, assigned: &mut Assigned) {
     };
     let (resources, filesystem) = (&policy.resources, &policy.filesystem);
     for (what, resource, value) in [
-        (Limited::FileSize, Resource::FileSize, filesystem.max_file_size),
-        (Limited::OpenFiles, Resource::OpenFiles, resources.max_file_descriptors),
+        (LimitKind::FileSize, Resource::FileSize, filesystem.max_file_size),
+        (LimitKind::OpenFiles, Resource::OpenFiles, resources.max_file_descriptors),
     ] {
         assigned.limits.extend(hard(what, Holder::Rlimit, value));
         assigned.rlimits.extend(value.map(|value| Rlimit { resource, value }));
     }
-    assigned.limits.extend(hard(Limited::WallTime, Holder::Timer, resources.timeout));
-    assigned.limits.extend(hard(Limited::Output, Holder::Relay, resources.max_output_size));
+    assigned.limits.extend(hard(LimitKind::WallTime, Holder::Timer, resources.timeout));
+    assigned.limits.extend(hard(LimitKind::Output, Holder::Relay, resources.max_output_size));
 }
 
 struct Work<'a> {
     policy: &'a Policy,
-    walls: Walls,
+    walls: Enforcers,
     by_root: bool,
     facts: &'a LimitFacts,
     assigned: Assigned,
@@ -148,11 +148,11 @@ impl Work<'_> {
             match self.group_for(Controller::Memory) {
                 Some(Holder::CgroupV2) => {
                     self.settings.memory_high = Some(high);
-                    self.held(Limited::MemoryHigh, high, Holder::CgroupV2, Grip::Hard)?;
+                    self.held(LimitKind::MemoryHigh, high, Holder::CgroupV2, Grip::Hard)?;
                 }
                 _ => {
                     self.unheld(
-                        Limited::MemoryHigh,
+                        LimitKind::MemoryHigh,
                         "only control groups version 2 can enforce it",
                     )?;
                 }
@@ -162,19 +162,19 @@ impl Work<'_> {
         // Off unless asked for: what is swapped out is the host's trouble too.
         let swap = resources.max_swap.unwrap_or(0);
         let Some(group) = self.group_for(Controller::Memory) else {
-            if self.held(Limited::Memory, memory, Holder::Watchdog, Grip::Sampled)? {
+            if self.held(LimitKind::Memory, memory, Holder::Watchdog, Grip::Sampled)? {
                 // What is swapped out is counted as if it were not.
                 self.assigned.watch.memory = Some(memory.saturating_add(swap));
             }
             return Ok(());
         };
         self.settings.memory = Some(memory);
-        self.held(Limited::Memory, memory, group, Grip::Hard)?;
+        self.held(LimitKind::Memory, memory, group, Grip::Hard)?;
         if self.facts.cgroups.has(Controller::Swap) {
             self.settings.swap = Some(swap);
-            return self.held(Limited::Swap, swap, group, Grip::Hard).map(drop);
+            return self.held(LimitKind::Swap, swap, group, Grip::Hard).map(drop);
         }
-        self.unheld(Limited::Swap, "the kernel does not account swap per group (swapaccount=0)")
+        self.unheld(LimitKind::Swap, "the kernel does not account swap per group (swapaccount=0)")
     }
 
     fn cpus(&mut self) -> Result<(), PlanError> {
@@ -190,15 +190,15 @@ impl Work<'_> {
             match self.group_for(Controller::CpuSet) {
                 Some(group) => {
                     self.settings.cpus = Some(usable.clone());
-                    self.held(Limited::CpuSet, count, group, Grip::Hard)?;
+                    self.held(LimitKind::CpuSet, count, group, Grip::Hard)?;
                 }
-                None => self.pin(Limited::CpuSet, count, usable.clone(), Grip::Hard)?,
+                None => self.pin(LimitKind::CpuSet, count, usable.clone(), Grip::Hard)?,
             }
         }
         let Some(milli) = self.policy.resources.milli_cpus else { return Ok(()) };
         if let Some(group) = self.group_for(Controller::Cpu) {
             self.settings.milli_cpus = Some(milli);
-            self.held(Limited::Cpus, milli, group, Grip::Hard)?;
+            self.held(LimitKind::Cpus, milli, group, Grip::Hard)?;
             return Ok(());
         }
         let whole = usize::try_from(milli.div_ceil(1000)).unwrap_or(usize::MAX).max(1);
@@ -208,13 +208,13 @@ impl Work<'_> {
             usable.iter().cycle().skip(start).take(whole.min(usable.len())).copied().collect();
         chosen.sort_unstable();
         let grip = if milli.is_multiple_of(1000) { Grip::Hard } else { Grip::Sampled };
-        self.pin(Limited::Cpus, milli, chosen, grip)
+        self.pin(LimitKind::Cpus, milli, chosen, grip)
     }
 
     /// Without a control group: by a mask that the filter lets nobody change.
     fn pin(
         &mut self,
-        what: Limited,
+        what: LimitKind,
         value: u64,
         cpus: Vec<u32>,
         grip: Grip,
@@ -235,8 +235,8 @@ impl Work<'_> {
         // A group counts all there is, and nobody can use more of it in a second than there are CPUs:
         // so the supervisor knows when it has to look again at the earliest.
         let held = match self.group_for(counter) {
-            Some(group) => self.held(Limited::CpuTime, most, group, Grip::Hard)?,
-            None => self.held(Limited::CpuTime, most, Holder::Watchdog, Grip::Sampled)?,
+            Some(group) => self.held(LimitKind::CpuTime, most, group, Grip::Hard)?,
+            None => self.held(LimitKind::CpuTime, most, Holder::Watchdog, Grip::Sampled)?,
         };
         if held {
             self.assigned.watch.cpu_time_ms = Some(most);
@@ -249,8 +249,8 @@ impl Work<'_> {
     /// To the kernel a thread is a process: of the two limits the smaller one holds both.
     fn tasks(&mut self) -> Result<(), PlanError> {
         let asked = [
-            (Limited::Processes, self.policy.process.max_processes),
-            (Limited::Threads, self.policy.resources.max_threads),
+            (LimitKind::Processes, self.policy.process.max_processes),
+            (LimitKind::Threads, self.policy.resources.max_threads),
         ];
         let Some(least) = asked.iter().filter_map(|(_, most)| *most).min() else { return Ok(()) };
         let walls = self.walls;
@@ -269,7 +269,7 @@ impl Work<'_> {
         }
         if holder == Holder::Rlimit && !walls.own_user_namespace {
             for limit in &mut self.assigned.limits {
-                if matches!(limit.what, Limited::Processes | Limited::Threads) {
+                if matches!(limit.what, LimitKind::Processes | LimitKind::Threads) {
                     limit.overshoot = "none; other processes of this user count too";
                 }
             }
@@ -294,8 +294,8 @@ impl Work<'_> {
     fn io(&mut self) -> Result<(), PlanError> {
         let resources = &self.policy.resources;
         for (what, most) in [
-            (Limited::IoBandwidth, resources.max_io_bandwidth),
-            (Limited::IoOperations, resources.max_iops),
+            (LimitKind::IoBandwidth, resources.max_io_bandwidth),
+            (LimitKind::IoOperations, resources.max_iops),
         ] {
             let Some(most) = most else { continue };
             let Some(group) = self.group_for(Controller::Io) else {
@@ -306,7 +306,7 @@ impl Work<'_> {
             let grip = if group == Holder::CgroupV1 { Grip::Sampled } else { Grip::Hard };
             if self.held(what, most, group, grip)? {
                 match what {
-                    Limited::IoBandwidth => self.settings.io_bandwidth = Some(most),
+                    LimitKind::IoBandwidth => self.settings.io_bandwidth = Some(most),
                     _ => self.settings.iops = Some(most),
                 }
             }
@@ -326,7 +326,7 @@ impl Work<'_> {
     /// Whether it is: not if it was waived.
     fn held(
         &mut self,
-        what: Limited,
+        what: LimitKind,
         value: u64,
         holder: Holder,
         grip: Grip,
@@ -345,7 +345,7 @@ impl Work<'_> {
         Ok(true)
     }
 
-    fn unheld(&mut self, what: Limited, why: &str) -> Result<(), PlanError> {
+    fn unheld(&mut self, what: LimitKind, why: &str) -> Result<(), PlanError> {
         if is_waived(self.policy, what) {
             self.assigned.waived.push(what);
             return Ok(());
@@ -370,9 +370,10 @@ impl Assigned {
     /// What the run may write in all.
     pub(crate) fn add_room(&mut self, policy: &Policy, room: &Room) -> Result<(), PlanError> {
         let filesystem = &policy.filesystem;
-        for (what, most) in
-            [(Limited::Disk, filesystem.max_total_size), (Limited::Inodes, filesystem.max_inodes)]
-        {
+        for (what, most) in [
+            (LimitKind::Disk, filesystem.max_total_size),
+            (LimitKind::Inodes, filesystem.max_inodes),
+        ] {
             let Some(most) = most else { continue };
             let (holder, grip) = if room.is_closed() {
                 (Holder::Tmpfs, Grip::Hard)
@@ -398,7 +399,7 @@ impl Assigned {
                     self.limits.push(limit(what, most, holder, grip));
                     match (what, holder) {
                         (_, Holder::Tmpfs) => {}
-                        (Limited::Disk, _) => self.watch.disk = Some(most),
+                        (LimitKind::Disk, _) => self.watch.disk = Some(most),
                         _ => self.watch.inodes = Some(most),
                     }
                 }

@@ -1,15 +1,15 @@
-use super::{Assigned, Room, Walls, assign, room, scratch};
+use super::{Assigned, Enforcers, Room, assign, room, scratch};
 use crate::error::PlanError;
 use crate::facts::LimitFacts;
 use crate::fake::{FakeTree, plan, policy, user, without_groups};
-use crate::limit::{CgroupHome, Controller, Grip, Holder, Limited, Way};
+use crate::limit::{CgroupHome, Controller, Grip, GroupCreation, Holder, LimitKind};
 use crate::model::{MountOp, Resource, Scratch};
 use palisade_policy::model::Policy;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-const INSIDE: Walls = Walls { own_user_namespace: true, filter: true };
-const BARE: Walls = Walls { own_user_namespace: false, filter: false };
+const INSIDE: Enforcers = Enforcers { own_user_namespace: true, filter: true };
+const BARE: Enforcers = Enforcers { own_user_namespace: false, filter: false };
 const EVERY_CONTROLLER: [Controller; 6] = [
     Controller::Memory,
     Controller::Swap,
@@ -23,7 +23,7 @@ fn unified() -> LimitFacts {
     let cgroups = CgroupHome::V2 {
         parent: "/sys/fs/cgroup/x".into(),
         controllers: BTreeSet::from(EVERY_CONTROLLER),
-        way: Way::BesideOwn,
+        way: GroupCreation::BesideOwn,
     };
     LimitFacts { cgroups, ..without_groups() }
 }
@@ -40,15 +40,15 @@ fn limited(change: impl FnOnce(&mut Policy)) -> Policy {
     policy
 }
 
-fn assigned(policy: &Policy, walls: Walls, facts: fn() -> LimitFacts) -> Assigned {
+fn assigned(policy: &Policy, walls: Enforcers, facts: fn() -> LimitFacts) -> Assigned {
     assign(policy, walls, false, &facts).unwrap()
 }
 
-fn refused(policy: &Policy, walls: Walls, facts: fn() -> LimitFacts) -> PlanError {
+fn refused(policy: &Policy, walls: Enforcers, facts: fn() -> LimitFacts) -> PlanError {
     assign(policy, walls, false, &facts).unwrap_err()
 }
 
-fn holders(assigned: &Assigned) -> Vec<(Limited, Holder, Grip)> {
+fn holders(assigned: &Assigned) -> Vec<(LimitKind, Holder, Grip)> {
     assigned.limits.iter().map(|limit| (limit.what, limit.holder, limit.grip)).collect()
 }
 
@@ -71,9 +71,9 @@ fn a_unified_group_holds_memory_swap_cpus_processes_and_io() {
     });
     let assigned = assigned(&policy, INSIDE, unified);
     let hard = |what| (what, Holder::CgroupV2, Grip::Hard);
-    let all = [Limited::Memory, Limited::Swap, Limited::Cpus, Limited::Processes];
+    let all = [LimitKind::Memory, LimitKind::Swap, LimitKind::Cpus, LimitKind::Processes];
     assert_eq!(holders(&assigned)[..4], all.map(hard));
-    assert_eq!(holders(&assigned)[4], hard(Limited::IoOperations));
+    assert_eq!(holders(&assigned)[4], hard(LimitKind::IoOperations));
     let settings = assigned.group.unwrap().settings;
     assert_eq!((settings.memory, settings.swap), (Some(1 << 30), Some(0)));
     assert_eq!((settings.milli_cpus, settings.iops), (Some(1500), Some(100)));
@@ -87,10 +87,10 @@ fn a_unified_group_holds_memory_swap_cpus_processes_and_io() {
 fn an_old_group_throttles_what_it_can_see_and_that_has_to_be_accepted() {
     let mut policy = limited(|policy| policy.resources.max_io_bandwidth = Some(1 << 20));
     let error = refused(&policy, INSIDE, old);
-    assert!(matches!(error, PlanError::LimitSampled { what: Limited::IoBandwidth, .. }));
+    assert!(matches!(error, PlanError::LimitSampled { what: LimitKind::IoBandwidth, .. }));
     policy.resources.best_effort = true;
     let assigned = assigned(&policy, INSIDE, old);
-    assert_eq!(holders(&assigned), [(Limited::IoBandwidth, Holder::CgroupV1, Grip::Sampled)]);
+    assert_eq!(holders(&assigned), [(LimitKind::IoBandwidth, Holder::CgroupV1, Grip::Sampled)]);
 }
 
 /// Proves: RES-1 rlimits, RES-1 overshoot, RES-1 unheld
@@ -107,13 +107,13 @@ fn without_a_group_memory_is_watched_if_that_is_accepted() {
     }
     policy.resources.best_effort = true;
     let watched = assigned(&policy, INSIDE, without_groups);
-    assert_eq!(holders(&watched), [(Limited::Memory, Holder::Watchdog, Grip::Sampled)]);
+    assert_eq!(holders(&watched), [(LimitKind::Memory, Holder::Watchdog, Grip::Sampled)]);
     assert_eq!(watched.watch.memory, Some((1 << 30) + (1 << 20)));
     policy.resources.best_effort = false;
     policy.resources.waived = vec!["memory".to_owned()];
     let waived = assigned(&policy, INSIDE, without_groups);
     assert!(waived.limits.is_empty() && waived.watch.memory.is_none());
-    assert_eq!(waived.waived, [Limited::Memory]);
+    assert_eq!(waived.waived, [LimitKind::Memory]);
 }
 
 /// Proves: RES-1 unheld
@@ -124,7 +124,7 @@ fn what_nobody_can_hold_is_an_error_whatever_is_accepted() {
         policy.resources.best_effort = true;
     });
     let error = refused(&policy, INSIDE, without_groups);
-    assert!(matches!(error, PlanError::LimitUnheld { what: Limited::IoOperations, .. }));
+    assert!(matches!(error, PlanError::LimitUnheld { what: LimitKind::IoOperations, .. }));
     assert!(error.to_string().contains("invented"), "{error}");
 }
 
@@ -133,7 +133,7 @@ fn what_nobody_can_hold_is_an_error_whatever_is_accepted() {
 fn without_a_group_whole_cpus_are_held_by_a_mask_that_the_filter_keeps() {
     let mut policy = limited(|policy| policy.resources.milli_cpus = Some(1000));
     let one = assigned(&policy, INSIDE, without_groups);
-    assert_eq!(holders(&one), [(Limited::Cpus, Holder::Affinity, Grip::Hard)]);
+    assert_eq!(holders(&one), [(LimitKind::Cpus, Holder::Affinity, Grip::Hard)]);
     assert_eq!(one.affinity, Some(vec![0]));
     let other = assigned(&policy, INSIDE, || LimitFacts { spread: 7, ..without_groups() });
     assert_eq!(other.affinity, Some(vec![1]));
@@ -159,12 +159,12 @@ fn only_cpus_that_are_there_can_be_named() {
 fn cpu_time_is_counted_by_the_group_or_looked_at() {
     let mut policy = limited(|policy| policy.resources.max_cpu = Some(1500));
     let counted = assigned(&policy, INSIDE, old);
-    assert_eq!(holders(&counted), [(Limited::CpuTime, Holder::CgroupV1, Grip::Hard)]);
+    assert_eq!(holders(&counted), [(LimitKind::CpuTime, Holder::CgroupV1, Grip::Hard)]);
     assert_eq!(counted.watch.cpu_time_ms, Some(1500));
     assert!(counted.group.is_some(), "it needs one to count in");
     policy.resources.best_effort = true;
     let looked = assigned(&policy, INSIDE, without_groups);
-    assert_eq!(holders(&looked), [(Limited::CpuTime, Holder::Watchdog, Grip::Sampled)]);
+    assert_eq!(holders(&looked), [(LimitKind::CpuTime, Holder::Watchdog, Grip::Sampled)]);
     // Behind it stands the kernel, for each process by itself.
     let seconds = looked.rlimits.iter().find(|limit| limit.resource == Resource::CpuSeconds);
     assert_eq!(seconds.unwrap().value, 3);
@@ -175,9 +175,9 @@ fn cpu_time_is_counted_by_the_group_or_looked_at() {
 fn processes_of_root_without_namespaces_are_not_counted_by_a_limit_of_the_user() {
     let policy = limited(|policy| policy.process.max_processes = Some(5));
     let error = assign(&policy, BARE, true, &without_groups).unwrap_err();
-    assert!(matches!(error, PlanError::LimitSampled { what: Limited::Processes, .. }));
+    assert!(matches!(error, PlanError::LimitSampled { what: LimitKind::Processes, .. }));
     let own = assign(&policy, INSIDE, true, &without_groups).unwrap();
-    assert_eq!(holders(&own), [(Limited::Processes, Holder::Rlimit, Grip::Hard)]);
+    assert_eq!(holders(&own), [(LimitKind::Processes, Holder::Rlimit, Grip::Hard)]);
 }
 
 /// Proves: FS-6 space
@@ -188,17 +188,17 @@ fn space_is_held_by_the_runs_own_file_systems_if_nothing_of_the_host_is_writable
     let mut policy = limited(|policy| policy.filesystem.max_total_size = Some(1 << 30));
     let mut assigned = Assigned::default();
     assigned.add_room(&policy, &closed).unwrap();
-    assert_eq!(holders(&assigned), [(Limited::Disk, Holder::Tmpfs, Grip::Hard)]);
+    assert_eq!(holders(&assigned), [(LimitKind::Disk, Holder::Tmpfs, Grip::Hard)]);
     assert_eq!(assigned.watch.disk, None);
     let error = Assigned::default().add_room(&policy, &open).unwrap_err().to_string();
     assert!(error.contains("/home/u/project and 1 more"), "{error}");
     policy.resources.best_effort = true;
     let mut assigned = Assigned::default();
     assigned.add_room(&policy, &open).unwrap();
-    assert_eq!(holders(&assigned), [(Limited::Disk, Holder::Watchdog, Grip::Sampled)]);
+    assert_eq!(holders(&assigned), [(LimitKind::Disk, Holder::Watchdog, Grip::Sampled)]);
     assert_eq!((assigned.watch.disk, assigned.watch.trees.len()), (Some(1 << 30), 2));
     let error = Assigned::default().add_room(&policy, &Room::Everywhere).unwrap_err();
-    assert!(matches!(error, PlanError::LimitUnheld { what: Limited::Disk, .. }));
+    assert!(matches!(error, PlanError::LimitUnheld { what: LimitKind::Disk, .. }));
 }
 
 /// Proves: FS-6 space, FS-6 inodes
@@ -222,7 +222,7 @@ fn what_has_a_size_of_its_own_is_taken_off_the_whole() {
     assert_eq!(shared, Some(expected));
     policy.filesystem.max_total_size = Some(150);
     assert!(matches!(scratch(&policy, &mounts), Err(PlanError::NoRoomLeft { sized: 150, .. })));
-    let told = PlanError::NoRoomLeft { what: Limited::Disk, most: 20 << 20, sized: 30 << 20 };
+    let told = PlanError::NoRoomLeft { what: LimitKind::Disk, most: 20 << 20, sized: 30 << 20 };
     assert!(told.to_string().contains("is 20m, and") && told.to_string().contains("have 30m:"));
     assert_eq!(scratch(&self::policy(), &mounts), Ok(None));
 }

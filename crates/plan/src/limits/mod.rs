@@ -1,16 +1,16 @@
-//! Who holds each limit that a policy asks for (RES-1, RES-2, PROC-2, FS-6).
+//! What enforces each limit of a policy (RES-1, RES-2, PROC-2, FS-6).
 //!
-//! Every limit has one holder, or there is no plan: nothing that was asked for goes unheld without
-//! somebody having said so.
+//! Every limit has one mechanism that enforces it, or there is no plan: no limit goes unenforced unless
+//! somebody waived it.
 
 mod assign;
 mod overshoot;
 mod space;
 
-pub(crate) use assign::{Assigned, Walls, assign};
+pub(crate) use assign::{Assigned, Enforcers, assign};
 pub(crate) use space::{Room, room, scratch};
 
-use crate::limit::Limited;
+use crate::limit::LimitKind;
 use crate::model::Grace;
 use palisade_policy::model::Policy;
 
@@ -28,7 +28,7 @@ pub(crate) fn grace(policy: &Policy) -> Grace {
 }
 
 /// Whether somebody said that this one may go unheld.
-fn is_waived(policy: &Policy, what: Limited) -> bool {
+fn is_waived(policy: &Policy, what: LimitKind) -> bool {
     policy.resources.waived.iter().any(|name| name == what.name())
 }
 

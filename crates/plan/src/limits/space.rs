@@ -1,11 +1,11 @@
-//! Where a run can write, and how the room it has there is shared out (FS-6).
+//! Where a run can write, and how its space is divided (FS-6).
 //!
-//! File systems of the run's own get their sizes from the kernel. With a limit on all of it they are parts of
-//! one, so that one may grow while another stays small and the sum holds.
+//! The run's own file systems get their sizes from the kernel. With a limit on the sum they are parts of one
+//! file system, so that one may grow while another stays small.
 
 use crate::error::PlanError;
-use crate::limit::Limited;
-use crate::model::{Access, Confinement, MountOp, Scratch};
+use crate::limit::LimitKind;
+use crate::model::{Confinement, MountAccess, MountOp, Scratch};
 use palisade_policy::model::Policy;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,9 @@ pub(crate) fn room(confinement: &Confinement, writable: &[PathBuf]) -> Room {
         Confinement::NoNamespaces => Room::Own { trees: writable.to_vec() },
         Confinement::Namespaces(inside) => {
             let trees = inside.mounts.iter().filter_map(|op| match op {
-                MountOp::Bind { source, access: Access::ReadWrite, .. } => Some(source.clone()),
+                MountOp::Bind { source, access: MountAccess::ReadWrite, .. } => {
+                    Some(source.clone())
+                }
                 _ => None,
             });
             Room::Own { trees: outermost(trees.collect()) }
@@ -79,7 +81,7 @@ pub(crate) fn scratch(policy: &Policy, mounts: &[MountOp]) -> Result<Option<Scra
         sizes.fold((0_u64, 0_u64), |(count, sum), size| (count + 1, sum.saturating_add(size)));
     let bytes = match filesystem.max_total_size {
         Some(most) if most <= sized => {
-            return Err(PlanError::NoRoomLeft { what: Limited::Disk, most, sized });
+            return Err(PlanError::NoRoomLeft { what: LimitKind::Disk, most, sized });
         }
         most => most.map(|most| most - sized),
     };

@@ -1,10 +1,10 @@
-//! The way out of the network namespace and the ways in, as the plan has decided them.
+//! Egress and published ports, as the plan has decided them.
 //!
-//! Pure data. No secret is ever here: a credential names where its secret is, and the process that starts the
-//! egress process reads it.
+//! Pure data. No secret is ever here: a credential names where its secret is stored, and the process that
+//! starts the egress process reads it.
 
 use ipnet::IpNet;
-use palisade_hosts::{Entry, Rules};
+use palisade_hosts::{HostEntry, Rules};
 use palisade_policy::network::shown_upstream;
 use serde::Serialize;
 use std::net::IpAddr;
@@ -83,7 +83,7 @@ pub struct CredentialPlan {
     /// The variable that holds the placeholder inside.
     pub name: String,
     pub source: CredentialSource,
-    pub hosts: Vec<Entry>,
+    pub hosts: Vec<HostEntry>,
     /// Lower case.
     pub header: String,
     /// The header's value; `{}` is where the secret goes.

@@ -1,4 +1,4 @@
-//! The steps that build the view, each with what it puts where.
+//! The steps that build the mount view.
 
 use super::Owner;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Access {
+pub enum MountAccess {
     ReadOnly,
     ReadWrite,
 }
@@ -63,7 +63,7 @@ pub enum MountOp {
         source: PathBuf,
         #[serde(serialize_with = "crate::text::path")]
         target: PathBuf,
-        access: Access,
+        access: MountAccess,
         exec: bool,
         kind: NodeKind,
         /// Only where root starts the run.
@@ -93,7 +93,7 @@ pub enum MountOp {
         target: PathBuf,
         #[serde(serialize_with = "crate::text::paths")]
         hidden: Vec<PathBuf>,
-        access: Access,
+        access: MountAccess,
         exec: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         idmap: Option<Owner>,
@@ -149,7 +149,7 @@ impl MountOp {
     pub(crate) fn is_writable(&self) -> bool {
         match self {
             Self::Bind { access, .. } | Self::Overlay { access, .. } => {
-                *access == Access::ReadWrite
+                *access == MountAccess::ReadWrite
             }
             _ => self.is_writable_tmpfs(),
         }
@@ -159,7 +159,7 @@ impl MountOp {
     pub fn is_part_of_scratch(&self) -> bool {
         match self {
             Self::Tmpfs { size, .. } => size.is_none() && self.is_writable_tmpfs(),
-            Self::Overlay { access, .. } => *access == Access::ReadWrite,
+            Self::Overlay { access, .. } => *access == MountAccess::ReadWrite,
             _ => false,
         }
     }

@@ -1,4 +1,4 @@
-//! What the child tries before the command starts.
+//! The attempts of the self-check.
 
 use crate::layer::Layer;
 use serde::Serialize;

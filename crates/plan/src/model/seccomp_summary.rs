@@ -1,7 +1,7 @@
-//! What the filter decides, group by group, for people who look at a plan.
+//! What the filter decides, group by group, for the printed plan.
 
 use super::SeccompGroup;
-use palisade_bpf::{Explanation, Profile, Verdict};
+use palisade_bpf::{CallVerdict, Explanation, Profile};
 use serde::Serializer;
 
 pub(crate) fn by_groups<S: Serializer>(rules: &Profile, serializer: S) -> Result<S::Ok, S::Error> {
@@ -29,9 +29,9 @@ fn decision(calls: &[Explanation]) -> &'static str {
         return "partly";
     }
     match first {
-        Verdict::Allowed => "allow",
-        Verdict::Refused => "refuse",
-        Verdict::Brokered => "broker",
-        Verdict::ByArgument => "by argument",
+        CallVerdict::Allowed => "allow",
+        CallVerdict::Refused => "refuse",
+        CallVerdict::Brokered => "broker",
+        CallVerdict::ByArgument => "by argument",
     }
 }

@@ -1,4 +1,4 @@
-//! Which settings of the caller's are carried in, and where the copies stand.
+//! Which settings of the caller are copied into the sandbox, and where the copies are.
 
 use super::{Filtered, filter};
 use crate::denied::{Class, Denied, listed_paths};
@@ -12,7 +12,7 @@ use crate::view::Composition;
 use std::path::{Path, PathBuf};
 
 /// Settings that are longer are hidden whole.
-const LONGEST: usize = 64 * 1024;
+const MAX_SETTINGS_BYTES: usize = 64 * 1024;
 
 /// The copy of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +122,6 @@ fn read(path: &Path, grants: &[Grant], denied: &Denied, host: &Host<'_>) -> Opti
 }
 
 pub(super) fn content(path: &Path, host: &Host<'_>) -> Option<String> {
-    let bytes = host.read_part(path, 0, LONGEST)?;
-    String::from_utf8(bytes).ok().filter(|text| text.len() < LONGEST)
+    let bytes = host.read_part(path, 0, MAX_SETTINGS_BYTES)?;
+    String::from_utf8(bytes).ok().filter(|text| text.len() < MAX_SETTINGS_BYTES)
 }

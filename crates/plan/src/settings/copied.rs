@@ -1,13 +1,13 @@
-//! Settings in the private home are copies of the caller's: a program that changes them, or puts a new file in their place,
-//! finds files like any others, as it does beside them. What it writes goes with the run.
+//! Settings in the private home are copies of the caller's: a program that changes or replaces them finds
+//! ordinary files. Its changes are discarded with the run.
 //!
-//! What is large, is run, or is more than a few files stays the caller's own, read-only.
+//! What is large, executable, or more than a few files stays the caller's own, read-only.
 
 use super::carried::content;
 use crate::facts::EntryKind;
 use crate::grant::TOOLCHAIN;
 use crate::host::Host;
-use crate::model::{Access, MountOp, NodeKind};
+use crate::model::{MountAccess, MountOp, NodeKind};
 use crate::view::Composition;
 use std::ops::Bound;
 use std::path::Path;
@@ -39,7 +39,9 @@ fn has_mounts_below(path: &Path, view: &Composition) -> bool {
 }
 
 fn copies_of(op: &MountOp, host: &Host<'_>) -> Option<Vec<MountOp>> {
-    let MountOp::Bind { source, target, access: Access::ReadOnly, exec: false, kind, why, .. } = op
+    let MountOp::Bind {
+        source, target, access: MountAccess::ReadOnly, exec: false, kind, why, ..
+    } = op
     else {
         return None;
     };

@@ -1,5 +1,5 @@
-//! Settings that are written a line each: npm, yarn, pip, cargo, gradle, go. Whole lines go or stay; of an address
-//! only the login goes.
+//! Line-based settings: npm, yarn, pip, cargo, gradle, go. Whole lines are removed or kept; from an address
+//! only the login is removed.
 
 use super::secret::{
     is_login_without_scheme, is_secret_key, is_secret_value, is_switch, without_logins,

@@ -1,7 +1,7 @@
-//! Settings of tools, carried in without their credentials: registries and proxies go on working, and no token comes
-//! along. Only what a format understands is carried; anything else stays hidden whole.
+//! Copies settings of tools without their credentials: registries and proxies keep working, and no token comes
+//! along. Only formats that are understood are copied; everything else stays hidden.
 //!
-//! Pure: text in, text out. Who reads the files, and where the copies stand, is said in `carried.rs`.
+//! Pure: text in, text out. `carried.rs` says which files are read and where the copies are.
 
 mod carried;
 mod copied;

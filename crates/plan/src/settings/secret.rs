@@ -1,4 +1,4 @@
-//! What looks like a credential in settings: by the name of a key, or by the looks of a value.
+//! What looks like a credential in settings: by the name of a key, or by the form of a value.
 
 use std::borrow::Cow;
 
@@ -34,14 +34,14 @@ const TOKENS: [&str; 15] = [
     "AIza",
 ];
 /// A token is no shorter.
-const SHORTEST_TOKEN: usize = 16;
+const MIN_TOKEN_LEN: usize = 16;
 /// What comes before one.
 const SCHEMES: [&str; 3] = ["Bearer ", "Basic ", "-----BEGIN"];
 /// Names in the query of an address.
 const QUERIES: [&str; 7] =
     ["token=", "key=", "password=", "secret=", "auth=", "sig=", "signature="];
 /// What is this long and neither words nor a path is a key of some kind.
-const SHORTEST_RANDOM: usize = 32;
+const MIN_RANDOM_LEN: usize = 32;
 
 pub(crate) fn is_secret_key(key: &str) -> bool {
     let plain: String =
@@ -61,7 +61,7 @@ pub(crate) fn is_switch(value: &str) -> bool {
 
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let is_token = |word: &str| {
-        word.len() >= SHORTEST_TOKEN && TOKENS.iter().any(|start| word.starts_with(start))
+        word.len() >= MIN_TOKEN_LEN && TOKENS.iter().any(|start| word.starts_with(start))
     };
     let words =
         value.split([' ', '\t', '"', '\'', '=', ',', ':', '/', '<', '>', '[', ']', '{', '}']);
@@ -94,7 +94,7 @@ pub(crate) fn is_login_without_scheme(value: &str) -> bool {
 fn is_random(word: &str) -> bool {
     let is_of_key = |c: char| c.is_ascii_alphanumeric() || "+_-".contains(c);
     let has = |is: fn(&char) -> bool| word.chars().filter(is).count() >= 3;
-    word.len() >= SHORTEST_RANDOM
+    word.len() >= MIN_RANDOM_LEN
         && word.chars().all(is_of_key)
         && has(char::is_ascii_digit)
         && has(char::is_ascii_alphabetic)

@@ -1,5 +1,5 @@
-//! Settings in XML (Maven): elements that hold a credential go, with everything in them. Comments are no different:
-//! what somebody commented out is a credential all the same.
+//! XML settings (Maven): elements that contain a credential are removed with their content. Comments are
+//! treated alike: a credential that was commented out is still a credential.
 
 use super::secret::{is_secret_key, is_secret_value, is_switch, without_logins};
 

@@ -4,7 +4,7 @@ use super::contradiction;
 use crate::diagnostic::Diagnostic;
 use crate::model::network::PublishedPort;
 use crate::settings::{Settings, Value, boolean, list, word};
-use palisade_hosts::Entry;
+use palisade_hosts::HostEntry;
 
 const MODE: &str = "network.mode";
 
@@ -58,8 +58,8 @@ fn refuse(settings: &Settings, paths: &[&str], found: &mut Vec<Diagnostic>) {
     };
     for path in paths.iter().filter(|path| is_asked(settings, path)) {
         let message = format!("`{path}` {why}");
-        let mend = "use `network.mode: proxy`, or remove it";
-        found.push(contradiction(settings, path, &message, mend));
+        let fix = "use `network.mode: proxy`, or remove it";
+        found.push(contradiction(settings, path, &message, fix));
     }
 }
 
@@ -84,8 +84,8 @@ pub(super) fn in_the_end(settings: &Settings, found: &mut Vec<Diagnostic>) {
         let message = format!(
             "`network.mode: {mode}` needs a network namespace, which this level does not have"
         );
-        let mend = "use `none` or `host`, or a level with namespaces (`--level 2`)";
-        found.push(contradiction(settings, MODE, &message, mend));
+        let fix = "use `none` or `host`, or a level with namespaces (`--level 2`)";
+        found.push(contradiction(settings, MODE, &message, fix));
     }
     if without && is_asked(settings, "network.publish") {
         found.push(contradiction(
@@ -107,8 +107,8 @@ fn typed_for_nothing(settings: &Settings, found: &mut Vec<Diagnostic>) {
         let option = settings.get(*path).map(|setting| &setting.origin.file);
         if option.is_some_and(|option| option.starts_with("--")) {
             let message = format!("`{path}` is for the proxy, and the network mode is none");
-            let mend = "allow hosts with `--allow-host`, or remove it";
-            found.push(contradiction(settings, path, &message, mend));
+            let fix = "allow hosts with `--allow-host`, or remove it";
+            found.push(contradiction(settings, path, &message, fix));
         }
     }
 }
@@ -121,7 +121,7 @@ fn is_asked(settings: &Settings, path: &str) -> bool {
 }
 
 fn is_name(host: &str) -> bool {
-    Entry::parse(host).is_ok_and(|entry| entry.pattern.range().is_none())
+    HostEntry::parse(host).is_ok_and(|entry| entry.pattern.range().is_none())
 }
 
 fn published_twice(settings: &Settings, found: &mut Vec<Diagnostic>) {

@@ -1,4 +1,4 @@
-//! What is wrong with a value, entry by entry, and the list that every section reads.
+//! What is wrong with a value, entry by entry, and the list decoder that all sections use.
 
 use crate::syntax::tree::{Node, Tree};
 

@@ -1,4 +1,4 @@
-//! From a tree with positions to settings, reporting every mistake and not only the first.
+//! Decodes a tree with positions into settings, and reports every mistake, not only the first.
 
 pub(crate) mod document;
 mod mistake;
@@ -193,8 +193,8 @@ impl Decoder {
             }
             Some(stated) if (stated == "none") == allowed => {
                 let message = format!("`{shown}: {allowed}` contradicts `network.mode: {stated}`");
-                let mend = "keep one of the two".to_owned();
-                self.complain(Problem::Contradiction, entry.at, shown, message, Some(mend));
+                let fix = "keep one of the two".to_owned();
+                self.complain(Problem::Contradiction, entry.at, shown, message, Some(fix));
             }
             Some(_) => {}
         }

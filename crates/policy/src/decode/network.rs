@@ -1,5 +1,5 @@
-//! Reads the `network` section's hosts, ranges, ports let in and credentials, each checked with its place in
-//! the file.
+//! Decodes the `network` section: hosts, ranges, published ports and credentials, each with its position in the
+//! file.
 
 use super::mistake::{Mistake, Mistakes, items, mistake};
 use crate::model::network::{
@@ -9,7 +9,7 @@ use crate::model::network::{
 use crate::nearest::nearest;
 use crate::settings::Value;
 use crate::syntax::tree::{Node, Tree};
-use palisade_hosts::{Entry, Host, IpNet, private_ranges};
+use palisade_hosts::{Host, HostEntry, IpNet, private_ranges};
 
 const HOSTS_FORM: &str = "a host name, a glob such as *.example.org, or a CIDR";
 const UPSTREAM_FORM: &str = "a proxy such as http://proxy.example:3128";
@@ -24,7 +24,7 @@ const FRAMING_HEADERS: [&str; 6] =
 pub(crate) fn decode_hosts(node: &Node) -> Result<Value, Mistakes> {
     let host = |item: &Node| {
         let Tree::Text(text) = &item.tree else { return mistake(item, HOSTS_FORM) };
-        match Entry::parse(text) {
+        match HostEntry::parse(text) {
             Ok(_) => Ok(text.clone()),
             Err(why) => Err(vec![Mistake {
                 found: item.clone(),
@@ -135,11 +135,11 @@ fn decode_credential(node: &Node) -> Result<Credential, Mistakes> {
 }
 
 /// `host: api.example`, or `hosts: [api.example, …]`; none at all would be all of them.
-fn credential_hosts(node: &Node) -> Result<Vec<Entry>, Mistakes> {
+fn credential_hosts(node: &Node) -> Result<Vec<HostEntry>, Mistakes> {
     const FORM: &str =
         "a credential for hosts such as api.example, *.api.example or api.example:8443";
     let entry = |item: &Node| match &item.tree {
-        Tree::Text(text) => match Entry::parse(text) {
+        Tree::Text(text) => match HostEntry::parse(text) {
             Ok(entry) if entry.pattern.to_string() == "*" => mistake(item, FORM),
             Ok(entry) => Ok(entry),
             Err(why) => mistake(item, &format!("{FORM} ({why})")),

@@ -1,13 +1,14 @@
 use super::*;
 use crate::decode::parse::parse;
 use crate::keys::{TOOL_NAMES, USUAL_PORTS};
+use crate::model::AllowedPorts;
 use crate::syntax::tree::Format;
-use crate::{Diagnostic, Layer, LayerKind, Merged, NetworkMode, Problem, Subject, Trust};
+use crate::{Diagnostic, LayerKind, Merged, NetworkMode, PolicyLayer, Problem, Subject, Trust};
 use crate::{export, merge, show_json, show_lines};
 use palisade_hosts::registry::Tool;
 
 fn merged(layers: &[(LayerKind, &str)]) -> Result<Merged, Vec<Diagnostic>> {
-    let layers = layers.iter().map(|(kind, text)| Layer {
+    let layers = layers.iter().map(|(kind, text)| PolicyLayer {
         kind: *kind,
         document: parse(text, &format!("{}.yaml", kind.name()), Format::Yaml).unwrap(),
     });
@@ -136,7 +137,7 @@ fn contradiction(text: &str) -> String {
     let problems = parse(text, "p.yaml", Format::Yaml).map_or_else(
         |problems| problems,
         |document| {
-            let layer = Layer { kind: LayerKind::User, document };
+            let layer = PolicyLayer { kind: LayerKind::User, document };
             merge(&Subject::Run, vec![layer]).map(|_| Vec::new()).unwrap_or_else(|found| found)
         },
     );
@@ -244,16 +245,16 @@ fn ports_that_nobody_names_are_the_usual_ones() {
     let ports = |layers: &[(LayerKind, &str)]| merged(layers).unwrap().policy.network.allowed_ports;
     let user = |text| (LayerKind::User, text);
     assert_eq!(USUAL_PORTS, [80, 443]);
-    assert_eq!(ports(&[]), None);
-    let some = |ports: &[u16]| Some(ports.to_vec());
+    assert_eq!(ports(&[]), AllowedPorts::Usual);
+    let only = |ports: &[u16]| AllowedPorts::Only(ports.to_vec());
     assert_eq!(
         ports(&[(project, "network: { allowedPorts: [443] }")]),
-        some(&[443]),
+        only(&[443]),
         "of the usual"
     );
-    assert_eq!(ports(&[(project, "network: { allowedPorts: [22] }")]), None);
-    assert_eq!(ports(&[user("network: { allowedPorts: [8443] }")]), some(&[8443]), "no others");
+    assert_eq!(ports(&[(project, "network: { allowedPorts: [22] }")]), AllowedPorts::Usual);
+    assert_eq!(ports(&[user("network: { allowedPorts: [8443] }")]), only(&[8443]), "no others");
     let organisation = (LayerKind::Organisation, "network: { allowedPorts: [8443, 80] }");
-    assert_eq!(ports(&[organisation, (project, "network: { allowedPorts: [] }")]), some(&[]));
-    assert_eq!(ports(&[organisation, user("network: { allowedPorts: [80] }")]), some(&[80]));
+    assert_eq!(ports(&[organisation, (project, "network: { allowedPorts: [] }")]), only(&[]));
+    assert_eq!(ports(&[organisation, user("network: { allowedPorts: [80] }")]), only(&[80]));
 }

@@ -1,4 +1,4 @@
-//! Text in, document out, or everything that is wrong with it.
+//! Parses text into a document, or reports everything that is wrong with it.
 
 use crate::contradictions;
 use crate::decode::Decoder;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::model::{Level, NetworkMode, SyscallMode, View};
-use crate::{Layer, LayerKind, Merged, Subject, merge};
+use crate::model::{AllowedPorts, Level, NetworkMode, SyscallMode, View};
+use crate::{LayerKind, Merged, PolicyLayer, Subject, merge};
 
 fn yaml(text: &str) -> Result<PolicyDocument, Vec<Diagnostic>> {
     parse(text, "policy.yaml", Format::Yaml)
@@ -12,7 +12,7 @@ fn complaints(text: &str) -> Vec<String> {
 
 fn merged(text: &str, format: Format) -> Merged {
     let document = parse(text, "policy", format).unwrap();
-    merge(&Subject::Run, vec![Layer { kind: LayerKind::User, document }]).unwrap()
+    merge(&Subject::Run, vec![PolicyLayer { kind: LayerKind::User, document }]).unwrap()
 }
 
 /// The reference policy's values: all six sections, in the names and units of the RFC.
@@ -346,12 +346,12 @@ fn an_empty_host_or_port_list_clears_what_lower_layers_allowed() {
     let organisation = yaml("network: { allowedHosts: [a.example], allowedPorts: [443] }").unwrap();
     let user = yaml("network: { allowedHosts: [], allowedPorts: [] }").unwrap();
     let layers = vec![
-        Layer { kind: LayerKind::Organisation, document: organisation },
-        Layer { kind: LayerKind::User, document: user },
+        PolicyLayer { kind: LayerKind::Organisation, document: organisation },
+        PolicyLayer { kind: LayerKind::User, document: user },
     ];
     let policy = merge(&Subject::Run, layers).unwrap().policy;
     assert!(policy.network.allowed_hosts.is_empty());
-    assert_eq!(policy.network.allowed_ports, Some(Vec::new()));
+    assert_eq!(policy.network.allowed_ports, AllowedPorts::Only(Vec::new()));
 }
 
 /// Proves: POL-2 json

@@ -1,4 +1,4 @@
-//! Reads `filesystem.rules`.
+//! Decodes `filesystem.rules`.
 
 use super::mistake::{Mistake, Mistakes, items, mistake};
 use crate::model::rule::StoredRule;

@@ -1,6 +1,6 @@
 use crate::decode::parse::parse;
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::merge::{Layer, LayerKind, Merged, Subject, Trust, merge};
+use crate::merge::{LayerKind, Merged, PolicyLayer, Subject, Trust, merge};
 use crate::model::rule::StoredRule;
 use crate::settings::joined;
 use crate::syntax::tree::Format;
@@ -12,13 +12,13 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::path::Path;
 
-fn layer(kind: LayerKind, text: &str) -> Layer {
+fn layer(kind: LayerKind, text: &str) -> PolicyLayer {
     let file = format!("{}.yaml", kind.name());
     let document = parse(text, &file, Format::Yaml).unwrap_or_else(|p| panic!("{text}: {p:?}"));
-    Layer { kind, document }
+    PolicyLayer { kind, document }
 }
 
-fn merged(layers: Vec<Layer>) -> Merged {
+fn merged(layers: Vec<PolicyLayer>) -> Merged {
     merge(&Subject::Run, layers).unwrap()
 }
 

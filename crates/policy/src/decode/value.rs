@@ -1,9 +1,9 @@
-//! One value by the kind of its key: checked here, once, and kept in the key's own unit.
+//! Decodes one value by the type of its key: checked here, once, and stored in the key's own unit.
 
 use super::mistake::{Mistake, Mistakes, items, mistake};
 use super::{network, rules};
 use crate::keys::{TOOL_NAMES, ValueKind};
-use crate::limit::Limited;
+use crate::limit::LimitKind;
 use crate::model::Approval;
 use crate::nearest::nearest;
 use crate::settings::Value;
@@ -38,7 +38,7 @@ pub(crate) fn decode_value(kind: ValueKind, node: &Node, file: &str) -> Result<V
         ValueKind::Cpus => decode_cpus(node),
         ValueKind::CpuSet => decode_cpu_set(node),
         ValueKind::LimitNames => {
-            let names = Limited::ALL.map(Limited::name);
+            let names = LimitKind::ALL.map(LimitKind::name);
             items(node, "the name of a limit", |item| one_word(&names, item)).map(Value::List)
         }
         ValueKind::Count => number(whole(node), Zero::Refused, "a whole number"),

@@ -1,7 +1,7 @@
 //! `{"sandbox": {"bash": {…}, "images": {…}}}`: an agent's settings for its tools.
 
 use super::foreign::{Field, Foreign};
-use super::{Loaded, SourceKind};
+use super::{LoadedDocument, SourceKind};
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
 use crate::settings::Settings;
@@ -24,7 +24,7 @@ const TOOL_KEYS: [&str; 12] = [
     "gid",
 ];
 
-pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
+pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagnostic>> {
     let mut foreign = Foreign::new(file);
     let mut document = PolicyDocument::default();
     for top in foreign.fields(node, "", &["sandbox"]) {

@@ -1,7 +1,7 @@
 //! A cargo runner's `sandbox_config:` and the sections that go with it.
 
 use super::foreign::{Field, Foreign};
-use super::{Loaded, SourceKind};
+use super::{LoadedDocument, SourceKind};
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
 use crate::settings::{Settings, Value};
@@ -27,7 +27,7 @@ const SECOND: u64 = 1000;
 /// Hiding these would leave nothing to run; being read-only already keeps them from harm.
 const SYSTEM: [&str; 5] = ["/etc", "/usr/bin", "/usr/sbin", "/bin", "/sbin"];
 
-pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
+pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagnostic>> {
     let mut foreign = Foreign::new(file);
     let mut document = PolicyDocument::default();
     let settings = &mut document.settings;
@@ -159,7 +159,7 @@ fn security(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings)
                 foreign.refuse(&field, "the audit log cannot be turned off");
             }
             ("block_shell_access", Some(true)) => {
-                foreign.refuse(&field, "executables are not told apart yet");
+                foreign.refuse(&field, "executables cannot be listed yet");
             }
             _ => {}
         }
@@ -236,7 +236,7 @@ fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings
                         .warn(&field, "no linker here (cc, gcc, ld …): rustc cannot make a binary");
                 }
             }
-            "blocked_executables" => foreign.refuse(&field, "executables are not told apart yet"),
+            "blocked_executables" => foreign.refuse(&field, "executables cannot be listed yet"),
             _ => {
                 patterns(foreign, &field);
                 foreign.refuse(&field, "command lines are not matched against patterns yet");

@@ -1,6 +1,6 @@
 //! `SANDBOX_*` variables of a worker, with or without the prefix of the program they come from.
 
-use super::{Loaded, SourceKind};
+use super::{LoadedDocument, SourceKind};
 use crate::decode::document::{Flag, PolicyDocument};
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::nearest::nearest;
@@ -23,7 +23,9 @@ const OPTIONS: [(&str, &str); 2] =
 const GATE_MODES: [&str; 2] = ["dynamic", "static"];
 
 /// Reads the six variables named above; other `SANDBOX_*` names mirror flags and are the caller's.
-pub fn load_environment(variables: &BTreeMap<String, String>) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load_environment(
+    variables: &BTreeMap<String, String>,
+) -> Result<LoadedDocument, Vec<Diagnostic>> {
     let mut flags = Vec::new();
     let mut refused = Vec::new();
     let mut problems = Vec::new();
@@ -72,7 +74,12 @@ pub fn load_environment(variables: &BTreeMap<String, String>) -> Result<Loaded, 
         return Err(problems);
     }
     let document = PolicyDocument { refused, ..document };
-    Ok(Loaded { kind: SourceKind::Environment, document, warnings: Vec::new(), listen: None })
+    Ok(LoadedDocument {
+        kind: SourceKind::Environment,
+        document,
+        warnings: Vec::new(),
+        listen: None,
+    })
 }
 
 enum Translated {
@@ -85,8 +92,8 @@ fn translate(variable: &str, name: &str, value: &str) -> Translated {
     let flag = |key: &str, value: Json| Translated::Flag(Flag::new(variable, key, value));
     let refused = |why: &str| {
         let message = format!("`{variable}` is not enforced in this version: {why}");
-        let mend = "unset it to run without it";
-        Translated::Refused(complaint(Problem::NotEnforced, variable, message, mend))
+        let fix = "unset it to run without it";
+        Translated::Refused(complaint(Problem::NotEnforced, variable, message, fix))
     };
     match name {
         "SANDBOX_MODE" if GATE_MODES.contains(&value) => flag("mode", value.into()),
@@ -122,7 +129,7 @@ fn unknown(variable: &str, name: &str) -> Diagnostic {
     problem
 }
 
-fn complaint(problem: Problem, variable: &str, message: String, mend: &str) -> Diagnostic {
+fn complaint(problem: Problem, variable: &str, message: String, fix: &str) -> Diagnostic {
     let origin = Origin { file: variable.into(), line: 0, column: 0 };
-    Diagnostic::new(problem, &origin, variable, message).suggest(mend)
+    Diagnostic::new(problem, &origin, variable, message).suggest(fix)
 }

@@ -1,6 +1,6 @@
-//! What the loaders share: reading another program's keys with positions and complaints.
+//! Shared by the loaders: reads another program's keys with positions and diagnostics.
 
-use super::{Loaded, SourceKind};
+use super::{LoadedDocument, SourceKind};
 use crate::contradictions;
 use crate::decode::document::{PolicyDocument, put};
 use crate::decode::value::decode_value;
@@ -49,7 +49,7 @@ impl Foreign {
         mut self,
         kind: SourceKind,
         mut document: PolicyDocument,
-    ) -> Result<Loaded, Vec<Diagnostic>> {
+    ) -> Result<LoadedDocument, Vec<Diagnostic>> {
         for part in std::iter::once(&document.settings).chain(document.tools.values()) {
             self.decoder.problems.extend(contradictions::within_document(part));
         }
@@ -58,7 +58,7 @@ impl Foreign {
             return Err(self.decoder.problems);
         }
         document.refused = self.refused;
-        Ok(Loaded { kind, document, warnings: self.warnings, listen: None })
+        Ok(LoadedDocument { kind, document, warnings: self.warnings, listen: None })
     }
 
     /// The fields of a mapping that are in `known`; the others are complained about.

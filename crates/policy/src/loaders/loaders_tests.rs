@@ -1,22 +1,22 @@
 use super::*;
-use crate::model::{Level, Mode, NetworkMode, ProjectAccess, View};
-use crate::{Layer, LayerKind, Policy, Problem, Subject, merge, not_enforced};
+use crate::model::{AllowedPorts, Level, Mode, NetworkMode, ProjectAccess, View};
+use crate::{LayerKind, Policy, PolicyLayer, Problem, Subject, merge, not_enforced};
 use std::collections::BTreeMap;
 
-fn loaded(text: &str, file: &str) -> Loaded {
+fn loaded(text: &str, file: &str) -> LoadedDocument {
     load(text, file).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-fn policy(loaded: &Loaded) -> Policy {
-    let layer = Layer { kind: LayerKind::User, document: loaded.document.clone() };
+fn policy(loaded: &LoadedDocument) -> Policy {
+    let layer = PolicyLayer { kind: LayerKind::User, document: loaded.document.clone() };
     merge(&Subject::Run, vec![layer]).unwrap().policy
 }
 
-fn refusals(loaded: &Loaded) -> Vec<&str> {
+fn refusals(loaded: &LoadedDocument) -> Vec<&str> {
     loaded.document.refused.iter().map(|refusal| refusal.key.as_str()).collect()
 }
 
-fn warns(loaded: &Loaded, words: &str) -> bool {
+fn warns(loaded: &LoadedDocument, words: &str) -> bool {
     loaded.warnings.iter().any(|warning| warning.line > 0 && warning.message.contains(words))
 }
 
@@ -36,7 +36,7 @@ const AGENT_TOOLS: &str = r#"{
 fn an_agents_tool_settings_load_for_that_tool() {
     let loaded = loaded(AGENT_TOOLS, "settings.json");
     assert_eq!(loaded.kind, SourceKind::AgentTools);
-    let layer = Layer { kind: LayerKind::User, document: loaded.document.clone() };
+    let layer = PolicyLayer { kind: LayerKind::User, document: loaded.document.clone() };
     let bash = merge(&Subject::Tool("bash".into()), vec![layer]).unwrap();
     assert_eq!(bash.policy.resources.max_memory, Some(1 << 30));
     assert_eq!(bash.policy.resources.timeout, Some(300_000));
@@ -48,7 +48,7 @@ fn an_agents_tool_settings_load_for_that_tool() {
     assert_eq!(written["tools"]["bash"]["resources"]["timeout"], 300_000);
 }
 
-fn written(hosts: &[palisade_hosts::Entry]) -> Vec<&str> {
+fn written(hosts: &[palisade_hosts::HostEntry]) -> Vec<&str> {
     hosts.iter().map(|host| host.written.as_str()).collect()
 }
 
@@ -94,7 +94,7 @@ fn an_egress_proxys_configuration_loads() {
     assert_eq!(loaded.kind, SourceKind::Proxy);
     let policy = policy(&loaded);
     assert_eq!(policy.network.mode, NetworkMode::Proxy);
-    assert_eq!(policy.network.allowed_ports, Some(vec![80, 443]));
+    assert_eq!(policy.network.allowed_ports, AllowedPorts::Only(vec![80, 443]));
     assert_eq!(
         written(&policy.network.denied_hosts),
         ["localhost", "10.0.0.0/8", "fd00:ec2::254/128"]
@@ -171,7 +171,7 @@ execution_policy:
     let blanks = loaded.warnings.iter().filter(|w| w.message.contains("ends in a blank"));
     assert_eq!(blanks.count(), 1);
     let policy = policy(&loaded);
-    assert_eq!(policy.network.allowed_ports, Some(vec![80, 443]));
+    assert_eq!(policy.network.allowed_ports, AllowedPorts::Only(vec![80, 443]));
     assert_eq!(policy.filesystem.denied_paths, ["/root"]);
     assert_eq!(policy.resources.max_memory, Some(512 << 20));
     let complete =
@@ -233,8 +233,11 @@ fn limits_of_other_programs_files_are_held_like_ours() {
     let cargo = "process_limits: { cpu_time: 300s, wall_time: 600s, memory: 512MB, processes: 25, \
                  threads: 50, file_descriptors: 500 }\n\
                  size_limits: { total_workspace: 10GB, temp_files: 1GB }";
-    let merged = |subject: &Subject, loaded: &Loaded| {
-        merge(subject, vec![Layer { kind: LayerKind::User, document: loaded.document.clone() }])
+    let merged = |subject: &Subject, loaded: &LoadedDocument| {
+        merge(
+            subject,
+            vec![PolicyLayer { kind: LayerKind::User, document: loaded.document.clone() }],
+        )
     };
     let tools = loaded(tools, "settings.json");
     let bash = merged(&Subject::Tool("bash".into()), &tools).unwrap();

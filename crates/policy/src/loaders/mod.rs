@@ -1,7 +1,7 @@
-//! Files of other programs, read into our own document (POL-3).
+//! Loads configuration files of other programs into our own document (POL-3).
 //!
-//! A loader translates, it does not decide: what has no counterpart here becomes a refusal, what
-//! contradicts itself becomes a warning, and an unknown key is an error as everywhere.
+//! A loader translates and decides nothing: what has no counterpart here becomes a refusal, what contradicts
+//! itself becomes a warning, and an unknown key is an error as everywhere.
 
 mod agent_tools;
 mod cargo_runner;
@@ -40,7 +40,7 @@ pub enum SourceKind {
 
 /// A document, whose it was, and what in it does not do what it seems to.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedDocument {
     pub kind: SourceKind,
     pub document: PolicyDocument,
     pub warnings: Vec<Diagnostic>,
@@ -49,7 +49,7 @@ pub struct Loaded {
 }
 
 /// Loads any known kind of file, told apart by its shape.
-pub fn load(text: &str, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load(text: &str, file: &str) -> Result<LoadedDocument, Vec<Diagnostic>> {
     let node = parse::read_tree(text, file, Format::of(file))?;
     match kind_of(&node) {
         SourceKind::AgentTools => agent_tools::load(&node, file),
@@ -58,7 +58,7 @@ pub fn load(text: &str, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
         SourceKind::SandboxRuntime => sandbox_runtime::load(&node, file),
         kind @ (SourceKind::Palisade | SourceKind::Environment) => {
             let document = parse::decode(&node, file)?;
-            Ok(Loaded { kind, document, warnings: Vec::new(), listen: None })
+            Ok(LoadedDocument { kind, document, warnings: Vec::new(), listen: None })
         }
     }
 }

@@ -1,7 +1,7 @@
 //! An egress proxy's own configuration: `listenAddr, allowlist, blocklist, logRequests`.
 
 use super::foreign::{Foreign, texts_under};
-use super::{Loaded, SourceKind};
+use super::{LoadedDocument, SourceKind};
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
 use crate::settings::Value;
@@ -9,7 +9,7 @@ use crate::syntax::tree::Node;
 
 const KEYS: [&str; 5] = ["listenAddr", "allowlist", "blocklist", "logRequests", "logResponses"];
 
-pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
+pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagnostic>> {
     let mut foreign = Foreign::new(file);
     let mut document = PolicyDocument::default();
     let settings = &mut document.settings;
@@ -47,5 +47,5 @@ pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
         }
     }
     let loaded = foreign.finish(SourceKind::Proxy, document)?;
-    Ok(Loaded { listen, ..loaded })
+    Ok(LoadedDocument { listen, ..loaded })
 }

@@ -4,7 +4,7 @@
 //! static mode with a read-only project.
 
 use super::foreign::{Field, Foreign, texts_under};
-use super::{Loaded, SourceKind};
+use super::{LoadedDocument, SourceKind};
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
 use crate::settings::{Setting, Settings, Value};
@@ -42,7 +42,7 @@ const CLAUDE_CODE: [&str; 5] = [
     "failIfUnavailable",
 ];
 
-pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
+pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagnostic>> {
     let mut foreign = Foreign::new(file);
     let mut document = PolicyDocument::default();
     let settings = &mut document.settings;

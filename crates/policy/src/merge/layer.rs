@@ -1,4 +1,4 @@
-//! A layer of the merge, what the policy is for, and what comes out: the types that every step shares.
+//! Types that all steps of the merge share: a layer, the subject of the policy, and the result.
 
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
@@ -69,7 +69,7 @@ impl LayerKind {
 }
 
 #[derive(Clone, Debug)]
-pub struct Layer {
+pub struct PolicyLayer {
     pub kind: LayerKind,
     pub document: PolicyDocument,
 }

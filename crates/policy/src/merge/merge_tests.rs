@@ -11,13 +11,13 @@ use crate::{diff, preset};
 use LayerKind::{CommandLine, Organisation, Project, User, Writable};
 use Trust::{Trusted, Untrusted};
 
-fn layer(kind: LayerKind, text: &str) -> Layer {
+fn layer(kind: LayerKind, text: &str) -> PolicyLayer {
     let file = format!("{}.yaml", kind.name());
     let document = parse(text, &file, Format::Yaml).unwrap_or_else(|p| panic!("{text}: {p:?}"));
-    Layer { kind, document }
+    PolicyLayer { kind, document }
 }
 
-fn run(layers: Vec<Layer>) -> Result<Merged, Vec<Diagnostic>> {
+fn run(layers: Vec<PolicyLayer>) -> Result<Merged, Vec<Diagnostic>> {
     merge(&Subject::Run, layers)
 }
 
@@ -520,11 +520,11 @@ mod properties {
         }
     }
 
-    fn stack(documents: &[Option<PolicyDocument>; 3]) -> Vec<Layer> {
+    fn stack(documents: &[Option<PolicyDocument>; 3]) -> Vec<PolicyLayer> {
         let kinds = [Organisation, User, CommandLine];
         let pairs = kinds.into_iter().zip(documents);
         pairs
-            .filter_map(|(kind, document)| Some(Layer { kind, document: document.clone()? }))
+            .filter_map(|(kind, document)| Some(PolicyLayer { kind, document: document.clone()? }))
             .collect()
     }
 
@@ -542,7 +542,7 @@ mod properties {
             let Some(project) = project else { return Ok(()) };
             let mut layers = stack(&trusted);
             let Ok(without) = merge(&subject, layers.clone()) else { return Ok(()) };
-            layers.push(Layer { kind: Project(Untrusted), document: project });
+            layers.push(PolicyLayer { kind: Project(Untrusted), document: project });
             // An error is safe: nothing runs.
             let Ok(with) = merge(&subject, layers) else { return Ok(()) };
             for change in diff(&without, &with) {
@@ -565,13 +565,13 @@ mod properties {
             for name in keys::children("") {
                 organisation.locks.push(Named { name: name.to_owned(), origin: origin.clone() });
             }
-            let top = Layer { kind: Organisation, document: organisation };
+            let top = PolicyLayer { kind: Organisation, document: organisation };
             let Ok(alone) = run(vec![top.clone()]) else { return Ok(()) };
             let [project, user, command_line] = later;
             let kinds = [Project(Trusted), User, CommandLine];
             let mut layers = vec![top];
             for (kind, document) in kinds.into_iter().zip([project, user, command_line]) {
-                layers.extend(document.map(|document| Layer { kind, document }));
+                layers.extend(document.map(|document| PolicyLayer { kind, document }));
             }
             let Ok(all) = run(layers) else { return Ok(()) };
             for change in diff(&alone, &all) {
@@ -590,7 +590,7 @@ mod properties {
             let Some(document) = proptest::strategy::ValueTree::current(&tree) else { continue };
             let kind = Project(Untrusted);
             let without = run(Vec::new()).unwrap();
-            if let Ok(with) = run(vec![Layer { kind, document }]) {
+            if let Ok(with) = run(vec![PolicyLayer { kind, document }]) {
                 merged += 1;
                 tightened += usize::from(!diff(&without, &with).is_empty());
             }

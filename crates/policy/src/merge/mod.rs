@@ -1,9 +1,9 @@
-//! Many documents into one policy, with the place every value came from.
+//! Merges many documents into one policy, with the origin of every value.
 //!
-//! Order: built-in, organisation, project, user, environment, command line; a later layer wins.
-//! Lists add up, and an empty list clears what stood before, as in systemd.unit(5); deny-lists only
-//! ever grow. Two rules stand above the order: no layer loosens what the organisation locked, and a
-//! file that commands could have written only tightens unless it is trusted.
+//! Order: built-in, organisation, project, user, environment, command line; a later layer wins. Lists are
+//! concatenated, and an empty list clears the previous entries, as in systemd.unit(5); deny lists only grow.
+//! Two rules take precedence over the order: no layer loosens what the organisation locked, and a file that
+//! commands could have written only tightens unless it is trusted.
 
 mod layer;
 mod permission;
@@ -14,12 +14,12 @@ mod untrusted;
 use crate::contradictions;
 use crate::diagnostic::Diagnostic;
 use crate::settings::Settings;
-pub use layer::{Layer, LayerKind, Merged, Provenance, Subject, Trust};
+pub use layer::{LayerKind, Merged, PolicyLayer, Provenance, Subject, Trust};
 use stack::Stack;
 pub use tighten::Direction;
 
 /// Merges the layers, in whatever order they are given, over the built-in one.
-pub fn merge(subject: &Subject, layers: Vec<Layer>) -> Result<Merged, Vec<Diagnostic>> {
+pub fn merge(subject: &Subject, layers: Vec<PolicyLayer>) -> Result<Merged, Vec<Diagnostic>> {
     let mut layers = layers;
     layers.sort_by_key(|layer| layer.kind.rank());
     let mut stack = Stack::new(subject);

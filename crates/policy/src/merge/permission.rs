@@ -1,4 +1,4 @@
-//! Which relaxations need somebody's recorded yes, and whether it is there (POL-1, POL-7, NET-1, NET-8).
+//! Which relaxations need a recorded approval, and whether it is there (POL-1, POL-7, NET-1, NET-8).
 
 use super::layer::Subject;
 use super::tighten::{Direction, direction};
@@ -30,7 +30,7 @@ pub(crate) struct Recorded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Organisation,
-    /// Whoever wrote the key that holds now.
+    /// The layer that set the key's current value.
     WriterOf(&'static str),
 }
 
@@ -158,10 +158,10 @@ fn organisation_approval(what: String, origin: Origin) -> Recorded {
     Recorded { approval: Approval { what, reason }, origin, by: By::Organisation }
 }
 
-fn refused(settings: &Settings, path: &str, message: &str, mend: &str) -> Outcome {
+fn refused(settings: &Settings, path: &str, message: &str, fix: &str) -> Outcome {
     let origin = settings.get(path).map(|setting| setting.origin.clone());
     let origin = origin.unwrap_or(Origin { file: "policy".into(), line: 0, column: 0 });
-    Err(Box::new(Diagnostic::new(Problem::NeedsApproval, &origin, path, message).suggest(mend)))
+    Err(Box::new(Diagnostic::new(Problem::NeedsApproval, &origin, path, message).suggest(fix)))
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 use crate::decode::parse::parse;
 use crate::syntax::tree::Format;
-use crate::{Diagnostic, Layer, LayerKind, Level, Merged, NetworkMode, Problem, Subject, merge};
+use crate::{
+    Diagnostic, LayerKind, Level, Merged, NetworkMode, PolicyLayer, Problem, Subject, merge,
+};
 
 fn merged(subject: &Subject, layers: &[(LayerKind, &str)]) -> Result<Merged, Vec<Diagnostic>> {
-    let layers = layers.iter().map(|(kind, text)| Layer {
+    let layers = layers.iter().map(|(kind, text)| PolicyLayer {
         kind: *kind,
         document: parse(text, &format!("{}.yaml", kind.name()), Format::Yaml).unwrap(),
     });

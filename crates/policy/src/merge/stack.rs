@@ -1,9 +1,9 @@
-//! How one layer is put upon another: what it may change, and what is recorded about it.
+//! Applies one layer on top of another: what it may change, and what is recorded about it.
 //!
-//! Every change of a value goes through [`Stack::admits`]; nothing here may set one around it.
+//! Every change of a value goes through [`Stack::admits`]; no code here may set one directly.
 
 use super::layer::store_of;
-use super::layer::{Layer, LayerKind, Merged, Provenance, Subject};
+use super::layer::{LayerKind, Merged, PolicyLayer, Provenance, Subject};
 use super::permission::{self, By};
 use super::tighten::{self, Direction, SyscallRule};
 use super::untrusted;
@@ -71,7 +71,7 @@ impl<'a> Stack<'a> {
         self.preset(&named, LayerKind::BuiltIn, &mut Vec::new());
     }
 
-    pub(crate) fn layer(&mut self, layer: &Layer) {
+    pub(crate) fn layer(&mut self, layer: &PolicyLayer) {
         let document = &layer.document;
         for named in &document.presets {
             self.preset(named, layer.kind, &mut Vec::new());
@@ -232,20 +232,20 @@ impl<'a> Stack<'a> {
     /// Nobody trusts the file, and with this value it would stall or break every run.
     fn note_ignored(&mut self, key: &Key, origin: &Origin, kind: LayerKind, why: &str) {
         let message = format!("`{}` ignored: the file is not trusted, and {why}", key.path);
-        let mend = match kind {
+        let fix = match kind {
             LayerKind::Writable(_) => {
                 format!("read it, then run `sandbox policy trust {}`", origin.file)
             }
             _ => "read it, then run `sandbox policy trust`".to_owned(),
         };
         self.notes
-            .push(Diagnostic::new(Problem::Untrusted, origin, key.path, message).suggest(mend));
+            .push(Diagnostic::new(Problem::Untrusted, origin, key.path, message).suggest(fix));
     }
 
     /// Whether the layer may take this step; if not, says so.
     fn admits(&mut self, key: &Key, origin: &Origin, kind: LayerKind, step: &Step) -> bool {
         if kind.is_untrusted() && (step.beyond_lock || loosens(step.step)) {
-            let (message, mend) = match kind {
+            let (message, fix) = match kind {
                 LayerKind::Writable(_) => (
                     format!(
                         "`{}` not applied: commands in a sandbox could have written this file, and it is not \
@@ -266,7 +266,7 @@ impl<'a> Stack<'a> {
                 ),
             };
             let note = Diagnostic::new(Problem::Untrusted, origin, key.path, message);
-            self.notes.push(note.suggest(mend));
+            self.notes.push(note.suggest(fix));
             return false;
         }
         if step.beyond_lock {
@@ -347,18 +347,18 @@ impl<'a> Stack<'a> {
                     maximum.origin
                 );
                 let problem = Diagnostic::new(Problem::AboveMaximum, &asked.origin, path, message);
-                let mend = match maximum.value {
+                let fix = match maximum.value {
                     Value::Number(0) => "remove it".to_owned(),
                     _ => format!("use {most} or less"),
                 };
-                self.problems.push(problem.suggest(mend));
+                self.problems.push(problem.suggest(fix));
             }
         }
     }
 
     fn wrong_layer(&mut self, kind: LayerKind, key: &str, found: Option<Origin>) {
         let Some(origin) = found else { return };
-        let (message, mend) = match (key, kind) {
+        let (message, fix) = match (key, kind) {
             ("approvals", LayerKind::Writable(_)) => (
                 "a file that commands in a sandbox could have written cannot approve anything"
                     .to_owned(),
@@ -376,7 +376,7 @@ impl<'a> Stack<'a> {
             }
         };
         let problem = if kind.is_untrusted() { Problem::Untrusted } else { Problem::WrongLayer };
-        let complaint = Diagnostic::new(problem, &origin, key, message).suggest(mend);
+        let complaint = Diagnostic::new(problem, &origin, key, message).suggest(fix);
         if problem == Problem::Untrusted {
             self.notes.push(complaint);
         } else {

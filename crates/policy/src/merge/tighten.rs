@@ -1,7 +1,7 @@
 //! Which of two values is tighter.
 //!
-//! Locks, trust and `diff` stand on this. Where two values do not compare, the answer is
-//! [`Direction::Neutral`], and whoever may only tighten is refused.
+//! Locks, trust and `diff` depend on this. Where two values do not compare, the answer is
+//! [`Direction::Neutral`], and a layer that may only tighten is refused.
 
 use crate::keys::{Key, Order, USUAL_PORTS};
 use crate::model::rule::{Saying, StoredRule};

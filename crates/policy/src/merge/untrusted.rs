@@ -1,6 +1,6 @@
-//! What a file that nobody trusts cannot set though it tightens: values with which it would stall or break every run.
+//! Values that an untrusted file cannot set although they tighten: with them it would stall or break every run.
 //!
-//! Restricting access is its right; to keep its user from working is not.
+//! It may restrict access, but not keep its user from working.
 
 use crate::settings::Value;
 
@@ -13,7 +13,7 @@ const IGNORED: [(&str, &str); 4] = [
 ];
 
 /// The least that ordinary commands can do with.
-const LEAST: [(&str, u64); 22] = [
+const MIN_VALUES: [(&str, u64); 22] = [
     ("askTimeout", 5_000),
     ("filesystem.maxFileSize", 1 << 20),
     ("filesystem.maxTotalSize", 16 << 20),
@@ -47,25 +47,26 @@ pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
         return Some((*why).to_owned());
     }
     let Value::Number(number) = value else { return None };
-    let (_, least) = LEAST.iter().find(|(key, _)| *key == path)?;
+    let (_, least) = MIN_VALUES.iter().find(|(key, _)| *key == path)?;
     (number < least).then(|| "a value this small would break every run".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{IGNORED, LEAST};
+    use super::{IGNORED, MIN_VALUES};
     use crate::keys::{self, KEYS, Order, ValueKind};
 
     #[test]
     fn every_limit_has_a_least_value_and_every_name_is_a_key() {
-        for (path, _) in LEAST {
+        for (path, _) in MIN_VALUES {
             assert!(keys::find(path).is_some(), "{path}");
         }
         for (path, _) in IGNORED {
             assert!(keys::find(path).is_some(), "{path}");
         }
         let is_covered = |path: &str| {
-            LEAST.iter().any(|(key, _)| *key == path) || IGNORED.iter().any(|(key, _)| *key == path)
+            MIN_VALUES.iter().any(|(key, _)| *key == path)
+                || IGNORED.iter().any(|(key, _)| *key == path)
         };
         for key in KEYS {
             let is_number = !matches!(key.kind, ValueKind::Word(_) | ValueKind::Bool);

@@ -1,7 +1,7 @@
-//! Values of the `network` section that are more than a word or a number: ports let in, credentials, the
-//! proxy that connections go through. As they are in the resolved policy; reading them is `decode`'s.
+//! Structured values of the `network` section: published ports, credentials, the upstream proxy. As they are in
+//! the resolved policy; `decode` reads them.
 
-use palisade_hosts::Entry;
+use palisade_hosts::HostEntry;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,7 +24,7 @@ pub struct Credential {
     pub name: String,
     pub from: SecretSource,
     /// Without a port: on every port that is allowed.
-    pub hosts: Vec<Entry>,
+    pub hosts: Vec<HostEntry>,
     /// Lower case.
     pub header: String,
     /// The header's value; `{}` stands for the secret.

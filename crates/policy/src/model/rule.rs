@@ -1,7 +1,7 @@
-//! `filesystem.rules`: what is decided once and for all about paths that would be asked about.
+//! `filesystem.rules`: permanent decisions about paths that would otherwise be asked about.
 //!
-//! Rules of several layers are never mixed into one list: each keeps its store and its line, and which of them
-//! decides is the gate's part, not the merge's.
+//! Rules of several layers are never merged into one list: each keeps its store and its line, and the gate, not
+//! the merge, decides which one applies.
 
 use jiff::Timestamp;
 use palisade_gate::{Access, Effect, Origin, Pattern, PatternError, Rule, Store};
@@ -60,7 +60,7 @@ impl StoredRule {
         }
     }
 
-    /// What it says, wherever it is written and whoever wrote it.
+    /// What it says, independent of where it is written and who wrote it.
     pub(crate) fn saying(&self) -> Saying<'_> {
         (self.effect, &self.pattern, self.access, self.until, self.store)
     }

@@ -1,4 +1,4 @@
-//! Where in a text an item is added to a list, and how it is written there. One insertion, whatever the style.
+//! Where in a text an item is added to a list, and how it is formatted. One insertion, whatever the style.
 
 use crate::syntax::outline::{Entry, Outline, Shape, Style};
 use crate::syntax::tree;

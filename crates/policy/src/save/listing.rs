@@ -1,7 +1,7 @@
-//! Single entries of a policy file: where each stands, and the text without one of them.
+//! Single entries of a policy file: the position of each, and the text without one of them.
 //!
-//! One cut, nothing is written anew. What comes out is read again and must say what was said before less that entry,
-//! or it is not handed out.
+//! One deletion, nothing is reformatted. The result is parsed again and must mean what it meant before without
+//! that entry, or it is rejected.
 
 use super::{SaveError, read};
 use crate::decode::document::PolicyDocument;

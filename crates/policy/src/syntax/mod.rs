@@ -1,4 +1,4 @@
-//! Text into trees with positions, and back: YAML and JSON. What a key means is not known here.
+//! Parses text into trees with positions, and back: YAML and JSON. Knows no keys.
 
 pub(crate) mod outline;
 pub(crate) mod tree;

@@ -1,7 +1,7 @@
-//! Where in a text its lists and mappings begin and end, for whoever adds to them.
+//! Positions at which lists and mappings begin and end in a text, for code that edits it.
 //!
-//! Beside `tree.rs` the only module that knows the YAML library. It judges nothing: what it is given was
-//! parsed before.
+//! Besides `tree.rs` the only module that uses the YAML library. It validates nothing: its input was parsed
+//! before.
 
 use granit_parser::{Event, Options, Parser, Span, StrInput, StructureStyle};
 

@@ -1,9 +1,9 @@
-//! A parsed file in which every key and value still knows its line and column.
+//! A parsed file in which every key and value has its line and column.
 //!
-//! With `outline.rs` the only module that knows the YAML library. It must accept nothing ambiguous or explosive: no
-//! tags, no aliases, no merge keys, no YAML 1.1 booleans, one document a file.
+//! With `outline.rs` the only module that uses the YAML library. It must accept nothing ambiguous or explosive:
+//! no tags, no aliases, no merge keys, no YAML 1.1 booleans, one document per file.
 //!
-//! The build script reads the presets with this very file, so it uses nothing else of the crate.
+//! The build script compiles the presets with this same file, so it uses nothing else of the crate.
 
 use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, StrInput};
 

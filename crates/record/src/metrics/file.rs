@@ -15,19 +15,19 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// Ours has some ten kilobytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Everybody needs the lock for a moment only. Who keeps it for longer must not keep a run from ending:
 /// by then nobody listens for signals any more.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longer than that only if others get it meanwhile, and add to the file.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(10);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// A writer that still lives has long renamed what it wrote.
 const ABANDONED: Duration = Duration::from_secs(60);
 /// There is nothing secret in it, and a scraper is mostly somebody else.
 const READABLE: Mode = Mode::RUSR.union(Mode::WUSR).union(Mode::RGRP).union(Mode::ROTH);
 
-/// Whoever can open a file can lock it (flock(2)), so the scraper must not be able to open this one.
+/// A process that can open a file can lock it (flock(2)), so the scraper must not be able to open this one.
 const OURS_ALONE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// A place for metrics, looked at before the command starts.
@@ -70,8 +70,8 @@ impl MetricsFile {
 
     /// Nobody else adds while it is held.
     fn lock(&self) -> Result<File, RecordError> {
-        let end = Instant::now() + LONGEST;
-        let (mut until, mut seen) = (Instant::now() + PATIENCE, self.version()?);
+        let end = Instant::now() + MAX_LOCK_WAIT;
+        let (mut until, mut seen) = (Instant::now() + LOCK_TIMEOUT, self.version()?);
         let mut waiting = self.queue_up()?;
         loop {
             match waiting.recv_timeout(BETWEEN_LOOKS) {
@@ -83,7 +83,7 @@ impl MetricsFile {
             }
             let now = self.version()?;
             if now != seen {
-                (until, seen) = (Instant::now() + PATIENCE, now);
+                (until, seen) = (Instant::now() + LOCK_TIMEOUT, now);
             }
             if Instant::now() > until.min(end) {
                 return Err(RecordError::MetricsLocked {
@@ -127,7 +127,7 @@ impl MetricsFile {
     fn read(&self, file: &mut File) -> Result<Metrics, RecordError> {
         let mut text = String::new();
         let io = RecordError::io("read", self.place.path());
-        file.take(LARGEST).read_to_string(&mut text).map_err(io)?;
+        file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(io)?;
         if text.is_empty() {
             return Ok(Metrics::default());
         }

@@ -2,13 +2,15 @@ use super::table::{Shape, TABLE, Unit, Values};
 use super::{Malformed, Metrics, MetricsFile};
 use crate::decision::Decision;
 use crate::event::{
-    AccessDecided, Command, Created, Destroyed, EscapeAttempt, EventKind, Indicator, LimitExceeded,
-    Run, Severity,
+    AccessDecided, CommandDigest, Created, Destroyed, EscapeAttempt, EventKind, Indicator,
+    LimitExceeded, Run, Severity,
 };
-use crate::network::{Action, ConnectionClosed, HostDecided, NameQueried, NetworkAttempt, Via};
+use crate::network::{
+    ConnectionClosed, HostDecided, NameQueried, NetworkAction, NetworkAttempt, Via,
+};
 use crate::outcome::Outcome;
 use crate::report::{
-    BlockedCalls, LimitReport, ProtectedWrite, Reached, RefusedExecution, RunReport, Usage,
+    BlockedCalls, LimitReport, ProtectedWrite, Reached, RefusedExecution, ReportedUsage, RunReport,
     Versions,
 };
 use proptest::prelude::{any, prop, proptest};
@@ -33,7 +35,7 @@ fn created() -> EventKind {
             sandbox_mode: "dynamic".to_owned(),
             network_mode: "none".to_owned(),
             sandbox_root: PathBuf::from("/p"),
-            command: Command::of(&["true"]),
+            command: CommandDigest::of(&["true"]),
         },
         pid: 1,
         uid: 2,
@@ -62,7 +64,7 @@ fn decided(decision: Decision, source: &str, question: Option<u64>) -> EventKind
     }))
 }
 
-fn attempt(action: Action, count: u64) -> EventKind {
+fn attempt(action: NetworkAction, count: u64) -> EventKind {
     EventKind::NetworkAttempt(Box::new(NetworkAttempt {
         action,
         via: Via::Transparent,
@@ -108,8 +110,8 @@ fn eventful() -> Metrics {
     metrics.hear(&decided(Decision::Denied, "rule", None));
     metrics.hear(&decided(Decision::Denied, "rule", None));
     metrics.hear(&decided(Decision::Denied, "a source of tomorrow", Some(2)));
-    metrics.hear(&attempt(Action::ProxyAllowed, 1));
-    metrics.hear(&attempt(Action::DnsRebindBlocked, 40));
+    metrics.hear(&attempt(NetworkAction::ProxyAllowed, 1));
+    metrics.hear(&attempt(NetworkAction::DnsRebindBlocked, 40));
     metrics.hear(&EventKind::ConnectionClosed(Box::new(ConnectionClosed {
         via: Via::Connect,
         host: "secret.example".to_owned(),
@@ -135,13 +137,13 @@ fn eventful() -> Metrics {
     metrics.hear(&destroyed(1500));
     let mut report = report();
     report.outcome = Outcome::Timeout;
-    report.usage = Some(Usage {
+    report.usage = Some(ReportedUsage {
         cpu_user_us: 1_250_000,
         cpu_system_us: 7,
         peak_memory_bytes: Some(100 << 20),
         read_bytes: Some(4096),
         writes: Some(9),
-        ..Usage::default()
+        ..ReportedUsage::default()
     });
     let limit = |key: &str, times: Option<u64>| LimitReport {
         name: key.to_owned(),

@@ -207,7 +207,7 @@ fn word(value: &impl Serialize) -> String {
     }
 }
 
-/// One word for each source, whoever recorded it.
+/// One word for each source, whichever process recorded it.
 fn source_of(recorded: &str) -> &str {
     match recorded {
         "nobody" => "nobody-to-ask",

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const CHECKS: usize = 50_000;
 /// How long the attacker, who has no CPU for a while on a busy machine, is given to make it a race.
-const LONGEST: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// `root/here` is a directory with `file` in it, and `root/there` a link to `outside`, which has one
 /// too.
@@ -80,7 +80,7 @@ struct Outcomes {
 impl Outcomes {
     /// Checks as often as said, and on until both answers were given: before that it was no race.
     fn of(checks: usize, mut is_allowed: impl FnMut() -> bool) -> Self {
-        let deadline = Instant::now() + LONGEST;
+        let deadline = Instant::now() + TIMEOUT;
         let mut outcomes = Self::default();
         while outcomes.allowed + outcomes.refused < checks
             || !outcomes.are_of_a_race() && Instant::now() < deadline
@@ -127,7 +127,7 @@ fn a_directory_and_a_link_that_change_places_never_lead_out() {
     battlefield.fight(|| battlefield.swap(), || outcomes = Outcomes::of(CHECKS, never_leads_out));
     assert!(outcomes.are_of_a_race(), "{outcomes:?}");
 
-    let deadline = Instant::now() + LONGEST;
+    let deadline = Instant::now() + TIMEOUT;
     let mut fooled = false;
     battlefield.fight(
         || battlefield.swap(),

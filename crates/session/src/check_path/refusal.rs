@@ -9,7 +9,7 @@ pub enum Refusal {
     #[error("the path is empty")]
     Empty,
 
-    #[error("the path holds a NUL byte; the kernel would end it there")]
+    #[error("the path contains a NUL byte; the kernel would truncate it there")]
     Nul,
 
     #[error("{bytes} bytes long; the kernel takes {most}")]
@@ -21,16 +21,16 @@ pub enum Refusal {
     #[error("`..` leads out of the root {}", root.display())]
     Traversal { root: PathBuf },
 
-    #[error("`..` stands behind {}, which does not exist", missing.display())]
+    #[error("`..` follows {}, which does not exist", missing.display())]
     BehindMissing { missing: PathBuf },
 
     #[error("the link {} leads out of the root, to {}", link.display(), target.display())]
     LinkOutside { link: PathBuf, target: PathBuf },
 
-    #[error("the link {} is one of /proc; such a link need not lead where it says", link.display())]
+    #[error("the link {} is one of /proc; the target of such a link is not a path", link.display())]
     MagicLink { link: PathBuf },
 
-    #[error("more than {most} links on the way, or links in a circle")]
+    #[error("more than {most} links, or a loop of links")]
     TooManyLinks { most: usize },
 
     #[error("{} is not a directory", path.display())]
@@ -45,13 +45,13 @@ pub enum Refusal {
     )]
     OtherNames { rule: PathBuf, real_path: PathBuf, why: String },
 
-    #[error("the tree changed under {tries} tries to look at it; try again when it is quiet")]
+    #[error("the tree changed during each of {tries} attempts; try again when it is not in use")]
     Unsettled { tries: u32 },
 
-    #[error("the root was {} and is no longer there; make the check anew", root.display())]
+    #[error("the root was {} and no longer exists; repeat the check", root.display())]
     RootMoved { root: PathBuf },
 
-    #[error("what is mounted where cannot be read: {0}")]
+    #[error("cannot read the mount table: {0}")]
     Mounts(String),
 
     #[error("cannot be looked at: {0}")]

@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// `PATH_MAX` without the NUL; see limits.h(0p).
-const LONGEST_PATH: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 /// `NAME_MAX`.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -26,8 +26,8 @@ pub(super) fn below_root(path: &Path, root_names: &[PathBuf]) -> Result<Vec<Step
     if bytes.contains(&0) {
         return Err(Refusal::Nul);
     }
-    if bytes.len() > LONGEST_PATH {
-        return Err(Refusal::TooLong { bytes: bytes.len(), most: LONGEST_PATH });
+    if bytes.len() > MAX_PATH_BYTES {
+        return Err(Refusal::TooLong { bytes: bytes.len(), most: MAX_PATH_BYTES });
     }
     let root = || root_names.first().cloned().unwrap_or_default();
     let steps = relative(path, root_names).ok_or_else(|| Refusal::Outside { root: root() })?;
@@ -35,8 +35,8 @@ pub(super) fn below_root(path: &Path, root_names: &[PathBuf]) -> Result<Vec<Step
     for step in &steps {
         depth = match step {
             Step::Up => depth.checked_sub(1).ok_or_else(|| Refusal::Traversal { root: root() })?,
-            Step::Into(name) if name.len() > LONGEST_NAME => {
-                return Err(Refusal::TooLong { bytes: name.len(), most: LONGEST_NAME });
+            Step::Into(name) if name.len() > MAX_NAME_BYTES => {
+                return Err(Refusal::TooLong { bytes: name.len(), most: MAX_NAME_BYTES });
             }
             Step::Into(_) => depth + 1,
         };

@@ -21,7 +21,7 @@ use std::path::Path;
 const OWN_FILES: u64 = 32;
 
 /// Longer ones are no tokens, and no server takes such a header.
-const LONGEST_SECRET: u64 = 16 * 1024;
+const MAX_SECRET_BYTES: u64 = 16 * 1024;
 
 /// None where no process is needed.
 pub(crate) fn config(
@@ -150,9 +150,9 @@ fn of_file(path: &Path) -> Result<String, String> {
         return Err(wrong(&"not a regular file"));
     }
     let mut text = String::new();
-    file.take(LONGEST_SECRET + 1).read_to_string(&mut text).map_err(|error| wrong(&error))?;
-    if text.len() as u64 > LONGEST_SECRET {
-        return Err(wrong(&format!("longer than {LONGEST_SECRET} bytes, so it is not a token")));
+    file.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text).map_err(|error| wrong(&error))?;
+    if text.len() as u64 > MAX_SECRET_BYTES {
+        return Err(wrong(&format!("longer than {MAX_SECRET_BYTES} bytes, so it is not a token")));
     }
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }

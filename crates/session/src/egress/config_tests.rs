@@ -1,6 +1,6 @@
 use super::{bound, closed, credential};
 use crate::config::tests::Corner;
-use palisade_hosts::Entry;
+use palisade_hosts::HostEntry;
 use palisade_plan::model::{CredentialPlan, CredentialSource};
 use std::fs;
 
@@ -8,7 +8,7 @@ fn planned(source: CredentialSource) -> CredentialPlan {
     CredentialPlan {
         name: "TOKEN".to_owned(),
         source,
-        hosts: vec![Entry::parse("api.example").unwrap()],
+        hosts: vec![HostEntry::parse("api.example").unwrap()],
         header: "authorization".to_owned(),
         format: "Bearer {}".to_owned(),
         placeholder: "placeholder".to_owned(),

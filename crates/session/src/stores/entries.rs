@@ -1,6 +1,6 @@
 //! What was decided once and for all, entry by entry: where each stands, and how to be rid of it.
 
-use super::{Kept, Standing, Stores};
+use super::{Kept, StoreStatus, Stores};
 use crate::config::{self, DocumentFile, PROJECT_DIRECTORY, PolicyRequest};
 use crate::error::SessionError;
 use palisade_ask::Store;
@@ -37,7 +37,7 @@ impl Stores {
         let mut all = Vec::new();
         for layer in [Store::Organisation, Store::Project, Store::User] {
             let Some(file) = self.file_of(layer)? else { continue };
-            let counts = self.standing(&file, layer)? != Standing::NotTrusted;
+            let counts = self.standing(&file, layer)? != StoreStatus::NotTrusted;
             let found = match entries(&file.text, &file.path.to_string_lossy()) {
                 // Another program's file: it was not made by answers.
                 Err(SaveError::Foreign { .. }) => continue,

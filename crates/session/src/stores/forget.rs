@@ -4,7 +4,7 @@
 //! all of it.
 
 use super::entries::SavedRule;
-use super::{Change, Stores};
+use super::{FileChange, Stores};
 use crate::config::DocumentFile;
 use crate::error::SessionError;
 use palisade_ask::Store;
@@ -47,7 +47,7 @@ impl Stores {
         &self,
         layer: Store,
         mut rules: Vec<&SavedRule>,
-    ) -> Result<Change, SessionError> {
+    ) -> Result<FileChange, SessionError> {
         // A user who may not write there is told before anything is tried.
         let directory = self.directory(layer)?;
         let Some(file) = self.file_of(layer)? else {
@@ -61,7 +61,7 @@ impl Stores {
         }
         let standing = self.standing(&file, layer)?;
         let DocumentFile { path, text: before, .. } = file;
-        let change = Change { path, before, after, added: Vec::new(), standing };
+        let change = FileChange { path, before, after, added: Vec::new(), standing };
         self.check(&change, layer)?;
         Ok(change)
     }

@@ -1,10 +1,10 @@
 //! `sandbox why` about writing, hosts and variables. Read off the same plan as everything else.
 
-use super::{Asked, Outcome, Reason, plain, plan_of, supposed_plan};
+use super::{Asked, WhyOutcome, WhyReason, plain, plan_of, supposed_plan};
+use crate::app_dirs::read_document;
 use crate::caller::Caller;
-use crate::config::{Loaded, PolicyRequest};
+use crate::config::{LoadedPolicy, PolicyRequest};
 use crate::error::SessionError;
-use crate::places::read_document;
 use crate::stores::NETWORK_PROXY;
 use palisade_broker::{WriteVerdict, foresee_granted_write, foresee_write};
 use palisade_gate::{Access, Effect};
@@ -22,10 +22,10 @@ const USUAL_PORT: u16 = 443;
 /// The answer about something that is not a path to read.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Answer {
+pub struct SubjectAnswer {
     /// As it was asked for.
     pub subject: String,
-    pub decision: Decision,
+    pub decision: SubjectDecision,
     pub because: String,
     /// The files, lines and options that say so.
     pub set_by: Vec<Provenance>,
@@ -38,14 +38,18 @@ pub struct Answer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Decision {
+pub enum SubjectDecision {
     Allowed,
     Denied,
     Asked,
 }
 
-impl Answer {
-    fn new(subject: impl Into<String>, decision: Decision, because: impl Into<String>) -> Self {
+impl SubjectAnswer {
+    fn new(
+        subject: impl Into<String>,
+        decision: SubjectDecision,
+        because: impl Into<String>,
+    ) -> Self {
         Self {
             subject: subject.into(),
             decision,
@@ -66,16 +70,16 @@ impl Answer {
         self
     }
 
-    fn noting(mut self, policy: &Loaded) -> Self {
+    fn noting(mut self, policy: &LoadedPolicy) -> Self {
         self.notes = policy.notes.iter().map(ToString::to_string).collect();
         self
     }
 
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> WhyOutcome {
         match self.decision {
-            Decision::Allowed => Outcome::Given,
-            Decision::Denied => Outcome::Withheld,
-            Decision::Asked => Outcome::Asked,
+            SubjectDecision::Allowed => WhyOutcome::Given,
+            SubjectDecision::Denied => WhyOutcome::Withheld,
+            SubjectDecision::Asked => WhyOutcome::Asked,
         }
     }
 }
@@ -85,7 +89,7 @@ pub fn writing(
     caller: &Caller,
     request: &PolicyRequest,
     path: &Path,
-) -> Result<Answer, SessionError> {
+) -> Result<SubjectAnswer, SessionError> {
     let (policy, plan) = supposed_plan(caller, request)?;
     let absolute = caller.facts.cwd.join(path);
     let real = absolute.canonicalize().ok();
@@ -94,74 +98,74 @@ pub fn writing(
     let named = path.display().to_string();
     let rw = format!("--rw {}", escape::shell_word(&named));
     let reason = match (asked.reason(&shown, real.is_some()), nearest_directory(&shown)) {
-        (Reason::Absent, Some(above)) if asked.is_made_in_private_home(above) => {
+        (WhyReason::Absent, Some(above)) if asked.is_made_in_private_home(above) => {
             return Ok(made_in_private_home(named).noting(&policy));
         }
         // To make something is to write the directory it is made in.
-        (Reason::Absent, Some(above)) => match asked.reason(above, true) {
-            reason @ (Reason::Asked { .. } | Reason::Rule { .. }) => reason,
-            _ => Reason::Absent,
+        (WhyReason::Absent, Some(above)) => match asked.reason(above, true) {
+            reason @ (WhyReason::Asked { .. } | WhyReason::Rule { .. }) => reason,
+            _ => WhyReason::Absent,
         },
         (reason, _) => reason,
     };
     let answer = match reason {
-        Reason::Visible { grant, writable: true, set_by, .. } => {
+        WhyReason::Visible { grant, writable: true, set_by, .. } => {
             let granted = Granted { grant: &grant, set_by };
             asked.in_writable(&shown, named, granted)
         }
-        Reason::Visible { grant, set_by, .. } => {
-            Answer::new(named, Decision::Denied, format!("read-only: {grant}"))
+        WhyReason::Visible { grant, set_by, .. } => {
+            SubjectAnswer::new(named, SubjectDecision::Denied, format!("read-only: {grant}"))
                 .by(set_by)
                 .allow_with(rw)
         }
-        Reason::Own { place } => {
+        WhyReason::Own { place } => {
             let because = format!("the run has its own {}, discarded at the end", place.display());
-            Answer::new(named, Decision::Allowed, because)
+            SubjectAnswer::new(named, SubjectDecision::Allowed, because)
         }
-        Reason::Absent => {
+        WhyReason::Absent => {
             let because = "it does not exist, and no directory above it is writable";
-            Answer::new(named, Decision::Denied, because).allow_with(rw)
+            SubjectAnswer::new(named, SubjectDecision::Denied, because).allow_with(rw)
         }
-        Reason::Hidden { because, set_by } => {
-            Answer::new(named, Decision::Denied, because).by(set_by)
+        WhyReason::Hidden { because, set_by } => {
+            SubjectAnswer::new(named, SubjectDecision::Denied, because).by(set_by)
         }
-        Reason::Rule { effect, rule, place, .. } => {
+        WhyReason::Rule { effect, rule, place, .. } => {
             let (decision, word) = match effect {
-                Effect::Allow => (Decision::Allowed, "allows"),
-                Effect::Deny => (Decision::Denied, "denies"),
+                Effect::Allow => (SubjectDecision::Allowed, "allows"),
+                Effect::Deny => (SubjectDecision::Denied, "denies"),
             };
-            Answer::new(named, decision, format!("the rule `{rule}` {word} it ({place})"))
+            SubjectAnswer::new(named, decision, format!("the rule `{rule}` {word} it ({place})"))
         }
-        Reason::Asked { secret: true, .. } => {
-            Answer::new(named, Decision::Denied, "secrets are never writable")
+        WhyReason::Asked { secret: true, .. } => {
+            SubjectAnswer::new(named, SubjectDecision::Denied, "secrets are never writable")
         }
-        Reason::Asked { on_ask, .. } => asked_to_write(&plan, &shown, named, on_ask),
+        WhyReason::Asked { on_ask, .. } => asked_to_write(&plan, &shown, named, on_ask),
     };
     Ok(answer.noting(&policy))
 }
 
 /// Of something that nothing grants for writing.
-fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Answer {
+fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> SubjectAnswer {
     let rw = format!("--rw {}", escape::shell_word(&named));
     let protected = plan.sandbox.guard.as_ref().zip(plan.sandbox.gate.as_ref());
     if let Some(name) = protected.and_then(|(guard, gate)| guard.keeps_from_grant(gate, path)) {
         let because = format!("the name `{name}` is protected, so nothing is asked");
-        return Answer::new(named, Decision::Denied, because).allow_with(rw);
+        return SubjectAnswer::new(named, SubjectDecision::Denied, because).allow_with(rw);
     }
     let foreseen = protected.map(|(guard, gate)| foresee_granted_write(guard, gate, path));
     if let Some(WriteVerdict::Refused { rule, why }) = foreseen {
         let because = format!("protected (`{rule}`): {why}; an answer does not change that");
         let option = format!("{rw} --allow-write {}", escape::shell_word(&named));
-        return Answer::new(named, Decision::Denied, because).allow_with(option);
+        return SubjectAnswer::new(named, SubjectDecision::Denied, because).allow_with(option);
     }
     match on_ask {
         OnAsk::Ask | OnAsk::Wait => {
             let because = "it is not writable; you are asked, if anybody can be asked";
-            Answer::new(named, Decision::Asked, because).allow_with(rw)
+            SubjectAnswer::new(named, SubjectDecision::Asked, because).allow_with(rw)
         }
         OnAsk::Deny | OnAsk::Allow => {
             let because = "it is not writable, and nothing is asked";
-            Answer::new(named, Decision::Denied, because).allow_with(rw)
+            SubjectAnswer::new(named, SubjectDecision::Denied, because).allow_with(rw)
         }
     }
 }
@@ -181,10 +185,14 @@ struct Granted<'a> {
 
 impl Asked<'_> {
     /// Of something in a writable mount: the broker may still refuse it.
-    fn in_writable(&self, path: &Path, named: String, granted: Granted<'_>) -> Answer {
+    fn in_writable(&self, path: &Path, named: String, granted: Granted<'_>) -> SubjectAnswer {
         let Granted { grant, set_by } = granted;
         let allowed = |but: &str| {
-            Answer::new(named.clone(), Decision::Allowed, format!("writable: {grant}{but}"))
+            SubjectAnswer::new(
+                named.clone(),
+                SubjectDecision::Allowed,
+                format!("writable: {grant}{but}"),
+            )
         };
         let Some(guard) = &self.plan.sandbox.guard else { return allowed("").by(set_by) };
         let inside = inside(self.plan, path);
@@ -200,7 +208,7 @@ impl Asked<'_> {
             WriteVerdict::Refused { rule, why } => {
                 let because = format!("protected (`{rule}`): {why}");
                 let option = format!("--allow-write {}", escape::shell_word(&named));
-                Answer::new(named, Decision::Denied, because)
+                SubjectAnswer::new(named, SubjectDecision::Denied, because)
                     .by(self.set_by(&["filesystem.protectNames"]))
                     .allow_with(option)
             }
@@ -219,13 +227,13 @@ impl Asked<'_> {
     }
 }
 
-fn made_in_private_home(named: String) -> Answer {
+fn made_in_private_home(named: String) -> SubjectAnswer {
     let because = format!(
         "it does not exist on the host, so it is created in the private home and discarded at the end of the run; \
          nothing is asked; keep it with --rw {} once it exists outside",
         escape::shell_word(&named)
     );
-    Answer::new(named, Decision::Allowed, because)
+    SubjectAnswer::new(named, SubjectDecision::Allowed, because)
 }
 
 /// The directory that something missing, or the first of the directories around it, would be made in.
@@ -247,7 +255,7 @@ fn absent_name(path: &Path) -> PathBuf {
 fn inside(plan: &Plan, path: &Path) -> PathBuf {
     let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return path.to_owned() };
     let covering = inside.mounts.iter().filter_map(|op| match op {
-        MountOp::Bind { source, target, access: model::Access::ReadWrite, .. } => {
+        MountOp::Bind { source, target, access: model::MountAccess::ReadWrite, .. } => {
             Some((source, target.join(path.strip_prefix(source).ok()?)))
         }
         _ => None,
@@ -257,7 +265,11 @@ fn inside(plan: &Plan, path: &Path) -> PathBuf {
 }
 
 /// Whether a host, `NAME[:PORT]`, could be reached.
-pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answer, SessionError> {
+pub fn host(
+    caller: &Caller,
+    request: &PolicyRequest,
+    text: &str,
+) -> Result<SubjectAnswer, SessionError> {
     let split = || text.rsplit_once(':').map(|(name, port)| (name, port.parse::<u16>()));
     // An address of IPv6 has colons of its own.
     let (name, port) = match Host::parse(text).is_err().then(split).flatten() {
@@ -284,13 +296,13 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
                         set_by = said_by(&policy, "network.allowedFor", |_| true);
                     }
                     let because = format!("the list has `{rule}`");
-                    Answer::new(subject, Decision::Allowed, because).by(set_by)
+                    SubjectAnswer::new(subject, SubjectDecision::Allowed, because).by(set_by)
                 }
                 Verdict::Denied { rule, reason }
                     if !matches!(reason, palisade_hosts::Reason::Port) =>
                 {
                     let set_by = rule.map(|rule| said("network.deniedHosts", &rule));
-                    Answer::new(subject, Decision::Denied, reason.to_string())
+                    SubjectAnswer::new(subject, SubjectDecision::Denied, reason.to_string())
                         .by(set_by.unwrap_or_default())
                 }
                 verdict => {
@@ -299,18 +311,20 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
                         _ => "no rule names it",
                     };
                     let answer = match (proxy.on_unknown, plan.supervision.on_ask) {
-                        (OnUnknown::Ask, OnAsk::Ask | OnAsk::Wait) => {
-                            Answer::new(subject, Decision::Asked, format!("{what}; you are asked"))
-                        }
-                        (OnUnknown::Ask, OnAsk::Allow) => Answer::new(
+                        (OnUnknown::Ask, OnAsk::Ask | OnAsk::Wait) => SubjectAnswer::new(
                             subject,
-                            Decision::Allowed,
+                            SubjectDecision::Asked,
+                            format!("{what}; you are asked"),
+                        ),
+                        (OnUnknown::Ask, OnAsk::Allow) => SubjectAnswer::new(
+                            subject,
+                            SubjectDecision::Allowed,
                             format!("{what}, and onAsk allows it"),
                         ),
-                        _ => Answer::new(subject, Decision::Denied, what),
+                        _ => SubjectAnswer::new(subject, SubjectDecision::Denied, what),
                     };
                     let option = proxy.rules.flag_for(&parsed, port);
-                    if answer.decision == Decision::Allowed {
+                    if answer.decision == SubjectDecision::Allowed {
                         answer
                     } else {
                         answer.allow_with(option)
@@ -325,20 +339,23 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
                 );
                 let mut set_by = said_by(&policy, "network.allowedHosts", |entry| entry == rule);
                 set_by.extend(mode);
-                let off = Answer::new(subject, Decision::Denied, because).by(set_by);
+                let off = SubjectAnswer::new(subject, SubjectDecision::Denied, because).by(set_by);
                 off.allow_with(NETWORK_PROXY.to_owned())
             }
-            None => Answer::new(subject, Decision::Denied, "the network is off")
+            None => SubjectAnswer::new(subject, SubjectDecision::Denied, "the network is off")
                 .by(mode)
                 .allow_with(allow),
         },
-        (NetworkMode::Host, _) => {
-            Answer::new(subject, Decision::Allowed, "the host's own network is shared").by(mode)
-        }
+        (NetworkMode::Host, _) => SubjectAnswer::new(
+            subject,
+            SubjectDecision::Allowed,
+            "the host's own network is shared",
+        )
+        .by(mode),
         _ => {
             let because =
                 "mode nat: every host but private and special addresses, and those denied";
-            Answer::new(subject, Decision::Allowed, because).by(mode)
+            SubjectAnswer::new(subject, SubjectDecision::Allowed, because).by(mode)
         }
     };
     Ok(answer.noting(&policy))
@@ -347,7 +364,7 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
 /// The rule that would allow a host if the network were opened to what the policy lists.
 fn rule_in_proxy_mode(
     caller: &Caller,
-    policy: &Loaded,
+    policy: &LoadedPolicy,
     (host, port): (&Host, u16),
 ) -> Option<String> {
     let mut opened = policy.merged.policy.clone();
@@ -365,7 +382,7 @@ pub fn variable(
     caller: &Caller,
     request: &PolicyRequest,
     name: &str,
-) -> Result<Answer, SessionError> {
+) -> Result<SubjectAnswer, SessionError> {
     let (policy, plan) = supposed_plan(caller, request)?;
     let key = OsStr::new(name);
     let process = &policy.merged.policy.process;
@@ -374,7 +391,8 @@ pub fn variable(
     let outside = caller.facts.env.get(key);
     let answer = match (inside, outside) {
         (Some(_), _) if process.env.contains_key(name) => {
-            Answer::new(name, Decision::Allowed, "the policy sets it").by(of("process.env"))
+            SubjectAnswer::new(name, SubjectDecision::Allowed, "the policy sets it")
+                .by(of("process.env"))
         }
         (Some(inside), Some(outside)) if inside == outside => {
             let set_by = match process.env_mode {
@@ -383,10 +401,14 @@ pub fn variable(
                 }
                 EnvMode::Inherit | EnvMode::Clean => of("process.envMode"),
             };
-            Answer::new(name, Decision::Allowed, "passed on unchanged").by(set_by)
+            SubjectAnswer::new(name, SubjectDecision::Allowed, "passed on unchanged").by(set_by)
         }
-        (Some(_), _) => Answer::new(name, Decision::Allowed, "the sandbox sets it itself"),
-        (None, None) => Answer::new(name, Decision::Denied, "it is not set outside either"),
+        (Some(_), _) => {
+            SubjectAnswer::new(name, SubjectDecision::Allowed, "the sandbox sets it itself")
+        }
+        (None, None) => {
+            SubjectAnswer::new(name, SubjectDecision::Denied, "it is not set outside either")
+        }
         (None, Some(_)) => {
             let (because, set_by) = match process.env_mode {
                 EnvMode::Explicit => ("it is not among `allowedEnvVars`", of("process.envMode")),
@@ -396,7 +418,7 @@ pub fn variable(
                 }
                 EnvMode::Inherit => ("it names something that is not in the sandbox", Vec::new()),
             };
-            Answer::new(name, Decision::Denied, because)
+            SubjectAnswer::new(name, SubjectDecision::Denied, because)
                 .by(set_by)
                 .allow_with(format!("--env {name}"))
         }
@@ -407,7 +429,7 @@ pub fn variable(
 /// Who wrote the entries of a list that are meant, line by line. Options have no lines, and come in where no file has
 /// such an entry; for what is no list, everybody who wrote it.
 pub(super) fn said_by(
-    policy: &Loaded,
+    policy: &LoadedPolicy,
     key: &str,
     is_meant: impl Fn(&str) -> bool,
 ) -> Vec<Provenance> {

@@ -19,7 +19,7 @@ use crate::relay::Relay;
 use crate::screen::Behind;
 use crate::terminal::HostTerminal;
 use approval_socket::{ApprovalSocket, approver_is_there};
-use palisade_ask::server::{Introduction, Received, Wish};
+use palisade_ask::server::{ClientRequest, Introduction, Received};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source, Store};
 use palisade_plan::model::Hardening;
 use palisade_policy::model::OnAsk;
@@ -508,15 +508,15 @@ impl Asking {
     }
 
     fn obey(&mut self, received: Received) {
-        match received.wish {
-            Wish::Answer { id, answer } => {
+        match received.request {
+            ClientRequest::Answer { id, answer } => {
                 let outcome = self.queue.answer(id, answer, &received.source, Now::read());
                 let outcome = outcome.map(|decided| self.decided.extend(decided));
                 if let Some(approval_socket) = &mut self.approval_socket {
                     approval_socket.server().reply(&received, outcome);
                 }
             }
-            Wish::Save(store) => self.saves.push(SaveWish { store, received }),
+            ClientRequest::Save(store) => self.saves.push(SaveWish { store, received }),
         }
     }
 }

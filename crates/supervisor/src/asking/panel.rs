@@ -23,7 +23,7 @@ const ESCAPE: u8 = 0x1b;
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 /// No word that is an answer is longer.
-const LONGEST_WORD: usize = 12;
+const MAX_WORD_LEN: usize = 12;
 
 /// What keys are read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +250,7 @@ impl Panel {
                         0x7f | 0x08 => drop(self.word.pop()),
                         &ERASE_LINE => self.word.clear(),
                         b'\r' | b'\n' => self.note = Note::AloneOnly,
-                        key if key.is_ascii_alphabetic() && self.word.len() < LONGEST_WORD => {
+                        key if key.is_ascii_alphabetic() && self.word.len() < MAX_WORD_LEN => {
                             self.word.push(char::from(*key));
                         }
                         _ => self.note = Note::Unknown,

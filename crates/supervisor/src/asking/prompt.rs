@@ -25,12 +25,12 @@ const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 
 /// A smaller terminal has room for one row only.
-const LEAST_COLUMNS: usize = 40;
-const LEAST_ROWS: usize = 10;
+const MIN_COLUMNS: usize = 40;
+const MIN_ROWS: usize = 10;
 /// A program's name is no longer than this.
-const LONGEST_NAME: usize = 32;
+const MAX_NAME_LEN: usize = 32;
 /// A path is given so much room on the smallest of screens.
-const LEAST_ROOM: usize = 24;
+const MIN_PATH_WIDTH: usize = 24;
 
 /// For a screen that a program owns: a bell, and the window's title, kept on xterm's stack meanwhile.
 pub(super) const TITLE: &str =
@@ -150,7 +150,7 @@ impl Rows {
 /// too long for that loses its middle, never its end.
 pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: Page) -> String {
     let styles = Styles::of(page.colour);
-    let mut rows = match page.columns < LEAST_COLUMNS || page.rows < LEAST_ROWS {
+    let mut rows = match page.columns < MIN_COLUMNS || page.rows < MIN_ROWS {
         true => vec![one_row(panel, question, page, styles)],
         false => full(panel, question, others, page, styles).rows,
     };
@@ -344,8 +344,8 @@ impl Room {
         // Each may end in the middle of a row.
         let each_other = ((rows / 2) * columns).checked_div(others).unwrap_or(0);
         Self {
-            path: half.saturating_sub(WORDS + columns_of(&program(question))).max(LEAST_ROOM),
-            each_other: each_other.saturating_sub(LABEL + columns / 2).max(LEAST_ROOM),
+            path: half.saturating_sub(WORDS + columns_of(&program(question))).max(MIN_PATH_WIDTH),
+            each_other: each_other.saturating_sub(LABEL + columns / 2).max(MIN_PATH_WIDTH),
         }
     }
 }
@@ -394,7 +394,7 @@ fn program(question: &Question) -> String {
     let mut kept = String::new();
     for c in name.chars() {
         kept.push(c);
-        if escape::text(&kept).chars().count() > LONGEST_NAME {
+        if escape::text(&kept).chars().count() > MAX_NAME_LEN {
             kept.pop();
             kept.push('…');
             break;

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// Processes, threads and descriptors that are looked at.
 const MAX_LOOKS: usize = 4096;
 /// Of a table of sockets; thousands of lines.
-const LONGEST_TABLE: u64 = 1 << 20;
+const MAX_TABLE_BYTES: u64 = 1 << 20;
 
 /// Who holds the socket with this address in the sandbox whose pid 1 is `top`, as the host numbers it.
 pub(super) fn asker(top: u32, client: SocketAddr) -> Option<Process> {
@@ -31,7 +31,7 @@ pub(super) fn asker(top: u32, client: SocketAddr) -> Option<Process> {
 fn inode_of(top: u32, client: SocketAddr) -> Option<u64> {
     spellings(client).into_iter().find_map(|(table, local)| {
         let table = File::open(format!("/proc/{top}/net/{table}")).ok()?;
-        let lines = BufReader::new(table.take(LONGEST_TABLE)).lines().map_while(Result::ok);
+        let lines = BufReader::new(table.take(MAX_TABLE_BYTES)).lines().map_while(Result::ok);
         let inode = lines.filter_map(|line| {
             let mut fields = line.split_ascii_whitespace().skip(1);
             (fields.next()? == local).then(|| fields.nth(7)?.parse().ok())?

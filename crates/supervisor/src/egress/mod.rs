@@ -29,7 +29,8 @@ use tally::Tally;
 const MESSAGES_A_TURN: usize = 256;
 /// So long the process may take to say what is yet untold, when all is over: all that it allows itself, and a second to
 /// be gone. Whoever stops listening before that loses the last connections out of log and report.
-const FAREWELL: Duration = palisade_egress::LONGEST_END.saturating_add(Duration::from_secs(1));
+const FAREWELL: Duration =
+    palisade_egress::MAX_SHUTDOWN_TIME.saturating_add(Duration::from_secs(1));
 
 /// What went out, and what people answered.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use palisade_ask::{Answer, AnswerError, Lifetime, Now, QuestionId, Queue, Scope,
 use palisade_egress::wire::{EgressEvent, EgressRequest, Holds};
 use palisade_gate::Effect;
 use palisade_policy::model::OnAsk;
-use palisade_record::network::{Action as Verdict, NetworkAttempt, Via};
+use palisade_record::network::{NetworkAction as Verdict, NetworkAttempt, Via};
 use palisade_record::{Decision, EventKind};
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use palisade_hosts::{Host, Reason};
 use palisade_record::network::{
-    Action, ConnectionClosed, NameQueried, NetworkAttempt, Via, one_port,
+    ConnectionClosed, NameQueried, NetworkAction, NetworkAttempt, Via, one_port,
 };
 use palisade_record::{DeniedHost, NetworkReport, OtherHosts, ReachedHost, SuspectedName};
 use std::collections::BTreeSet;
@@ -104,7 +104,11 @@ impl Tally {
             self.denied(DeniedHost {
                 host: queried.name.clone(),
                 port: None,
-                action: if is_listed { Action::ProxyDenied } else { Action::ProxyBlockedDns },
+                action: if is_listed {
+                    NetworkAction::ProxyDenied
+                } else {
+                    NetworkAction::ProxyBlockedDns
+                },
                 reason: queried.reason.clone(),
                 rule: queried.rule.clone(),
                 count: queried.count,

@@ -1,8 +1,8 @@
 use super::{MAX_HOSTS, MAX_PORTS, Tally};
 use palisade_record::OtherHosts;
-use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
+use palisade_record::network::{ConnectionClosed, NameQueried, NetworkAction, NetworkAttempt, Via};
 
-fn attempt(action: Action, host: &str) -> NetworkAttempt {
+fn attempt(action: NetworkAction, host: &str) -> NetworkAttempt {
     let is_allowed = action.is_allowed();
     NetworkAttempt {
         action,
@@ -34,9 +34,9 @@ fn queried(name: &str, answer: &str, reason: Option<&str>) -> NameQueried {
 fn hosts_are_counted_with_their_bytes() {
     let mut tally = Tally::new("proxy");
     tally.front("transparent");
-    tally.attempt(&attempt(Action::ProxyAllowed, "a.example"));
-    tally.attempt(&attempt(Action::ProxyAllowed, "a.example"));
-    tally.attempt(&attempt(Action::ProxyAllowed, "b.example"));
+    tally.attempt(&attempt(NetworkAction::ProxyAllowed, "a.example"));
+    tally.attempt(&attempt(NetworkAction::ProxyAllowed, "a.example"));
+    tally.attempt(&attempt(NetworkAction::ProxyAllowed, "b.example"));
     for (sent, received) in [(10, 2000), (5, 1)] {
         tally.closed(&ConnectionClosed {
             via: Via::Transparent,
@@ -63,13 +63,13 @@ fn hosts_are_counted_with_their_bytes() {
 #[test]
 fn a_denied_host_is_told_once_with_the_flag_that_allows_it() {
     let mut tally = Tally::new("proxy");
-    let mut many = attempt(Action::ProxyDenied, "a.example");
+    let mut many = attempt(NetworkAction::ProxyDenied, "a.example");
     many.count = 40;
     tally.attempt(&many);
-    let mut again = attempt(Action::ProxyDenied, "a.example");
+    let mut again = attempt(NetworkAction::ProxyDenied, "a.example");
     again.allow = None;
     tally.attempt(&again);
-    let mut blocked = attempt(Action::DnsRebindBlocked, "b.example");
+    let mut blocked = attempt(NetworkAction::DnsRebindBlocked, "b.example");
     blocked.allow = None;
     tally.attempt(&blocked);
     let denied = tally.into_report(|_| None).denied;
@@ -106,15 +106,15 @@ fn a_name_that_got_no_address_is_a_denied_host() {
 fn what_a_rule_denies_is_told_with_the_rule_and_its_file_and_no_flag() {
     let mut tally = Tally::new("proxy");
     // Asked about, and never to be asked about again.
-    tally.attempt(&attempt(Action::ProxyDenied, "never.example"));
+    tally.attempt(&attempt(NetworkAction::ProxyDenied, "never.example"));
     tally.forbidden("never.example:443".to_owned());
     // The same for this session only.
-    tally.attempt(&attempt(Action::ProxyDenied, "today.example"));
+    tally.attempt(&attempt(NetworkAction::ProxyDenied, "today.example"));
     let by_rule = |host: &str, rule: &str| NetworkAttempt {
         rule: Some(rule.to_owned()),
         reason: Some("denied by a rule".to_owned()),
         allow: None,
-        ..attempt(Action::ProxyDenied, host)
+        ..attempt(NetworkAction::ProxyDenied, host)
     };
     for (host, rule) in [
         ("never.example", "answered by socket"),
@@ -149,12 +149,12 @@ fn what_a_rule_denies_is_told_with_the_rule_and_its_file_and_no_flag() {
 fn lists_are_bounded_and_counts_are_not() {
     let mut tally = Tally::new("proxy");
     for number in 0..MAX_HOSTS + 7 {
-        tally.attempt(&attempt(Action::ProxyDenied, &format!("n{number}.example")));
+        tally.attempt(&attempt(NetworkAction::ProxyDenied, &format!("n{number}.example")));
         let mut suspected = queried(&format!("x{number}.example"), "REFUSED", None);
         suspected.suspicion = Some("too random".to_owned());
         tally.queried(&suspected);
     }
-    let mut datagram = attempt(Action::ProxyDenied, "203.0.113.9");
+    let mut datagram = attempt(NetworkAction::ProxyDenied, "203.0.113.9");
     datagram.via = Via::Datagram;
     datagram.count = 9;
     tally.attempt(&datagram);
@@ -169,7 +169,7 @@ fn lists_are_bounded_and_counts_are_not() {
 #[test]
 fn who_comes_from_outside_and_what_stands_for_many_is_no_host() {
     let mut tally = Tally::new("proxy");
-    for action in [Action::ProxyAllowed, Action::ProxyDenied] {
+    for action in [NetworkAction::ProxyAllowed, NetworkAction::ProxyDenied] {
         tally.attempt(&NetworkAttempt { via: Via::Published, ..attempt(action, "127.0.0.1") });
         tally.attempt(&NetworkAttempt { count: 7, ..attempt(action, "(others)") });
     }
@@ -197,7 +197,7 @@ fn hosts_that_are_not_listed_are_counted_with_their_bytes() {
     let mut tally = Tally::new("proxy");
     for number in 0..MAX_HOSTS + 7 {
         let host = format!("n{number}.example");
-        tally.attempt(&attempt(Action::ProxyAllowed, &host));
+        tally.attempt(&attempt(NetworkAction::ProxyAllowed, &host));
         tally.closed(&ConnectionClosed {
             via: Via::Transparent,
             host,
@@ -219,16 +219,19 @@ fn hosts_that_are_not_listed_are_counted_with_their_bytes() {
 fn one_host_does_not_fill_the_list_with_its_ports() {
     let mut tally = Tally::new("proxy");
     for port in 1..=1000 {
-        tally.attempt(&NetworkAttempt { port, ..attempt(Action::ProxyDenied, "203.0.113.200") });
+        tally.attempt(&NetworkAttempt {
+            port,
+            ..attempt(NetworkAction::ProxyDenied, "203.0.113.200")
+        });
     }
     // As a sum of several ports is told.
     tally.attempt(&NetworkAttempt {
         port: 0,
         count: 50,
         allow: None,
-        ..attempt(Action::ProxyDenied, "203.0.113.200")
+        ..attempt(NetworkAction::ProxyDenied, "203.0.113.200")
     });
-    tally.attempt(&attempt(Action::ProxyDenied, "203.0.113.201"));
+    tally.attempt(&attempt(NetworkAction::ProxyDenied, "203.0.113.201"));
     let report = tally.into_report(|_| None);
     assert_eq!((report.denied.len(), report.beyond), (MAX_PORTS + 2, 0));
     assert_eq!(report.denied.iter().map(|denied| denied.count).sum::<u64>(), 1051);

@@ -1,7 +1,7 @@
 //! What follows from what happened: carried out by [`super::Gate`], in order.
 
 use palisade_ask::{Decided, QuestionId};
-use palisade_broker::Reply;
+use palisade_broker::AccessReply;
 use palisade_gate::Rule;
 use palisade_keeper::KeeperRequest;
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 #[derive(Debug)]
 pub(super) enum Action {
     Keeper(KeeperRequest),
-    Broker(Reply, Option<OwnedFd>),
+    Broker(AccessReply, Option<OwnedFd>),
     /// For the audit log.
     Record(palisade_record::EventKind),
     /// People should see this question.

@@ -5,7 +5,7 @@
 
 use super::action::Action;
 use super::inquiry::Found;
-use palisade_broker::{PathAccess, Reply, Wants};
+use palisade_broker::{AccessReply, PathAccess, Wants};
 use palisade_gate::Access;
 use palisade_keeper::{FileKind, KeeperRequest, What};
 use palisade_sys::Errno;
@@ -201,9 +201,9 @@ impl Grants {
         let reply = match (file.is_some(), self.lent.get(&token)) {
             (true, Some(path)) => {
                 let path = path.as_os_str().as_encoded_bytes().to_vec();
-                Reply::WriteOnce { request, path }
+                AccessReply::WriteOnce { request, path }
             }
-            (true, None) => Reply::File { request },
+            (true, None) => AccessReply::File { request },
             (false, _) => refusal(request),
         };
         out.push_back(Action::Broker(reply, file));
@@ -283,7 +283,7 @@ impl Grants {
         self.ending.retain_mut(|(grafts, requests)| {
             grafts.retain(|known| *known != graft);
             if grafts.is_empty() {
-                let ended = requests.iter().map(|request| Reply::Ended { request: *request });
+                let ended = requests.iter().map(|request| AccessReply::Ended { request: *request });
                 out.extend(ended.map(|reply| Action::Broker(reply, None)));
             }
             !grafts.is_empty()
@@ -295,14 +295,15 @@ impl Grants {
         match lasting {
             Lasting::Session => {
                 let replies =
-                    requests.iter().map(|request| Reply::Continue { request: request.id });
+                    requests.iter().map(|request| AccessReply::Continue { request: request.id });
                 out.extend(replies.map(|reply| Action::Broker(reply, None)));
                 shown
             }
             Lasting::Once => {
                 let going_on: HashSet<u64> = requests.iter().map(|request| request.id).collect();
-                let replies =
-                    requests.iter().map(|request| Reply::ContinueAndWatch { request: request.id });
+                let replies = requests
+                    .iter()
+                    .map(|request| AccessReply::ContinueAndWatch { request: request.id });
                 out.extend(replies.map(|reply| Action::Broker(reply, None)));
                 let requests = requests.iter().map(|request| request.id).collect();
                 let until = now + SHORT_LIVED;
@@ -334,6 +335,6 @@ pub fn is_library(path: &Path) -> bool {
 }
 
 /// `EACCES`: what a denied call gets.
-pub(super) fn refusal(request: u64) -> Reply {
-    Reply::fail(request, Errno::ACCESS)
+pub(super) fn refusal(request: u64) -> AccessReply {
+    AccessReply::fail(request, Errno::ACCESS)
 }

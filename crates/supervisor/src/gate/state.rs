@@ -17,7 +17,7 @@ use crate::asking::Moment;
 use crate::log_budget::Excess;
 use crate::process::{Held, Known};
 use palisade_ask::{Answer, Lifetime, Now, QuestionId, Queue, Source};
-use palisade_broker::{PathAccess, Reply, Wants};
+use palisade_broker::{AccessReply, PathAccess, Wants};
 use palisade_gate::{Access, Decider, Rule};
 use palisade_keeper::{Change, FileKind, KeeperEvent, KeeperRequest};
 use palisade_plan::model::{Gate, Guard};
@@ -136,7 +136,7 @@ impl<'p> GateState<'p> {
         let is_gone = self.gone.contains(Path::new(OsStr::from_bytes(&request.path)));
         if is_gone || self.is_in_commands_own(&request) {
             let request = request.id;
-            return self.actions.push_back(Action::Broker(Reply::Absent { request }, None));
+            return self.actions.push_back(Action::Broker(AccessReply::Absent { request }, None));
         }
         if let Some(inquiry) = self.inquiries.values_mut().find(|known| known.serves(&request)) {
             inquiry.requests.push(request.clone());

@@ -33,9 +33,9 @@ fn what_is_removed_privately_is_absent_from_then_on() {
     scene.found(request(1, "/opt/sdk/a.h", Wants::Remove), FileKind::File);
     scene.actions();
     scene.answer(1, copy());
-    assert_eq!(replies(&scene.actions()), [Reply::Pretend { request: 1 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Pretend { request: 1 }]);
     scene.request(request(2, "/opt/sdk/a.h", READ));
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 2 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Absent { request: 2 }]);
 }
 
 /// Proves: GATE-10 private-copy

@@ -4,7 +4,7 @@ use super::*;
 use std::path::Path;
 
 /// What the broker is told.
-fn replied(scene: &mut Scene<'_>) -> Vec<Reply> {
+fn replied(scene: &mut Scene<'_>) -> Vec<AccessReply> {
     let actions = scene.actions().into_iter();
     actions
         .filter_map(|action| match action {
@@ -15,7 +15,7 @@ fn replied(scene: &mut Scene<'_>) -> Vec<Reply> {
 }
 
 /// Tells that nothing is there; gives what the broker is told, if that was all.
-fn replied_to(scene: &mut Scene<'_>) -> Option<Reply> {
+fn replied_to(scene: &mut Scene<'_>) -> Option<AccessReply> {
     for action in scene.actions() {
         match action {
             Action::Broker(reply, _) => return Some(reply),
@@ -46,9 +46,13 @@ fn with_nobody_to_ask_it_does_not_exist_but_a_secret_is_refused() {
         let gate = facts(on_ask);
         let mut scene = Scene { people, ..Scene::new(&gate) };
         scene.found(request(1, "/opt/sdk/x.h", READ), FileKind::File);
-        assert_eq!(replied(&mut scene), [Reply::Absent { request: 1 }], "{on_ask:?}");
+        assert_eq!(replied(&mut scene), [AccessReply::Absent { request: 1 }], "{on_ask:?}");
         scene.found(request(2, "/home/u/.ssh/id", READ), FileKind::File);
-        assert_eq!(replied(&mut scene), [Reply::Fail { request: 2, errno: 13 }], "{on_ask:?}");
+        assert_eq!(
+            replied(&mut scene),
+            [AccessReply::Fail { request: 2, errno: 13 }],
+            "{on_ask:?}"
+        );
         let denied = denied_paths(scene);
         assert_eq!(denied.len(), 2, "{denied:?}");
     }
@@ -68,7 +72,7 @@ fn what_tools_look_for_above_the_project_is_absent_and_nobody_hears_of_it() {
         (5, "/home/u/work/.yarnrc"),
     ] {
         scene.found(request(id, path, Wants::Look), FileKind::File);
-        assert_eq!(replied(&mut scene), [Reply::Absent { request: id }], "{path}");
+        assert_eq!(replied(&mut scene), [AccessReply::Absent { request: id }], "{path}");
     }
     assert_eq!(scene.queue.open().count(), 0);
     for (id, path) in [
@@ -102,7 +106,7 @@ fn a_call_that_finds_its_name_taken_waits_for_the_question_about_reading() {
     }
     assert_eq!(
         replied(&mut scene),
-        [Reply::Continue { request: 1 }, Reply::Continue { request: 2 }]
+        [AccessReply::Continue { request: 1 }, AccessReply::Continue { request: 2 }]
     );
     assert_eq!(denied_paths(scene), []);
 }
@@ -138,7 +142,7 @@ fn what_is_to_be_made_asks_to_write_the_directory_it_is_made_in() {
             scene.tell_with(KeeperEvent::Opened { token }, Some(opened));
             assert_eq!(
                 replied(&mut scene),
-                [Reply::WriteOnce { request: 1, path: b"/home/u/.e/new".to_vec() }]
+                [AccessReply::WriteOnce { request: 1, path: b"/home/u/.e/new".to_vec() }]
             );
         }
     }
@@ -156,7 +160,7 @@ fn what_the_host_would_refuse_is_answered_at_once() {
     let unwritable = Some(30);
     let found = palisade_keeper::Found { token, path, kind, links, needs, unwritable };
     scene.tell(KeeperEvent::Found(found));
-    assert_eq!(replied(&mut scene), [Reply::Fail { request: 1, errno: 30 }]);
+    assert_eq!(replied(&mut scene), [AccessReply::Fail { request: 1, errno: 30 }]);
     assert_eq!(scene.queue.open().count(), 0);
 }
 
@@ -197,7 +201,7 @@ fn what_is_to_be_made_asks_about_the_deepest_directory_that_the_host_has() {
         let token = scene.look();
         scene.tell(KeeperEvent::Absent { token });
     }
-    assert_eq!(replied(&mut scene), [Reply::Absent { request: 2 }]);
+    assert_eq!(replied(&mut scene), [AccessReply::Absent { request: 2 }]);
 }
 
 /// Proves: GATE-1 writes-wait
@@ -208,7 +212,7 @@ fn a_no_is_eacces_for_reading_and_writing() {
     scene.found(request(1, "/home/u/.e", Wants::Look), FileKind::Directory);
     scene.found(request(2, "/home/u/.e", Wants::Write), FileKind::Directory);
     scene.answer(1, Answer::Deny { lifetime: Lifetime::Session });
-    let refused = |request| Reply::Fail { request, errno: 13 };
+    let refused = |request| AccessReply::Fail { request, errno: 13 };
     assert_eq!(replied(&mut scene), [refused(1), refused(2)]);
     scene.found(request(3, "/home/u/.e", Wants::Write), FileKind::Directory);
     assert_eq!(replied(&mut scene), [refused(3)]);
@@ -222,7 +226,7 @@ fn a_directory_that_the_command_made_is_its_own() {
     let in_own =
         PathAccess { existing: "/home/u/.e".len(), ..request(1, "/home/u/.e/config", READ) };
     scene.request(in_own);
-    assert_eq!(replied(&mut scene), [Reply::Absent { request: 1 }]);
+    assert_eq!(replied(&mut scene), [AccessReply::Absent { request: 1 }]);
     // The home directory itself, and directories on the way to a grant, are not.
     for (id, path, existing) in
         [(2, "/home/u/.f", "/home/u"), (3, "/opt/x/y", "/opt/x"), (4, "/srv", "/")]
@@ -241,7 +245,7 @@ fn what_is_made_in_a_directory_that_many_programs_share_is_not_asked_about() {
     scene.request(PathAccess { existing, ..request(1, "/home/u/.local", Wants::Write) });
     let token = scene.look();
     scene.tell(found(token, "/home/u/.local".into(), FileKind::Directory));
-    assert_eq!(replied(&mut scene), [Reply::Absent { request: 1 }]);
+    assert_eq!(replied(&mut scene), [AccessReply::Absent { request: 1 }]);
     assert_eq!(scene.queue.open().count(), 0);
     // Its other parts are as they were.
     let existing = "/home/u/.local".len();

@@ -26,13 +26,13 @@ fn a_secret_behind_a_link_is_one_by_either_name() {
     scene.tell(found_behind(token, "/home/u/.ssh/id_rsa", "/home/u/keys/id_rsa"));
     let actions = scene.actions();
     assert!(
-        matches!(replies(&actions)[..], [Reply::Fail { request: 7, errno: 13 }]),
+        matches!(replies(&actions)[..], [AccessReply::Fail { request: 7, errno: 13 }]),
         "{actions:?}"
     );
     scene.found(request(8, "/home/u/keys/id_rsa", READ), FileKind::File);
     let actions = scene.actions();
     assert!(
-        matches!(replies(&actions)[..], [Reply::Fail { request: 8, errno: 13 }]),
+        matches!(replies(&actions)[..], [AccessReply::Fail { request: 8, errno: 13 }]),
         "{actions:?}"
     );
     let token = scene.found(request(9, "/home/u/keys/other", READ), FileKind::File);
@@ -49,11 +49,11 @@ fn a_denied_name_is_denied_where_it_is_a_link() {
     scene.request(request(7, "/home/u/private/a", READ));
     let token = scene.look();
     scene.tell(found_behind(token, "/home/u/private/a", "/home/u/elsewhere/a"));
-    assert!(matches!(replies(&scene.actions())[..], [Reply::Fail { request: 7, .. }]));
+    assert!(matches!(replies(&scene.actions())[..], [AccessReply::Fail { request: 7, .. }]));
     scene.request(request(8, "/etc/palisade/a", READ));
     let token = scene.look();
     scene.tell(found_behind(token, "/etc/palisade/a", "/home/u/elsewhere/a"));
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 8 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Absent { request: 8 }]);
 }
 
 /// Proves: FS-2 linked-secrets

@@ -12,7 +12,7 @@ fn what_a_program_needs_is_judged_like_everything_else() {
     scene.tell(found_program(token, "/opt/script", &["/etc/palisade/run"]));
     let need = scene.look();
     scene.tell(found(need, "/etc/palisade/run".into(), FileKind::File));
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 1 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Absent { request: 1 }]);
 }
 
 /// Proves: GATE-2 exec

@@ -147,7 +147,7 @@ fn allow(lifetime: Lifetime) -> Answer {
     Answer::Allow { scope: Scope::File, lifetime }
 }
 
-fn replies(actions: &[Action]) -> Vec<Reply> {
+fn replies(actions: &[Action]) -> Vec<AccessReply> {
     let reply = |action: &Action| match action {
         Action::Broker(reply, _) => Some(reply.clone()),
         _ => None,
@@ -177,7 +177,7 @@ fn what_the_host_has_not_either_is_left_to_the_kernel() {
     scene.request(request(7, "/opt/nothing", READ));
     let token = scene.look();
     scene.tell(KeeperEvent::Absent { token });
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 7 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Absent { request: 7 }]);
 }
 
 /// Proves: GATE-1 approve-continues
@@ -194,7 +194,7 @@ fn a_yes_for_the_session_shows_the_file_and_lets_the_call_go_on() {
     assert_eq!(asks(&actions), [graft]);
     assert!(replies(&actions).is_empty(), "not before it can be seen");
     scene.tell(KeeperEvent::Grafted { token, graft: 1 });
-    assert_eq!(replies(&scene.actions()), [Reply::Continue { request: 7 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Continue { request: 7 }]);
 }
 
 /// Proves: GATE-4 once
@@ -211,7 +211,7 @@ fn a_yes_for_once_opens_the_file_and_shows_nothing() {
     scene.tell_with(KeeperEvent::Opened { token }, file.ok());
     let actions = scene.actions();
     assert!(
-        matches!(actions[0], Action::Broker(Reply::File { request: 7 }, Some(_))),
+        matches!(actions[0], Action::Broker(AccessReply::File { request: 7 }, Some(_))),
         "{actions:?}"
     );
     // The same process has it a moment longer, and another one is asked about.
@@ -230,11 +230,11 @@ fn a_yes_for_one_look_ends_when_the_call_has_returned() {
     scene.answer(1, allow(Lifetime::Once));
     scene.actions();
     scene.tell(KeeperEvent::Grafted { token, graft: 5 });
-    assert_eq!(replies(&scene.actions()), [Reply::ContinueAndWatch { request: 7 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::ContinueAndWatch { request: 7 }]);
     scene.state.returned(7);
     assert_eq!(asks(&scene.actions()), [KeeperRequest::Ungraft { graft: 5 }]);
     scene.tell(KeeperEvent::Ungrafted { graft: 5 });
-    assert_eq!(replies(&scene.actions()), [Reply::Ended { request: 7 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Ended { request: 7 }]);
 }
 
 /// Proves: GATE-5 dead-keeper
@@ -273,9 +273,9 @@ fn a_no_is_eacces_and_holds_for_the_session() {
     let mut scene = Scene::new(&gate);
     scene.found(request(7, "/opt/sdk/header.h", READ), FileKind::File);
     scene.answer(1, Answer::Deny { lifetime: Lifetime::Session });
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 7, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Fail { request: 7, errno: 13 }]);
     scene.found(request(8, "/opt/sdk/header.h", READ), FileKind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 8, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Fail { request: 8, errno: 13 }]);
     assert!(scene.queue.is_empty());
 }
 
@@ -307,7 +307,7 @@ fn a_secret_is_asked_about_alone_whatever_is_allowed_around_it() {
     let tree = rule(Effect::Allow, Pattern::Tree("/home/u".into()));
     let mut scene = Scene::with_rules(&gate, vec![tree]);
     scene.found(request(1, "/home/u/.ssh/id_ed25519", READ), FileKind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 1, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Fail { request: 1, errno: 13 }]);
     let asking = facts(OnAsk::Ask);
     let mut scene = Scene::new(&asking);
     scene.found(request(1, "/home/u/.ssh/id_ed25519", READ), FileKind::File);
@@ -360,7 +360,7 @@ fn with_nobody_to_ask_it_is_decided_at_once_unless_somebody_is_waited_for() {
     let mut scene = Scene::new(&gate);
     scene.people = People::Nobody;
     scene.found(request(1, "/opt/x", READ), FileKind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 1 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Absent { request: 1 }]);
     let waiting = facts(OnAsk::Wait);
     let mut scene = Scene::new(&waiting);
     scene.people = People::Nobody;
@@ -378,7 +378,7 @@ fn a_question_that_nobody_answers_is_a_no() {
     let mut later = Now::read();
     later.monotonic += Duration::from_secs(61);
     scene.pass(later);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 1, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Fail { request: 1, errno: 13 }]);
 }
 
 /// Proves: GATE-4 rules-in-policy
@@ -399,7 +399,7 @@ fn rules_answer_without_a_question() {
     };
     assert_eq!(asks(&scene.actions()), [graft]);
     scene.found(request(2, "/opt/no", READ), FileKind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 2, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Fail { request: 2, errno: 13 }]);
     assert!(scene.queue.is_empty());
 }
 
@@ -408,7 +408,7 @@ fn what_is_never_asked_about_looks_absent_and_what_is_visible_needs_no_question(
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     scene.found(request(1, "/etc/palisade/policy.yaml", READ), FileKind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 1 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Absent { request: 1 }]);
     // A link of the host's that leads to what is shown already.
     scene.request(request(2, "/opt/java/bin/java", READ));
     let token = scene.look();
@@ -445,7 +445,7 @@ fn a_program_is_asked_about_together_with_what_it_needs() {
     }));
     assert!(replies(&actions).is_empty());
     scene.tell(KeeperEvent::Grafted { token: need, graft: 2 });
-    assert_eq!(replies(&scene.actions()), [Reply::Continue { request: 1 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Continue { request: 1 }]);
 }
 
 /// Proves: GATE-5 dead-keeper
@@ -503,9 +503,9 @@ fn devices_and_sockets_do_not_exist_and_nobody_is_asked() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     scene.found(request(1, "/opt/socket", READ), FileKind::Special);
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 1 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Absent { request: 1 }]);
     scene.found(request(2, "/home/u/.ssh/agent", READ), FileKind::Special);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 2, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Fail { request: 2, errno: 13 }]);
 }
 
 /// Proves: GATE-5 failed-grant
@@ -517,7 +517,7 @@ fn a_grant_that_cannot_be_carried_out_is_a_refusal() {
     scene.answer(1, allow(Lifetime::Session));
     scene.actions();
     scene.tell(KeeperEvent::Failed { token, step: "move_mount".to_owned(), errno: 28 });
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 1, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Fail { request: 1, errno: 13 }]);
 }
 
 /// Proves: FS-2 asked-in-red
@@ -540,7 +540,7 @@ fn a_tree_that_holds_a_secret_is_shown_file_by_file() {
         [KeeperRequest::Graft { token, what: What::Found, exec: true, write: false }]
     );
     scene.tell(KeeperEvent::Grafted { token, graft: 1 });
-    assert_eq!(replies(&scene.actions()), [Reply::Continue { request: 1 }]);
+    assert_eq!(replies(&scene.actions()), [AccessReply::Continue { request: 1 }]);
     let token = scene.found(request(2, "/opt/sdk/b", READ), FileKind::File);
     assert!(
         matches!(asks(&scene.actions())[..], [KeeperRequest::Graft { token: again, .. }] if again == token)

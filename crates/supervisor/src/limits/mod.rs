@@ -10,13 +10,13 @@ pub use tally::Tally;
 use crate::error::SupervisorError;
 use crate::output::Capped;
 use crate::poll_set::{PollSet, Ready};
-use palisade_launch::{ExitCause, Group, HelperKind, Hits, Running, Usage};
-use palisade_plan::limit::{Holder, Limit, Limited};
-use palisade_plan::model::{Access, Confinement, MountOp, Plan};
+use palisade_launch::{ExitCause, HelperKind, Hits, RunGroup, RunUsage, Running};
+use palisade_plan::limit::{Holder, Limit, LimitKind};
+use palisade_plan::model::{Confinement, MountAccess, MountOp, Plan};
 use palisade_sys::Pid;
 use palisade_usage::{
-    Bounds, Collected, Effort, Exceeded, Held, Places, Seen, Unseen, UsageError, Verdict, Watchdog,
-    decide,
+    Bounds, Collected, DiskUse, DiskWatch, Effort, Exceeded, Observation, Unseen, UsageError,
+    UsageVerdict, Watchdog, decide,
 };
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ const HIDDEN: &str = "processes of the run cannot be seen (is /proc mounted with
 /// A limit that was exceeded, and what was used then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Over {
-    pub(crate) what: Limited,
+    pub(crate) what: LimitKind,
     pub(crate) usage: Option<u64>,
 }
 
@@ -48,8 +48,8 @@ pub(crate) struct Over {
 pub struct Limits<'p> {
     plan: &'p Plan,
     /// Files and space, where they are limited.
-    places: Option<Places>,
-    held: Held,
+    places: Option<DiskWatch>,
+    held: DiskUse,
     collected: Option<Collected>,
     /// None before the first look, and where nobody is left to look at.
     watchdog: Option<Watchdog>,
@@ -67,11 +67,11 @@ impl<'p> Limits<'p> {
     /// Counts what is there before the command can add to it.
     pub fn prepare(plan: &'p Plan) -> Result<Self, SupervisorError> {
         let limits_files = plan.supervision.limits.iter().any(|limit| {
-            matches!(limit.what, Limited::Disk | Limited::Inodes)
-                || (limit.what == Limited::Memory && limit.holder == Holder::Watchdog)
+            matches!(limit.what, LimitKind::Disk | LimitKind::Inodes)
+                || (limit.what == LimitKind::Memory && limit.holder == Holder::Watchdog)
         });
         let mut places =
-            limits_files.then(|| Places::baseline(&plan.supervision.watch.trees)).transpose()?;
+            limits_files.then(|| DiskWatch::baseline(&plan.supervision.watch.trees)).transpose()?;
         if let Some(places) = &mut places {
             places.watch(plan.supervision.watch.disk, plan.supervision.watch.inodes);
         }
@@ -80,7 +80,7 @@ impl<'p> Limits<'p> {
             // Before the launch closes us to inspection, our own included.
             collected: Collected::open(),
             places,
-            held: Held::default(),
+            held: DiskUse::default(),
             watchdog: None,
             is_watching: false,
             cpus: 1,
@@ -106,7 +106,7 @@ impl<'p> Limits<'p> {
     }
 
     /// At the first look: most runs are over before that.
-    fn begin_watching(&mut self, running: &Running) -> Result<Verdict, SupervisorError> {
+    fn begin_watching(&mut self, running: &Running) -> Result<UsageVerdict, SupervisorError> {
         self.cpus = cpus_of(self.plan);
         let counts_in_group = running.group().is_some();
         let watch = &self.plan.supervision.watch;
@@ -116,7 +116,7 @@ impl<'p> Limits<'p> {
             cpus: self.cpus,
         };
         let Some(pid) = i32::try_from(running.pid()).ok().and_then(Pid::from_raw) else {
-            return Ok(Verdict::Within(None));
+            return Ok(UsageVerdict::Within(None));
         };
         match Watchdog::new(pid, bounds) {
             Ok(watchdog) => self.watchdog = Some(watchdog),
@@ -124,7 +124,7 @@ impl<'p> Limits<'p> {
             Err(UsageError::Gone(_)) => return Ok(self.unseen(HIDDEN)),
             Err(error) => return Ok(self.unseen(&error.to_string())),
         }
-        Ok(Verdict::Within(None))
+        Ok(UsageVerdict::Within(None))
     }
 
     /// File systems of the run's own count too, as memory and as space.
@@ -140,7 +140,7 @@ impl<'p> Limits<'p> {
             let is_own = match op {
                 // With common room it is counted with the others.
                 MountOp::Overlay { access, .. } => {
-                    *access == Access::ReadWrite && self.plan.sandbox.scratch.is_none()
+                    *access == MountAccess::ReadWrite && self.plan.sandbox.scratch.is_none()
                 }
                 _ => op.is_writable_tmpfs(),
             };
@@ -156,7 +156,7 @@ impl<'p> Limits<'p> {
 
     /// What the kernel wakes us for.
     pub(crate) fn register<'fd>(running: &'fd Running, set: &mut PollSet<'fd>) {
-        let events = running.group().map(Group::events).unwrap_or_default();
+        let events = running.group().map(RunGroup::events).unwrap_or_default();
         for (key, event) in events.into_iter().enumerate() {
             set.add(key, event.fd, event.interest);
         }
@@ -194,7 +194,7 @@ impl<'p> Limits<'p> {
             return Ok(None);
         }
         if !std::mem::replace(&mut self.is_watching, true)
-            && let Verdict::Over(exceeded) = self.begin_watching(running)?
+            && let UsageVerdict::Over(exceeded) = self.begin_watching(running)?
         {
             return Ok(Some(self.over(exceeded)));
         }
@@ -203,8 +203,10 @@ impl<'p> Limits<'p> {
         self.lazily = (self.lazily * 2).min(laziest);
         for found in [self.look_at_group(running)?, self.look_at_processes()?] {
             match found {
-                Verdict::Over(exceeded) => return Ok(Some(self.over(exceeded))),
-                Verdict::Within(wanted) => pause = wanted.map_or(pause, |wanted| pause.min(wanted)),
+                UsageVerdict::Over(exceeded) => return Ok(Some(self.over(exceeded))),
+                UsageVerdict::Within(wanted) => {
+                    pause = wanted.map_or(pause, |wanted| pause.min(wanted));
+                }
             }
         }
         if let Some(over) = self.hear(running)? {
@@ -221,7 +223,7 @@ impl<'p> Limits<'p> {
 
     /// Remembers that the command was asked to end at its time limit.
     pub(crate) fn time_is_over(&mut self) {
-        self.tally.reached(Limited::WallTime, self.plan.supervision.timeout_ms, None);
+        self.tally.reached(LimitKind::WallTime, self.plan.supervision.timeout_ms, None);
     }
 
     /// Nobody is left to look at.
@@ -236,7 +238,7 @@ impl<'p> Limits<'p> {
             // Whoever was killed has given back what it held.
             let usage = group.usage()?;
             let usage = usage.memory_peak.or(usage.memory);
-            return Ok(Some(Over { what: Limited::Memory, usage }));
+            return Ok(Some(Over { what: LimitKind::Memory, usage }));
         }
         if oom_expected {
             let soon = Instant::now() + OOM_FOLLOWS;
@@ -246,26 +248,26 @@ impl<'p> Limits<'p> {
     }
 
     /// CPU time, where the group counts it.
-    fn look_at_group(&self, running: &Running) -> Result<Verdict, SupervisorError> {
+    fn look_at_group(&self, running: &Running) -> Result<UsageVerdict, SupervisorError> {
         let (Some(group), Some(limit)) = (running.group(), self.plan.supervision.watch.cpu_time_ms)
         else {
-            return Ok(Verdict::Within(None));
+            return Ok(UsageVerdict::Within(None));
         };
         let effort = Effort::begin();
         let usage = group.usage()?;
         let counted = usage.cpu_user.zip(usage.cpu_system);
         let Some((user, system)) = counted else {
-            return Ok(Verdict::Over(Exceeded::Uncountable));
+            return Ok(UsageVerdict::Over(Exceeded::Uncountable));
         };
-        let seen = Seen { cpu_time: user + system, ..Seen::default() };
+        let seen = Observation { cpu_time: user + system, ..Observation::default() };
         let cpu_time = Some(Duration::from_millis(limit));
         let bounds = Bounds { memory: None, cpu_time, cpus: self.cpus };
         Ok(decide(&bounds, &seen, effort.spent()))
     }
 
-    fn look_at_processes(&mut self) -> Result<Verdict, SupervisorError> {
-        let Some(watchdog) = &mut self.watchdog else { return Ok(Verdict::Within(None)) };
-        let own_files = match self.places.as_ref().map(Places::own_bytes) {
+    fn look_at_processes(&mut self) -> Result<UsageVerdict, SupervisorError> {
+        let Some(watchdog) = &mut self.watchdog else { return Ok(UsageVerdict::Within(None)) };
+        let own_files = match self.places.as_ref().map(DiskWatch::own_bytes) {
             Some(Ok(bytes)) => bytes,
             Some(Err(error)) => return Ok(self.unseen(&error.to_string())),
             None => 0,
@@ -277,33 +279,33 @@ impl<'p> Limits<'p> {
             }
             Err(UsageError::Gone(_)) => {
                 self.next = None;
-                Ok(Verdict::Within(None))
+                Ok(UsageVerdict::Within(None))
             }
             Err(error) => Ok(self.unseen(&error.to_string())),
         }
     }
 
     /// A limit that cannot be looked after counts as exceeded; where there is none, usage is told less well.
-    fn unseen(&mut self, why: &str) -> Verdict {
+    fn unseen(&mut self, why: &str) -> UsageVerdict {
         self.watchdog = None;
         self.tally.note(why.to_owned());
         if self.plan.supervision.watch.needs_processes() {
-            return Verdict::Over(Exceeded::Uncountable);
+            return UsageVerdict::Over(Exceeded::Uncountable);
         }
-        Verdict::Within(None)
+        UsageVerdict::Within(None)
     }
 
     fn over(&self, exceeded: Exceeded) -> Over {
         match exceeded {
-            Exceeded::Memory { used, .. } => Over { what: Limited::Memory, usage: Some(used) },
+            Exceeded::Memory { used, .. } => Over { what: LimitKind::Memory, usage: Some(used) },
             Exceeded::CpuTime { used, .. } => {
                 let used = u64::try_from(used.as_millis()).unwrap_or(u64::MAX);
-                Over { what: Limited::CpuTime, usage: Some(used) }
+                Over { what: LimitKind::CpuTime, usage: Some(used) }
             }
             Exceeded::Uncountable => {
                 let what = match self.plan.supervision.watch.memory {
-                    Some(_) => Limited::Memory,
-                    None => Limited::CpuTime,
+                    Some(_) => LimitKind::Memory,
+                    None => LimitKind::CpuTime,
                 };
                 Over { what, usage: None }
             }
@@ -333,7 +335,7 @@ impl<'p> Limits<'p> {
     /// Where no group counts them; of two the smaller.
     fn limit_on_tasks(&self) -> Option<&'p Limit> {
         let on_tasks = self.plan.supervision.limits.iter().filter(|limit| {
-            matches!(limit.what, Limited::Processes | Limited::Threads)
+            matches!(limit.what, LimitKind::Processes | LimitKind::Threads)
                 && matches!(limit.holder, Holder::Rlimit | Holder::Watchdog)
         });
         on_tasks.min_by_key(|limit| limit.value)
@@ -356,22 +358,22 @@ impl<'p> Limits<'p> {
         self.tally.note(error.to_string());
         let watch = &self.plan.supervision.watch;
         let what = match (watch.disk, watch.inodes, watch.memory) {
-            (Some(_), ..) => Limited::Disk,
-            (None, Some(_), _) => Limited::Inodes,
-            (None, None, Some(_)) => Limited::Memory,
+            (Some(_), ..) => LimitKind::Disk,
+            (None, Some(_), _) => LimitKind::Inodes,
+            (None, None, Some(_)) => LimitKind::Memory,
             (None, None, None) => return None,
         };
         Some(Over { what, usage: None })
     }
 
     fn judge_files(&mut self) -> Option<Over> {
-        let Held { bytes, inodes } = self.held;
+        let DiskUse { bytes, inodes } = self.held;
         let inodes =
             inodes.saturating_sub(self.plan.sandbox.scratch.map_or(0, |own| own.own_inodes));
         for limit in &self.plan.supervision.limits {
             let (used, is_full) = match limit.what {
-                Limited::Disk => (bytes, bytes.saturating_add(LEFT_WHEN_FULL) >= limit.value),
-                Limited::Inodes => (inodes, inodes >= limit.value),
+                LimitKind::Disk => (bytes, bytes.saturating_add(LEFT_WHEN_FULL) >= limit.value),
+                LimitKind::Inodes => (inodes, inodes >= limit.value),
                 _ => continue,
             };
             if limit.holder == Holder::Watchdog && used > limit.value {
@@ -385,7 +387,7 @@ impl<'p> Limits<'p> {
     }
 
     /// What is known while somebody may be left. Counts that cannot be read are missing.
-    pub(crate) fn so_far(&self, group: Option<&Group>) -> Tally {
+    pub(crate) fn so_far(&self, group: Option<&RunGroup>) -> Tally {
         let mut tally = self.tally.clone();
         let counted = group.and_then(|group| group.usage().ok().zip(group.hits().ok()));
         if let Some((usage, hits)) = counted {
@@ -397,15 +399,15 @@ impl<'p> Limits<'p> {
     /// Adds up what is known when nobody is left. The group goes.
     pub(crate) fn end(
         mut self,
-        group: Option<Group>,
+        group: Option<RunGroup>,
         ending: Option<ExitCause>,
-        usage: &Usage,
+        usage: &RunUsage,
         capped: &[Capped],
     ) -> Result<Tally, SupervisorError> {
         if ending == Some(ExitCause::Signal(Signal::XFSZ.as_raw())) {
             let asked =
-                self.plan.supervision.limits.iter().find(|limit| limit.what == Limited::FileSize);
-            self.tally.reached(Limited::FileSize, asked.map(|limit| limit.value), None);
+                self.plan.supervision.limits.iter().find(|limit| limit.what == LimitKind::FileSize);
+            self.tally.reached(LimitKind::FileSize, asked.map(|limit| limit.value), None);
         }
         // What was filled last: nobody can add to it any more.
         if let Some(places) = &mut self.places
@@ -432,7 +434,7 @@ impl<'p> Limits<'p> {
             group.remove()?;
         }
         for output in capped {
-            self.tally.reached(Limited::Output, Some(output.seen_bytes), None);
+            self.tally.reached(LimitKind::Output, Some(output.seen_bytes), None);
         }
         Ok(self.tally)
     }

@@ -1,7 +1,7 @@
 //! What a run used and which of its limits it reached, added up from whoever counted. Pure.
 
-use palisade_launch::{GroupUsage, Hits, Usage};
-use palisade_plan::limit::{CgroupHome, Holder, Limited};
+use palisade_launch::{GroupUsage, Hits, RunUsage};
+use palisade_plan::limit::{CgroupHome, Holder, LimitKind};
 use palisade_plan::model::Plan;
 use palisade_record::{LimitReport, RunReport};
 use palisade_usage::{Io, Looked, Peaks};
@@ -28,7 +28,7 @@ pub struct Tally {
     tasks: Option<u64>,
     tasks_peak: Option<u64>,
     io: Option<Io>,
-    reached: BTreeMap<Limited, Reached>,
+    reached: BTreeMap<LimitKind, Reached>,
     /// What a reader of the numbers should know.
     notes: Vec<String>,
 }
@@ -70,7 +70,7 @@ impl Tally {
     }
 
     /// What pid 1 was told at its end, of itself and everybody it waited for.
-    pub(crate) fn processes(&mut self, usage: &Usage) {
+    pub(crate) fn processes(&mut self, usage: &RunUsage) {
         // Who was killed with pid 1 was waited for by nobody, and seen at the last look.
         self.user = self.user.max(usage.user);
         self.system = self.system.max(usage.system);
@@ -111,24 +111,24 @@ impl Tally {
         }
         let asked = |what| plan.supervision.limits.iter().any(|limit| limit.what == what);
         if hits.oom_kills > 0 {
-            self.reached(Limited::Memory, usage.memory_peak, Some(hits.oom_kills));
+            self.reached(LimitKind::Memory, usage.memory_peak, Some(hits.oom_kills));
         }
         if let Some(refused) = hits.forks_refused.filter(|refused| *refused > 0) {
-            for what in [Limited::Processes, Limited::Threads] {
+            for what in [LimitKind::Processes, LimitKind::Threads] {
                 if asked(what) {
                     self.reached(what, tasks_peak, Some(refused));
                 }
             }
         }
         if let Some(periods) = hits.throttled_periods.filter(|periods| *periods > 0)
-            && asked(Limited::Cpus)
+            && asked(LimitKind::Cpus)
         {
-            self.reached(Limited::Cpus, None, Some(periods));
+            self.reached(LimitKind::Cpus, None, Some(periods));
         }
     }
 
     /// Told with the most that was seen: a look at the very limit may come before one that finds more.
-    pub fn reached(&mut self, what: Limited, usage: Option<u64>, times: Option<u64>) {
+    pub fn reached(&mut self, what: LimitKind, usage: Option<u64>, times: Option<u64>) {
         let reached = self.reached.entry(what).or_default();
         reached.usage = reached.usage.max(usage);
         reached.times = reached.times.max(times);
@@ -138,12 +138,12 @@ impl Tally {
         self.notes.push(note);
     }
 
-    pub fn has_reached(&self, what: Limited) -> bool {
+    pub fn has_reached(&self, what: LimitKind) -> bool {
         self.reached.contains_key(&what)
     }
 
     /// Fills in what the report says of usage and limits. `ended_by` is the one that ended the run.
-    pub fn report(&self, report: &mut RunReport, plan: &Plan, ended_by: Option<Limited>) {
+    pub fn report(&self, report: &mut RunReport, plan: &Plan, ended_by: Option<LimitKind>) {
         report.notes.extend(self.notes.iter().cloned());
         report.limits = plan
             .supervision
@@ -162,15 +162,15 @@ impl Tally {
     }
 
     /// A clock tells of its limit only by ending the run.
-    fn told(&self, what: Limited, ended_the_run: bool) -> Option<palisade_record::Reached> {
+    fn told(&self, what: LimitKind, ended_the_run: bool) -> Option<palisade_record::Reached> {
         let reached = self.reached.get(&what).copied();
         let Reached { usage, times } = reached.or(ended_the_run.then(Reached::default))?;
         Some(palisade_record::Reached { usage, times, ended_the_run })
     }
 
-    pub fn usage(&self, setup_us: u64, wall_us: u64) -> palisade_record::Usage {
+    pub fn usage(&self, setup_us: u64, wall_us: u64) -> palisade_record::ReportedUsage {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        palisade_record::Usage {
+        palisade_record::ReportedUsage {
             setup_us,
             wall_us,
             cpu_user_us: micros(self.user),
@@ -189,17 +189,17 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::{Limited, Tally};
+    use super::{LimitKind, Tally};
 
     #[test]
     fn a_limit_is_told_with_the_most_that_was_seen() {
         let mut tally = Tally::default();
-        tally.reached(Limited::Inodes, Some(60), None);
-        tally.reached(Limited::Inodes, Some(73), None);
-        let told = tally.told(Limited::Inodes, true).unwrap();
+        tally.reached(LimitKind::Inodes, Some(60), None);
+        tally.reached(LimitKind::Inodes, Some(73), None);
+        let told = tally.told(LimitKind::Inodes, true).unwrap();
         assert_eq!((told.usage, told.ended_the_run), (Some(73), true));
         // Not counted then, it is what was known before.
-        tally.reached(Limited::Inodes, None, None);
-        assert_eq!(tally.told(Limited::Inodes, true).unwrap().usage, Some(73));
+        tally.reached(LimitKind::Inodes, None, None);
+        assert_eq!(tally.told(LimitKind::Inodes, true).unwrap().usage, Some(73));
     }
 }

@@ -12,7 +12,7 @@ pub(crate) use queue::{Buffer, Drained, Filled, OutputQueue, Style};
 
 use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
-use palisade_launch::{Output, OutputPipe};
+use palisade_launch::{OutputPipe, StreamOutput};
 use palisade_sys::errno_name;
 use palisade_sys::proc::{block_signals, sig};
 use rustix::event::PollFlags;
@@ -44,12 +44,12 @@ impl Stream {
     }
 }
 
-impl From<Output> for Stream {
-    fn from(output: Output) -> Self {
+impl From<StreamOutput> for Stream {
+    fn from(output: StreamOutput) -> Self {
         match output {
-            Output::Stdout => Self::Stdout,
-            Output::Stderr => Self::Stderr,
-            Output::Both => Self::Both,
+            StreamOutput::Stdout => Self::Stdout,
+            StreamOutput::Stderr => Self::Stderr,
+            StreamOutput::Both => Self::Both,
         }
     }
 }
@@ -175,8 +175,8 @@ impl Outputs {
         }
         let pipes = pipes.into_iter().map(|OutputPipe { output, read }| {
             let sink = match output {
-                Output::Stdout | Output::Both => Sink::of(rustix::stdio::stdout()),
-                Output::Stderr => Sink::of(rustix::stdio::stderr()),
+                StreamOutput::Stdout | StreamOutput::Both => Sink::of(rustix::stdio::stdout()),
+                StreamOutput::Stderr => Sink::of(rustix::stdio::stderr()),
             };
             Ok(Pipe::new(output.into(), read, sink?, limit))
         });

@@ -23,7 +23,7 @@ enum Aspect {
 }
 
 /// A colour or style is never longer than this.
-const LONGEST: usize = 40;
+const MAX_STYLE_BYTES: usize = 40;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Attributes {
@@ -87,7 +87,7 @@ impl Attributes {
     }
 
     fn put(&mut self, aspect: Aspect, part: &[u8]) {
-        if part.len() <= LONGEST {
+        if part.len() <= MAX_STYLE_BYTES {
             self.set.insert(aspect, part.to_vec());
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Colours of the palette, with the special ones that some terminals count behind them.
 const MAX_COLOURS: u16 = 512;
 /// `rgb:ffff/ffff/ffff` and names of colours are shorter.
-const LONGEST: usize = 64;
+const MAX_COLOUR_BYTES: usize = 64;
 
 /// Which colour: the command, and for a palette the number in it.
 type Name = (u16, u16);
@@ -58,7 +58,7 @@ impl Palette {
     }
 
     fn put(&mut self, name: Name, colour: &[u8]) {
-        let is_colour = colour.len() <= LONGEST
+        let is_colour = colour.len() <= MAX_COLOUR_BYTES
             && colour.iter().all(|byte| (b' '..=b'~').contains(byte))
             && !colour.starts_with(b"?");
         if is_colour {

@@ -10,9 +10,9 @@ const CANCEL: u8 = 0x18;
 const SUBSTITUTE: u8 = 0x1a;
 const ESCAPE: u8 = 0x1b;
 /// Sequences and strings that are looked at are shorter.
-const LONGEST: usize = 4096;
+const MAX_SEQUENCE_BYTES: usize = 4096;
 /// An unfinished sequence or string is kept up to this length, so that it can be begun again.
-const LONGEST_UNFINISHED: usize = 16 * 1024;
+const MAX_UNFINISHED_BYTES: usize = 16 * 1024;
 
 /// One piece of what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Scanner {
         self.note_unfinished(written, begun);
     }
 
-    /// What has begun and not ended, up to [`LONGEST_UNFINISHED`]; empty between sequences and characters.
+    /// What has begun and not ended, up to [`MAX_UNFINISHED_BYTES`]; empty between sequences and characters.
     pub(super) fn unfinished(&self) -> &[u8] {
         &self.unfinished
     }
@@ -109,7 +109,7 @@ impl Scanner {
     }
 
     fn keep_unfinished(&mut self, bytes: &[u8]) {
-        let room = LONGEST_UNFINISHED.saturating_sub(self.unfinished.len());
+        let room = MAX_UNFINISHED_BYTES.saturating_sub(self.unfinished.len());
         self.unfinished.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
@@ -159,7 +159,7 @@ impl Scanner {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        if self.kept.len() + bytes.len() > LONGEST {
+        if self.kept.len() + bytes.len() > MAX_SEQUENCE_BYTES {
             self.is_too_long = true;
         } else {
             self.kept.extend_from_slice(bytes);

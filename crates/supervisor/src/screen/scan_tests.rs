@@ -142,7 +142,7 @@ fn what_never_ends_takes_no_more_memory_than_it_may() {
     for _ in 0..100 {
         scanner.scan(&[b'a'; 1000], |_| {});
     }
-    assert_eq!(scanner.unfinished().len(), super::LONGEST_UNFINISHED);
+    assert_eq!(scanner.unfinished().len(), super::MAX_UNFINISHED_BYTES);
     assert!(scanner.unfinished().starts_with(b"\x1b]52;c;a"));
     assert_eq!(scanner.length_to_finish(&[b'a'; 50]), 50);
 }

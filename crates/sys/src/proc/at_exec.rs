@@ -1,5 +1,5 @@
-//! Descriptors that a program is to find under their numbers when it is executed. See execve(2).
-//! Must never make two owners of one number: what is taken is a copy, and the number is closed.
+//! Descriptors that a program expects under fixed numbers when it is executed. See execve(2). Must never create
+//! two owners of one number: a copy is taken, and the number is closed.
 
 #![expect(unsafe_code, reason = "a number from the command line has no owner yet")]
 
@@ -18,7 +18,7 @@ pub fn keep_over_exec(number: RawFd) -> Result<()> {
     with_number(number, |fd| rustix::io::fcntl_setfd(fd, FdFlags::empty())).call("fcntl F_SETFD")
 }
 
-/// Takes a descriptor that was left open for this program. To be called before anything else was opened: whoever
+/// Takes a descriptor that was left open for this program. Must be called before anything else is opened: the value that
 /// owned the number would lose it.
 pub fn take_inherited(number: RawFd) -> Result<OwnedFd> {
     if number < FIRST_FREE {

@@ -1,5 +1,5 @@
-//! The command line that `/proc/PID/cmdline` shows of this process.
-//! Must never be touched while somebody else in the process may read its arguments.
+//! The command line that `/proc/PID/cmdline` shows for this process. Must never be changed while other code in
+//! the process may read its arguments.
 
 #![expect(unsafe_code, reason = "the words are in memory that the kernel laid out, not we")]
 

@@ -1,6 +1,6 @@
-//! Job control: our process group, sessions, and who has the foreground of a terminal.
-//! Must never take such an id for a [`Pid`] unseen: in a pid namespace made by somebody else
-//! (`unshare --pid`, a container's entry point) the leader may be outside, and its number is 0.
+//! Job control: process groups, sessions, and the foreground of a terminal. Must never take such an id for a
+//! [`Pid`] unchecked: in a pid namespace made by another program (`unshare --pid`, a container's entry point)
+//! the leader may be outside, and its number is 0.
 
 #![expect(unsafe_code, reason = "rustix takes an id of 0 for impossible")]
 

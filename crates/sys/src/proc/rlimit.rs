@@ -10,19 +10,19 @@ pub use rustix::process::Resource;
 
 /// A soft and a hard limit; `None` is "no limit".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct ResourceLimit {
     pub soft: Option<u64>,
     pub hard: Option<u64>,
 }
 
 /// The limits of this process.
-pub fn get_rlimit(resource: Resource) -> Limit {
+pub fn get_rlimit(resource: Resource) -> ResourceLimit {
     let Rlimit { current, maximum } = rustix::process::getrlimit(resource);
-    Limit { soft: current, hard: maximum }
+    ResourceLimit { soft: current, hard: maximum }
 }
 
 /// Sets a limit of this process and of what it will start.
-pub fn set_rlimit(resource: Resource, limit: Limit) -> Result<()> {
+pub fn set_rlimit(resource: Resource, limit: ResourceLimit) -> Result<()> {
     rustix::process::setrlimit(resource, Rlimit { current: limit.soft, maximum: limit.hard })
         .map_err(|errno| crate::SysError::new("setrlimit", format!("{resource:?}"), errno))
 }

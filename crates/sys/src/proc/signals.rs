@@ -1,5 +1,5 @@
-//! Signals that come to us: masks, handlers, signalfd(2).
-//! Must never install a handler: signals are read as data, at a time of our choosing.
+//! Incoming signals: masks, handlers, signalfd(2). Must never install a handler: signals are read as data, at a
+//! time of our choosing.
 
 #![expect(unsafe_code, reason = "signal sets are libc's")]
 

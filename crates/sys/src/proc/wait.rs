@@ -1,5 +1,5 @@
-//! Waiting for children and what they used. See wait4(2).
-//! Must never turn a death by signal into an exit code: that is the caller's convention.
+//! Waits for children, and returns what they used. See wait4(2). Must never turn a death by signal into an exit
+//! code: that is the caller's convention.
 
 #![expect(unsafe_code, reason = "wait4 has no safe wrapper")]
 
@@ -39,7 +39,7 @@ pub enum Status {
 
 /// Resources a process and its waited-for descendants used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct ResourceUsage {
     pub user_time: Duration,
     pub system_time: Duration,
     /// The largest resident size of any single process among them.
@@ -51,7 +51,7 @@ pub struct Usage {
 pub struct Reaped {
     pub pid: Pid,
     pub status: Status,
-    pub usage: Usage,
+    pub usage: ResourceUsage,
 }
 
 /// Waits for any child; `None` only with [`WaitFlags::NOHANG`]. `ECHILD` says that there are none.
@@ -91,12 +91,12 @@ fn decode(status: libc::c_int) -> Status {
     }
 }
 
-fn convert(usage: &libc::rusage) -> Usage {
+fn convert(usage: &libc::rusage) -> ResourceUsage {
     let time = |value: libc::timeval| {
         Duration::from_secs(value.tv_sec.unsigned_abs())
             + Duration::from_micros(value.tv_usec.unsigned_abs())
     };
-    Usage {
+    ResourceUsage {
         user_time: time(usage.ru_utime),
         system_time: time(usage.ru_stime),
         // Linux counts the resident size in KiB.

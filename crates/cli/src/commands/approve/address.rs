@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 /// Characters of a session's name that are needed at least. The last ones: they are random, while the first
 /// are a clock that sessions of one minute share.
-const SHORTEST_TAIL: usize = 8;
+const MIN_TAIL_LEN: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
@@ -74,7 +74,7 @@ impl Address {
 
     fn fits(&self, question: &Candidate<'_>) -> bool {
         let is_session = self.tail.as_deref().is_none_or(|tail| {
-            let is_long_enough = tail.chars().count() >= SHORTEST_TAIL;
+            let is_long_enough = tail.chars().count() >= MIN_TAIL_LEN;
             question.session == tail || (is_long_enough && question.session.ends_with(tail))
         });
         question.id == self.id && is_session
@@ -103,7 +103,7 @@ pub(crate) fn shown<'a>(
         })
         .max()
         .unwrap_or(0);
-    let length = SHORTEST_TAIL.max(shared + 1);
+    let length = MIN_TAIL_LEN.max(shared + 1);
     let before = session.chars().count().saturating_sub(length);
     let tail: String = session.chars().skip(before).collect();
     format!("{tail}:{id}")

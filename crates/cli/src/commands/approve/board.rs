@@ -12,11 +12,11 @@ use palisade_ask::{Answer, QuestionId, Scope, Store};
 use std::time::{Duration, Instant};
 
 /// No word that is an answer is longer.
-const LONGEST_WORD: usize = 12;
+const MAX_WORD_LEN: usize = 12;
 /// What is said where something else was typed.
 const SECRET: &str = "this is a secret: type yes, session, no or never, then Enter";
 /// Nobody looks for more.
-const LONGEST_SOUGHT: usize = 200;
+const MAX_SEARCH_LEN: usize = 200;
 /// How long the line below the list keeps what it says.
 const REMEMBERED: Duration = Duration::from_secs(8);
 
@@ -319,7 +319,7 @@ impl Board {
             }
             KeyCode::Esc => self.word.clear(),
             KeyCode::Backspace => drop(self.word.pop()),
-            KeyCode::Char(c) if c.is_ascii_alphabetic() && self.word.len() < LONGEST_WORD => {
+            KeyCode::Char(c) if c.is_ascii_alphabetic() && self.word.len() < MAX_WORD_LEN => {
                 self.word.push(c);
             }
             _ => self.say(SECRET.to_owned(), now),
@@ -366,7 +366,7 @@ impl Board {
             }
             KeyCode::Down => self.select(self.selected + 1),
             KeyCode::Up => self.select(self.selected.saturating_sub(1)),
-            KeyCode::Char(c) if sought.chars().count() < LONGEST_SOUGHT => sought.push(c),
+            KeyCode::Char(c) if sought.chars().count() < MAX_SEARCH_LEN => sought.push(c),
             _ => {}
         }
         if sought != self.sought {

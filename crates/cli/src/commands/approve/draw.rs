@@ -20,7 +20,7 @@ use std::time::Instant;
 const NARROWEST: u16 = 30;
 const LABEL: usize = 11;
 /// Most verbs fit in it, so that the list rarely moves sideways.
-const SHORTEST_VERB: usize = 7;
+const MIN_VERB_WIDTH: usize = 7;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Theme {
@@ -164,7 +164,7 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, board: &Board, theme: Theme, now
     let width = usize::from(area.width);
     let addresses = board.rows().iter().map(|row| row.address.chars().count()).max().unwrap_or(0);
     let verbs = board.rows().iter().map(|row| wanted(&row.question.subject).0.len()).max();
-    let widths = Widths { addresses, verbs: verbs.unwrap_or(0).max(SHORTEST_VERB), line: width };
+    let widths = Widths { addresses, verbs: verbs.unwrap_or(0).max(MIN_VERB_WIDTH), line: width };
     let visible = board.rows().iter().enumerate().skip(first).take(height);
     for (at, (index, row)) in visible.enumerate() {
         let mut style = if row.question.is_secret { theme.secret() } else { Style::new() };

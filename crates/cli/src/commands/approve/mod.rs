@@ -23,7 +23,7 @@ use address::Address;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use palisade_ask::message::Request;
-use palisade_ask::sessions::{Change, Sessions};
+use palisade_ask::sessions::{SessionChange, Sessions};
 use palisade_ask::{Answer, Lifetime, Question, Scope, Store};
 use palisade_record::escape;
 use palisade_session::Caller;
@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// How long a session may take to say what is open there.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The name that answers are recorded with.
 const NAME: &str = "sandbox approve";
@@ -188,7 +188,7 @@ impl Approve {
             return watch::stream(&mut sessions);
         }
         if self.json {
-            complain_of(&sessions.refresh_fully(PATIENCE)?);
+            complain_of(&sessions.refresh_fully(CONNECT_TIMEOUT)?);
             output::print(&palisade_ask::to_line(&Listing::of(&sessions))?)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -304,9 +304,9 @@ impl Asked {
 }
 
 /// A session that cannot be talked to must not go unnoticed: its questions would.
-fn complain_of(changes: &[Change]) {
+fn complain_of(changes: &[SessionChange]) {
     for change in changes {
-        if let Change::Trouble { session, error } = change {
+        if let SessionChange::Trouble { session, error } = change {
             output::note(&format!("session {}: {error}", escape::text(session)));
         }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const PROGRAM: &str = "notify-send";
 const APART: Duration = Duration::from_secs(3);
-const LONGEST: usize = 200;
+const MAX_TEXT_LEN: usize = 200;
 
 #[derive(Debug)]
 pub(crate) struct Notices {
@@ -94,7 +94,7 @@ fn arguments(question: &Question, untold: usize) -> Vec<OsString> {
 }
 
 fn cut(text: &str) -> String {
-    super::text::end(text, LONGEST)
+    super::text::end(text, MAX_TEXT_LEN)
 }
 
 /// Servers read the body as markup (Desktop Notifications Specification, "Markup").

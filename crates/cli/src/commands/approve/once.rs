@@ -1,11 +1,11 @@
 //! One answer by command line, and what became of it.
 
 use super::address::{Address, Candidate};
-use super::{PATIENCE, Secrets, complain_of};
+use super::{CONNECT_TIMEOUT, Secrets, complain_of};
 use crate::output;
 use anyhow::{Context, bail};
 use palisade_ask::message::{Audit, Decision, LifetimeWord};
-use palisade_ask::sessions::{Change, Sessions};
+use palisade_ask::sessions::{SessionChange, Sessions};
 use palisade_ask::{Answer, HostSubject, QuestionId, Scope};
 use palisade_record::escape;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -19,7 +19,7 @@ pub(crate) fn answer(
     answer: Answer,
     secrets: Secrets,
 ) -> anyhow::Result<ExitCode> {
-    complain_of(&sessions.refresh_fully(PATIENCE)?);
+    complain_of(&sessions.refresh_fully(CONNECT_TIMEOUT)?);
     let (name, id) = match meant(sessions, address, answer, secrets) {
         Ok(found) => found,
         Err(error) => {
@@ -31,25 +31,25 @@ pub(crate) fn answer(
     // That it was taken, and what was decided, come in either order; with a directory there may be
     // more decisions than one.
     let (mut is_taken, mut is_told) = (false, false);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + CONNECT_TIMEOUT;
     while Instant::now() < deadline {
         for change in sessions.refresh()? {
             match change {
-                Change::Answered { session, audit } if session == name => {
+                SessionChange::Answered { session, audit } if session == name => {
                     output::print(&told(&audit))?;
                     is_told |= audit.id == id;
                 }
-                Change::Done { session, .. } if session == name => is_taken = true,
-                Change::Refused { session, refused } if session == name => {
+                SessionChange::Done { session, .. } if session == name => is_taken = true,
+                SessionChange::Refused { session, refused } if session == name => {
                     output::note(&refused.message);
                     return Ok(ExitCode::FAILURE);
                 }
                 // A short command may have ended with the answer.
-                Change::Vanished { session } if session == name && !is_taken => {
+                SessionChange::Vanished { session } if session == name && !is_taken => {
                     output::note("the session has ended");
                     return Ok(ExitCode::FAILURE);
                 }
-                Change::Vanished { session } if session == name => is_told = true,
+                SessionChange::Vanished { session } if session == name => is_told = true,
                 _ => {}
             }
         }

@@ -7,7 +7,7 @@ use super::draw::{self, Moment, Theme};
 use super::notice::Notices;
 use super::pace::Arrival;
 use super::row::Row;
-use super::{PATIENCE, Until, address, once};
+use super::{CONNECT_TIMEOUT, Until, address, once};
 use crate::output;
 use anyhow::Context;
 use crossterm::event::{
@@ -17,7 +17,7 @@ use crossterm::event::{
 use crossterm::execute;
 use jiff::Timestamp;
 use palisade_ask::message::Audit;
-use palisade_ask::sessions::{Change, Sessions};
+use palisade_ask::sessions::{SessionChange, Sessions};
 use palisade_ask::{QuestionId, Store};
 use palisade_session::EndSignals;
 use ratatui::DefaultTerminal;
@@ -39,7 +39,7 @@ pub(crate) fn show(
     until: Until,
 ) -> anyhow::Result<ExitCode> {
     // Before the screen is taken: what is wrong from the start is said where it stays.
-    let known = sessions.refresh_fully(PATIENCE)?;
+    let known = sessions.refresh_fully(CONNECT_TIMEOUT)?;
     let ending = EndSignals::take()?;
     let mut terminal = ratatui::try_init().context("cannot use the terminal")?;
     // A pasted text is not an answer, and who comes back to the window has not read it yet. A terminal without either goes without.
@@ -95,7 +95,7 @@ impl<'a> Screen<'a> {
     fn run(
         &mut self,
         terminal: &mut DefaultTerminal,
-        known: &[Change],
+        known: &[SessionChange],
     ) -> anyhow::Result<ExitCode> {
         self.hear(known);
         while !self.is_over(Instant::now()) {
@@ -223,33 +223,33 @@ impl<'a> Screen<'a> {
         }
     }
 
-    fn hear(&mut self, changes: &[Change]) {
+    fn hear(&mut self, changes: &[SessionChange]) {
         let now = Instant::now();
         for change in changes {
             match change {
-                Change::Answered { session, audit } => {
+                SessionChange::Answered { session, audit } => {
                     let told = self.told(session, audit);
                     self.board.say_of(session, told, now);
                 }
-                Change::Refused { session, refused } => {
+                SessionChange::Refused { session, refused } => {
                     self.board.say_of(session, refused.message.clone(), now);
                     self.board.take_back(session);
                 }
-                Change::Trouble { session, error } => {
+                SessionChange::Trouble { session, error } => {
                     self.board.say(format!("session {session}: {error}"), now);
                 }
-                Change::Withdrawn { session, id } => {
+                SessionChange::Withdrawn { session, id } => {
                     let told = format!("question {id}: no call waits for it any more");
                     self.board.say_of(session, told, now);
                 }
-                Change::Done { session, command } if command == "cmd.policy.save" => {
+                SessionChange::Done { session, command } if command == "cmd.policy.save" => {
                     let told = "the session's answers are saved".to_owned();
                     self.board.say_of(session, told, now);
                 }
-                Change::Appeared { .. }
-                | Change::Vanished { .. }
-                | Change::Asked { .. }
-                | Change::Done { .. } => {}
+                SessionChange::Appeared { .. }
+                | SessionChange::Vanished { .. }
+                | SessionChange::Asked { .. }
+                | SessionChange::Done { .. } => {}
             }
         }
         let names: Vec<&str> = self.sessions.iter().map(|(name, _)| name).collect();
@@ -269,10 +269,10 @@ impl<'a> Screen<'a> {
         }
     }
 
-    fn notify(&mut self, changes: &[Change]) {
+    fn notify(&mut self, changes: &[SessionChange]) {
         let Some(notices) = &mut self.notices else { return };
         for change in changes {
-            if matches!(change, Change::Asked { is_new: true, .. }) {
+            if matches!(change, SessionChange::Asked { is_new: true, .. }) {
                 notices.arrived();
             }
         }

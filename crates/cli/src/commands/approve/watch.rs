@@ -1,9 +1,9 @@
 //! `--json --watch`: what happens, a line for each, for programs that would rather not speak the
 //! protocol themselves.
 
-use super::{Asked, Known, PATIENCE, complain_of, once};
+use super::{Asked, CONNECT_TIMEOUT, Known, complain_of, once};
 use palisade_ask::message::Audit;
-use palisade_ask::sessions::{Change, Sessions};
+use palisade_ask::sessions::{SessionChange, Sessions};
 use palisade_ask::{QuestionId, Subject, to_line};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
@@ -38,7 +38,7 @@ enum Line {
 /// Until interrupted, or until nobody reads any more.
 pub(crate) fn stream(sessions: &mut Sessions) -> anyhow::Result<ExitCode> {
     sessions.attend()?;
-    let mut changes = sessions.refresh_fully(PATIENCE)?;
+    let mut changes = sessions.refresh_fully(CONNECT_TIMEOUT)?;
     loop {
         complain_of(&changes);
         for line in changes.into_iter().filter_map(|change| line(sessions, change)) {
@@ -58,11 +58,11 @@ pub(crate) fn stream(sessions: &mut Sessions) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn line(sessions: &Sessions, change: Change) -> Option<Line> {
+fn line(sessions: &Sessions, change: SessionChange) -> Option<Line> {
     Some(match change {
-        Change::Appeared { session } => Line::Appeared(Known::of(sessions, &session)?),
-        Change::Vanished { session } => Line::Vanished { session },
-        Change::Asked { session, id, .. } => {
+        SessionChange::Appeared { session } => Line::Appeared(Known::of(sessions, &session)?),
+        SessionChange::Vanished { session } => Line::Vanished { session },
+        SessionChange::Asked { session, id, .. } => {
             // Gone again already; that it is gone comes next.
             let question = sessions.question(&session, id)?;
             let asked = Box::new(Asked::of(sessions, question));
@@ -71,9 +71,11 @@ fn line(sessions: &Sessions, change: Change) -> Option<Line> {
                 Subject::Host(_) => Line::HostAsked(asked),
             }
         }
-        Change::Answered { session, audit } => Line::Answered { session, audit },
-        Change::Withdrawn { session, id } => Line::Withdrawn { session, id },
-        Change::Done { .. } | Change::Refused { .. } | Change::Trouble { .. } => return None,
+        SessionChange::Answered { session, audit } => Line::Answered { session, audit },
+        SessionChange::Withdrawn { session, id } => Line::Withdrawn { session, id },
+        SessionChange::Done { .. }
+        | SessionChange::Refused { .. }
+        | SessionChange::Trouble { .. } => return None,
     })
 }
 

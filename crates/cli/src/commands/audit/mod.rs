@@ -6,7 +6,7 @@ use crate::output::{self, Paint, Style};
 use clap::Subcommand;
 use jiff::tz::TimeZone;
 use palisade_record::{escape, read, verify};
-use palisade_session::{Caller, Places};
+use palisade_session::{AppDirs, Caller};
 use serde_json::json;
 use std::io;
 use std::path::Path;
@@ -44,7 +44,7 @@ impl Audit {
     }
 }
 
-fn check(places: &Places, json: bool) -> anyhow::Result<ExitCode> {
+fn check(places: &AppDirs, json: bool) -> anyhow::Result<ExitCode> {
     let log = places.audit_log();
     if nothing_recorded(places) {
         if json {
@@ -92,14 +92,14 @@ fn check(places: &Places, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 /// Neither a log nor its head: no run ever was. One of them without the other is a fault.
-fn nothing_recorded(places: &Places) -> bool {
+fn nothing_recorded(places: &AppDirs) -> bool {
     let missing = |path: &Path| {
         path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     };
     missing(&places.audit_log()) && missing(&places.audit_head())
 }
 
-fn show(places: &Places, session: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
+fn show(places: &AppDirs, session: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     if session.is_none() && nothing_recorded(places) {
         output::note("no run has been recorded yet");
         return Ok(ExitCode::SUCCESS);

@@ -11,7 +11,7 @@ use anyhow::bail;
 use clap::Args;
 use palisade_record::{Records, escape, read, sandboxes};
 use palisade_session::runs;
-use palisade_session::{Caller, Places};
+use palisade_session::{AppDirs, Caller};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write};
@@ -90,7 +90,7 @@ impl Net {
         &self,
         view: &mut View,
         records: &mut Records,
-        places: &Places,
+        places: &AppDirs,
     ) -> anyhow::Result<ExitCode> {
         let paint = Paint::for_stdout();
         loop {
@@ -122,7 +122,7 @@ impl Net {
 }
 
 /// Whether its supervisor went without a word.
-fn is_gone(view: &View, places: &Places) -> anyhow::Result<bool> {
+fn is_gone(view: &View, places: &AppDirs) -> anyhow::Result<bool> {
     let is_silent = view
         .last_record
         .is_none_or(|last| jiff::Timestamp::now().duration_since(last).as_secs() >= SILENT);
@@ -130,7 +130,7 @@ fn is_gone(view: &View, places: &Places) -> anyhow::Result<bool> {
 }
 
 /// The whole name of the run that is meant: one that runs, or one that the log tells of.
-fn find(named: Option<&str>, places: &Places) -> anyhow::Result<String> {
+fn find(named: Option<&str>, places: &AppDirs) -> anyhow::Result<String> {
     let running: Vec<String> = runs::list(places)?.into_iter().map(|run| run.session).collect();
     let log = places.audit_log();
     let Some(named) = named.map(str::trim) else {

@@ -2,7 +2,7 @@ use super::{HostSums, View, bytes};
 use crate::commands::net::text;
 use crate::output::Paint;
 use palisade_record::network::{
-    Action, ConnectionClosed, HostDecided, NameQueried, NetworkAttempt, Via,
+    ConnectionClosed, HostDecided, NameQueried, NetworkAction, NetworkAttempt, Via,
 };
 use palisade_record::{Decision, Destroyed, Event, EventKind, State};
 
@@ -11,7 +11,7 @@ fn hear(view: &mut View, kind: EventKind) -> Option<String> {
     Some(format!("{} {}", happened.what, happened.text))
 }
 
-fn attempt(action: Action, host: &str, allow: Option<&str>) -> EventKind {
+fn attempt(action: NetworkAction, host: &str, allow: Option<&str>) -> EventKind {
     EventKind::NetworkAttempt(Box::new(NetworkAttempt {
         action,
         via: Via::Connect,
@@ -43,13 +43,14 @@ fn closed(host: &str) -> EventKind {
 fn open_connections_bytes_and_denials_add_up_by_host() {
     let mut view = View::of("s");
     for _ in 0..2 {
-        let told = hear(&mut view, attempt(Action::ProxyAllowed, "a.example", None)).unwrap();
+        let told =
+            hear(&mut view, attempt(NetworkAction::ProxyAllowed, "a.example", None)).unwrap();
         assert_eq!(told, "allowed a.example:443 (203.0.113.7) by CONNECT: *.example");
     }
     let told = hear(&mut view, closed("a.example")).unwrap();
     assert_eq!(told, "closed a.example:443, 100 B sent, 3.0 MiB received in 1.5 s");
     let flag = Some("--allow-host evil.example");
-    let told = hear(&mut view, attempt(Action::ProxyDenied, "evil.example", flag)).unwrap();
+    let told = hear(&mut view, attempt(NetworkAction::ProxyDenied, "evil.example", flag)).unwrap();
     assert_eq!(
         told,
         "denied evil.example:443 by CONNECT: no rule allows it; allow with --allow-host \
@@ -75,7 +76,7 @@ fn open_connections_bytes_and_denials_add_up_by_host() {
 fn the_page_tells_all_of_it_and_escapes_names() {
     let mut view = View::of("s");
     view.network = "proxy".to_owned();
-    hear(&mut view, attempt(Action::ProxyDenied, "x\x1b]52;c;y\x07.example", None));
+    hear(&mut view, attempt(NetworkAction::ProxyDenied, "x\x1b]52;c;y\x07.example", None));
     hear(
         &mut view,
         EventKind::NameQueried(Box::new(NameQueried {
@@ -136,7 +137,8 @@ fn no_option_is_told_for_what_an_answer_denies_for_good() {
         };
         hear(&mut view, EventKind::HostDecided(Box::new(decided)));
         let flag = Some("--allow-host evil.example");
-        let told = hear(&mut view, attempt(Action::ProxyDenied, "evil.example", flag)).unwrap();
+        let told =
+            hear(&mut view, attempt(NetworkAction::ProxyDenied, "evil.example", flag)).unwrap();
         assert_eq!(told.contains("allow with"), is_told, "{lifetime}");
         assert_eq!(view.hosts[0].allow.is_some(), is_told, "{lifetime}");
     }
@@ -147,9 +149,9 @@ fn no_option_is_told_for_what_an_answer_denies_for_good() {
 fn what_was_refused_does_not_take_the_place_of_what_was_reached() {
     let mut view = View::of("s");
     for number in 0..2100 {
-        hear(&mut view, attempt(Action::ProxyDenied, &format!("n{number}.example"), None));
+        hear(&mut view, attempt(NetworkAction::ProxyDenied, &format!("n{number}.example"), None));
     }
-    hear(&mut view, attempt(Action::ProxyAllowed, "evil.example", None));
+    hear(&mut view, attempt(NetworkAction::ProxyAllowed, "evil.example", None));
     hear(&mut view, closed("evil.example"));
     let evil = view.hosts.iter().find(|host| host.host == "evil.example").unwrap();
     assert_eq!((evil.connections, evil.sent), (1, 100));
@@ -164,7 +166,9 @@ fn what_was_refused_does_not_take_the_place_of_what_was_reached() {
 #[test]
 fn a_sum_of_several_hosts_or_ports_names_no_port() {
     let mut view = View::of("s");
-    for (action, host) in [(Action::ProxyAllowed, "(others)"), (Action::ProxyDenied, "a.example")] {
+    for (action, host) in
+        [(NetworkAction::ProxyAllowed, "(others)"), (NetworkAction::ProxyDenied, "a.example")]
+    {
         let EventKind::NetworkAttempt(mut sum) = attempt(action, host, None) else {
             panic!("not an attempt")
         };

@@ -1,7 +1,7 @@
 //! The difference between two merged policies, or two texts of a file, for a person or as JSON.
 
 use crate::output::{self, Paint, Style};
-use palisade_policy::{Change, Diagnostic, Direction, Merged, diff, not_enforced};
+use palisade_policy::{Diagnostic, Direction, Merged, PolicyChange, diff, not_enforced};
 use palisade_record::escape;
 use serde_json::json;
 
@@ -26,7 +26,7 @@ pub(super) fn refusal(complaint: &Diagnostic) -> String {
     format!("would be rejected: {}\n", escape::text(&complaint.to_string()))
 }
 
-pub(super) fn lines(changes: &[Change]) -> String {
+pub(super) fn lines(changes: &[PolicyChange]) -> String {
     let paint = Paint::for_stdout();
     let mut text = String::new();
     for change in changes {

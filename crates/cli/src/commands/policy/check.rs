@@ -4,7 +4,7 @@ use crate::args::PolicyArgs;
 use crate::output;
 use crate::request::policy_request;
 use clap::Args;
-use palisade_policy::{Diagnostic, Layer, LayerKind, Subject, merge, not_enforced};
+use palisade_policy::{Diagnostic, LayerKind, PolicyLayer, Subject, merge, not_enforced};
 use palisade_session::{Caller, SessionError, config};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl Findings {
         let file = config::read(path)?;
         let checked = config::decode(&file.text, &path.to_string_lossy()).and_then(|loaded| {
             self.warnings.extend(loaded.warnings);
-            let layer = Layer { kind: LayerKind::Organisation, document: loaded.document };
+            let layer = PolicyLayer { kind: LayerKind::Organisation, document: loaded.document };
             merge(&Subject::Run, vec![layer])
         });
         match checked {

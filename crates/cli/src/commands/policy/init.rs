@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use palisade_policy::schema;
 use palisade_session::Caller;
-use palisade_session::config::{self, Target};
+use palisade_session::config::{self, PolicyTarget};
 use std::process::ExitCode;
 
 /// Beside the policy: a project's file is read on machines that are not on the network.
@@ -45,7 +45,7 @@ pub(crate) struct Init {
 impl Init {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let caller = Caller::here()?;
-        let target = if self.project { Target::Project } else { Target::User };
+        let target = if self.project { PolicyTarget::Project } else { PolicyTarget::User };
         let policy = config::free_place(&caller, target)?.with_extension("yaml");
         let directory = policy.parent().context("the policy has no directory")?;
         let schema_text = serde_json::to_string_pretty(&schema())?;

@@ -7,7 +7,7 @@ use palisade_ask::Store;
 use palisade_record::escape;
 use palisade_session::Caller;
 use palisade_session::answers;
-use palisade_session::stores::{Change, Standing, Stores};
+use palisade_session::stores::{FileChange, StoreStatus, Stores};
 
 const DETAILS: &str = "\
 Rules are added after the existing ones; comments, order and everything else in the file stay \
@@ -74,7 +74,7 @@ impl Save {
     }
 }
 
-fn tell(change: &Change, is_dry: bool) -> anyhow::Result<()> {
+fn tell(change: &FileChange, is_dry: bool) -> anyhow::Result<()> {
     let shown = escape::text(&change.path.to_string_lossy()).into_owned();
     if change.added.is_empty() {
         return output::print(&format!("{shown} already contains all of it"));
@@ -85,9 +85,9 @@ fn tell(change: &Change, is_dry: bool) -> anyhow::Result<()> {
         return output::print(&format!("nothing was written to {shown}"));
     }
     let trust = match change.standing {
-        Standing::Counts => "",
-        Standing::TrustRenewed => "; it stays trusted",
-        Standing::NotTrusted => {
+        StoreStatus::Counts => "",
+        StoreStatus::TrustRenewed => "; it stays trusted",
+        StoreStatus::NotTrusted => {
             "; it is not trusted, so only its denials apply: read it, then run `sandbox policy trust`"
         }
     };

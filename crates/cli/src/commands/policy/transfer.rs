@@ -7,7 +7,7 @@ use crate::request::policy_request;
 use clap::{Args, ValueEnum};
 use palisade_policy::{Diagnostic, PolicyDocument, Trust, not_enforced};
 use palisade_record::escape;
-use palisade_session::config::{self, DocumentFile, PolicyRequest, Supposing, Target};
+use palisade_session::config::{self, DocumentFile, PolicyRequest, PolicyTarget, Supposing};
 use palisade_session::{Caller, SessionError};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,14 +59,14 @@ impl Import {
         let mut text = escape::json(serde_json::to_string_pretty(&loaded.document.to_json())?);
         text.push('\n');
         let target = match self.to {
-            Owner::User => Target::User,
-            Owner::Project => Target::Project,
+            Owner::User => PolicyTarget::User,
+            Owner::Project => PolicyTarget::Project,
         };
         let path = config::free_place(&caller, target)?;
         let converted = DocumentFile::supposed(path.clone(), text.clone());
         let supposing = match target {
-            Target::User => Supposing::User(converted),
-            Target::Project => Supposing::ProjectFile(converted),
+            PolicyTarget::User => Supposing::User(converted),
+            PolicyTarget::Project => Supposing::ProjectFile(converted),
         };
         let request = policy_request(&caller, &PolicyArgs::default())?;
         let before = config::load(&caller, &request)?;

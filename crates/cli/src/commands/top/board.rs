@@ -2,9 +2,9 @@
 
 use super::Wanted;
 use jiff::Timestamp;
-use palisade_policy::limit::{Limited, UsageField};
+use palisade_policy::limit::{LimitKind, UsageField};
 use palisade_session::runs::{self, Announced, AnnouncedLimit, Meter, Reading};
-use palisade_session::{Places, SessionError};
+use palisade_session::{AppDirs, SessionError};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const NEAR_PERCENT: u64 = 80;
 
 pub(super) struct Board {
-    places: Places,
+    places: AppDirs,
     pub(super) wanted: Wanted,
     watched: BTreeMap<String, Watched>,
     rows: Vec<Row>,
@@ -24,7 +24,7 @@ struct Watched {
 }
 
 impl Board {
-    pub(super) fn new(places: Places, wanted: Wanted) -> Self {
+    pub(super) fn new(places: AppDirs, wanted: Wanted) -> Self {
         Self { places, wanted, watched: BTreeMap::new(), rows: Vec::new() }
     }
 
@@ -160,7 +160,7 @@ impl Row {
         })
     }
 
-    pub(super) fn limit(&self, what: Limited) -> Option<u64> {
+    pub(super) fn limit(&self, what: LimitKind) -> Option<u64> {
         let found = self.limits.iter().find(|limit| limit.limit.name == what.name());
         found.map(|limit| limit.limit.value)
     }
@@ -211,7 +211,7 @@ fn rate(before: u64, now: u64, seconds: f64) -> u64 {
 
 /// Of a limit by its option's name, in the limit's unit.
 fn used(limit: &str, usage: &Usage, age_ms: u64) -> Option<u64> {
-    Some(match Limited::named(limit)?.usage()? {
+    Some(match LimitKind::named(limit)?.usage()? {
         UsageField::Memory => usage.memory_bytes,
         UsageField::CpuTime => usage.cpu_ms,
         // Pid 1 is ours, not the command's.

@@ -1,6 +1,6 @@
 use super::{Board, Row, Wanted};
 use jiff::Timestamp;
-use palisade_session::Places;
+use palisade_session::AppDirs;
 use palisade_session::runs::{Announced, AnnouncedLimit, Io, Reading};
 use std::time::{Duration, Instant};
 
@@ -93,7 +93,7 @@ fn the_document_has_plain_fields_and_no_rates_at_first() {
 fn nothing_runs_where_nothing_was_started() {
     let directory = tempfile::tempdir().unwrap();
     let nowhere = |name: &str| directory.path().join(name);
-    let places = Places {
+    let places = AppDirs {
         organisation: nowhere("etc"),
         user: nowhere("config"),
         state: nowhere("state"),

@@ -4,8 +4,8 @@ use anyhow::bail;
 use std::str::FromStr;
 use std::time::Duration;
 
-const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(3600);
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_INTERVAL: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval(Duration);
@@ -34,7 +34,9 @@ impl FromStr for Interval {
             .ok()
             .and_then(|number| Duration::try_from_secs_f64(number * seconds).ok());
         match duration {
-            Some(duration) if (SHORTEST..=LONGEST).contains(&duration) => Ok(Self(duration)),
+            Some(duration) if (MIN_INTERVAL..=MAX_INTERVAL).contains(&duration) => {
+                Ok(Self(duration))
+            }
             Some(_) => bail!("it must be between 100ms and 60m"),
             None => bail!("write a number and a unit, such as 500ms or 2s"),
         }

@@ -2,7 +2,7 @@
 
 use super::board::{LimitNow, Row};
 use crate::commands::approve::text as columns;
-use palisade_policy::limit::{Limited, Unit};
+use palisade_policy::limit::{LimitKind, Unit};
 use palisade_policy::units;
 use palisade_record::escape;
 
@@ -58,7 +58,7 @@ fn cells(row: &Row, rows: &[Row]) -> [String; 9] {
         of(&|usage| usage.cpu_percent.map_or_else(|| UNKNOWN.to_owned(), |it| format!("{it:.1}"))),
         of(&|usage| size(usage.memory_bytes)),
         of(&|usage| size(usage.peak_memory_bytes)),
-        row.limit(Limited::Memory).map_or_else(|| UNKNOWN.to_owned(), size),
+        row.limit(LimitKind::Memory).map_or_else(|| UNKNOWN.to_owned(), size),
         of(&|usage| usage.processes.to_string()),
         rate(io.and_then(|io| io.read_bytes_per_second)),
         rate(io.and_then(|io| io.written_bytes_per_second)),
@@ -152,7 +152,7 @@ fn limit_line(limit: &LimitNow) -> String {
 
 /// In the limit's unit, short enough for a column.
 fn limit_value(limit: &str, value: u64) -> String {
-    match Limited::named(limit).map(Limited::unit) {
+    match LimitKind::named(limit).map(LimitKind::unit) {
         Some(Unit::Bytes) => size(value),
         Some(Unit::BytesPerSecond) => format!("{}/s", size(value)),
         Some(Unit::OperationsPerSecond) => format!("{value}/s"),

@@ -1,7 +1,8 @@
-//! What the resolver inside says (NET-6): addresses of ours for names that may be reached, nothing for the rest.
+//! The answers of the resolver inside (NET-6): synthetic addresses for names that may be reached, nothing for
+//! the rest.
 //!
-//! Only a name that a rule allows is looked up outside. Nothing of any other name, and nothing but an address of an
-//! allowed one, must ever be asked there: a question carries data out as well as a connection does (N03).
+//! Only a name that a rule allows is looked up outside, and only its addresses. No other name and no other
+//! record type may ever be queried there: a DNS query carries data out as well as a connection does (N03).
 
 use super::Counted;
 use super::message::{Answer, Query, Subject};

@@ -1,7 +1,7 @@
-//! Messages of DNS (RFC 1035, EDNS by RFC 6891), as a resolver for one machine has to understand them.
+//! DNS messages (RFC 1035, EDNS by RFC 6891), as far as a resolver for one machine needs them.
 //!
-//! Reading is strict: one question and nothing beside it but EDNS. What else a message carries is never looked at
-//! and never passed on.
+//! Parsing is strict: one question and nothing else but EDNS. Whatever else a message contains is never read
+//! and never forwarded.
 
 use hickory_proto::op::{
     Edns, Header, Message, MessageType, Metadata, OpCode, Query as Question, ResponseCode,
@@ -12,9 +12,9 @@ use palisade_hosts::{Host, Name};
 use std::net::IpAddr;
 
 /// The longest question with EDNS, padding (RFC 8467: to a multiple of 128) and cookies is far shorter.
-pub const LONGEST_QUERY: usize = 1024;
+pub const MAX_QUERY_BYTES: usize = 1024;
 /// No answer of ours is longer, so that none is ever truncated.
-pub const LONGEST_REPLY: usize = 1024;
+pub const MAX_REPLY_BYTES: usize = 1024;
 /// What we say we can take: no fragments on any usual network (DNS flag day 2020).
 const PAYLOAD: u16 = 1232;
 /// For every record, in seconds. The addresses stay the same for as long as the process lives; that the name is
@@ -87,7 +87,7 @@ pub fn read(packet: &[u8]) -> Received {
         && counts.authorities == 0
         && counts.additionals <= 1
         && !metadata.truncation
-        && packet.len() <= LONGEST_QUERY;
+        && packet.len() <= MAX_QUERY_BYTES;
     if !shaped {
         return bad(metadata, ResponseCode::FormErr);
     }

@@ -90,7 +90,7 @@ fn what_is_not_one_plain_question_is_refused() {
         ("cut off", good[..good.len() - 1].to_vec()),
         ("a pointer to itself", [&good[..12], &[0xc0, 12, 0, 1, 0, 1]].concat()),
         ("a label too long", labels(&[&[b'a'; 64]])),
-        ("very long", [good.as_slice(), &[0; LONGEST_QUERY]].concat()),
+        ("very long", [good.as_slice(), &[0; MAX_QUERY_BYTES]].concat()),
     ] {
         assert_eq!(refused(&packet), ResponseCode::FormErr, "{what}");
     }
@@ -151,7 +151,7 @@ fn the_longest_answers_fit() {
     let reply = query(&message.to_vec().unwrap()).reply(&Answer::with(RData::PTR(PTR(
         WireName::from_ascii(long.replace('a', "b")).unwrap(),
     ))));
-    assert!(reply.len() <= LONGEST_REPLY, "{}", reply.len());
+    assert!(reply.len() <= MAX_REPLY_BYTES, "{}", reply.len());
     assert!(!Message::from_vec(&reply).unwrap().metadata.truncation);
 }
 
@@ -192,7 +192,7 @@ fn holds(packet: &[u8]) {
             query.subject();
             query.shown();
             let reply = query.reply(&Answer::empty(ResponseCode::Refused));
-            assert!(reply.len() <= LONGEST_REPLY);
+            assert!(reply.len() <= MAX_REPLY_BYTES);
             let reply = Message::from_vec(&reply).unwrap();
             assert_eq!(reply.queries[0], query.question);
         }

@@ -1,7 +1,7 @@
-//! The resolver inside: what the sandbox's programs ask for names.
+//! The DNS resolver for programs in the sandbox.
 //!
-//! It answers with addresses that stand for names, logs every query and bounds their number. Must never let what
-//! is in a query out of the machine, but the name of a host that a rule allows.
+//! It answers with synthetic addresses, logs every query and limits their number. No content of a query may
+//! leave the machine except the name of a host that a rule allows.
 
 mod answer;
 pub mod message;
@@ -16,7 +16,7 @@ use crate::rate::Bucket;
 use crate::wire::EgressEvent;
 use answer::{Outcome, Step};
 use hickory_proto::op::ResponseCode;
-use message::{LONGEST_QUERY, Query, Received, Subject, code_word};
+use message::{MAX_QUERY_BYTES, Query, Received, Subject, code_word};
 use palisade_hosts::Name;
 use palisade_record::network::NameQueried;
 use std::cell::RefCell;
@@ -84,7 +84,7 @@ impl State {
     }
 }
 
-/// Whether whoever is outside has heard of a name already.
+/// Whether a name is known outside already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     Yes,
@@ -127,7 +127,7 @@ async fn answer_datagrams(engine: &Rc<Engine>, socket: UdpSocket) -> io::Error {
     let socket = Rc::new(socket);
     let mut waiting = JoinSet::new();
     // One more than is allowed, so that what is longer is seen to be.
-    let mut packet = [0; LONGEST_QUERY + 1];
+    let mut packet = [0; MAX_QUERY_BYTES + 1];
     loop {
         engine.events.room().await;
         let (length, client) = tokio::select! {
@@ -168,7 +168,7 @@ async fn converse(engine: &Engine, mut stream: TcpStream) -> io::Result<()> {
     let mut packet = Vec::new();
     loop {
         let length = usize::from(timeout(IDLE, stream.read_u16()).await??);
-        if length > LONGEST_QUERY {
+        if length > MAX_QUERY_BYTES {
             return Ok(());
         }
         packet.resize(length, 0);

@@ -1,7 +1,7 @@
 //! Names that look as if they carried data (NET-6, N03).
 //!
-//! A name that no rule allows never leaves the machine, so this stops nothing: it tells people that something tries.
-//! The thresholds are chosen so that what installers and browsers ask for stays below them.
+//! A name that no rule allows never leaves the machine, so this stops nothing: it warns people of the attempt.
+//! The thresholds are above what installers and browsers query.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};

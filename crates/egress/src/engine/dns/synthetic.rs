@@ -1,7 +1,7 @@
-//! Addresses that stand for names inside, so that a connection to one tells which name was meant.
+//! Synthetic addresses: each represents a name inside, so that a connection to it shows which name was meant.
 //!
-//! They lead nowhere and are never dialled. An address must never stand for another name while somebody inside
-//! may still remember the first one.
+//! They are not routable and never dialled. An address must not be reused for another name while a program
+//! inside may still remember the first one.
 
 use palisade_hosts::Name;
 use palisade_hosts::{INSIDE_V4, INSIDE_V6};

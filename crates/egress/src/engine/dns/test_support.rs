@@ -1,6 +1,6 @@
 //! A name server that says what a test wants, and a sandbox's side of the resolver.
 
-use super::message::LONGEST_REPLY;
+use super::message::MAX_REPLY_BYTES;
 use crate::config::{Checks, Config, Limits, Lookup, OnUnknown};
 use crate::engine::Engine;
 use crate::events::{Events, Outbox};
@@ -8,7 +8,7 @@ use crate::wire::EgressEvent;
 use hickory_proto::op::{Message, Metadata, OpCode, Query as Question, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, CNAME};
 use hickory_proto::rr::{DNSClass, Name as WireName, RData, Record, RecordType};
-use palisade_hosts::{Entry, Rules};
+use palisade_hosts::{HostEntry, Rules};
 use palisade_record::network::NameQueried;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,12 +19,12 @@ use tokio::net::UdpSocket;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs a test on one thread, as the process does.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, async { timeout(PATIENCE, test).await.unwrap() })
+    LocalSet::new().block_on(&runtime, async { timeout(TIMEOUT, test).await.unwrap() })
 }
 
 /// A server for all names there are, on loopback. Names it does not have do not exist.
@@ -120,7 +120,8 @@ impl Zone {
 
 /// Rules that allow and deny what is written.
 pub(crate) fn rules(allowed: &[&str], denied: &[&str]) -> Rules {
-    let entries = |texts: &[&str]| texts.iter().map(|text| Entry::parse(text).unwrap()).collect();
+    let entries =
+        |texts: &[&str]| texts.iter().map(|text| HostEntry::parse(text).unwrap()).collect();
     Rules::new(entries(allowed), entries(denied), Vec::new(), Vec::new())
 }
 
@@ -189,9 +190,9 @@ impl Inside {
 
     pub(crate) async fn send_raw(&self, packet: &[u8]) -> Message {
         self.client.send(packet).await.unwrap();
-        let mut reply = [0; 2 * LONGEST_REPLY];
+        let mut reply = [0; 2 * MAX_REPLY_BYTES];
         let length = self.client.recv(&mut reply).await.unwrap();
-        assert!(length <= LONGEST_REPLY);
+        assert!(length <= MAX_REPLY_BYTES);
         Message::from_vec(&reply[..length]).unwrap()
     }
 

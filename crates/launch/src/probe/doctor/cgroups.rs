@@ -1,20 +1,20 @@
-//! Whether a run could have a control group of its own, made as a run makes it.
-//! Must remove at once the one group it makes.
+//! Whether a run could have its own control group, created as a run creates it. Must remove the one group it
+//! creates at once.
 
-use super::trial::{Fault, Outcome, trial};
+use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Subject};
-use palisade_cgroup::{CgroupError, Held};
-use palisade_plan::limit::{CgroupHome, Controller, Group, GroupSettings, Way};
+use palisade_cgroup::{CgroupError, RunGroup};
+use palisade_plan::limit::{CgroupHome, Controller, Group, GroupCreation, GroupSettings};
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::{At as _, Errno};
 
-/// The limit of the group that is tried, and the controller that holds it.
+/// The limit of the group that is tried, and the controller that enforces it.
 const TASKS: u64 = 16;
 
 pub(super) fn delegation() -> Finding {
     let subject = Subject {
         id: "cgroups",
-        what: "put a process into a control group of our own",
+        what: "put a process into its own control group",
         needed_for: "hard limits on the memory, CPU time and I/O of a whole run; without it they are \
                      looked at now and then (--best-effort-limits)",
         without: Health::Degraded,
@@ -27,13 +27,13 @@ fn try_group(home: CgroupHome) -> Outcome {
     let tasks = home.has(Controller::Pids).then_some(TASKS);
     let settings = GroupSettings { tasks, ..GroupSettings::default() };
     let group = Group { home, settings };
-    // In a throw-away process, which a scope of the user's would move away from here.
+    // In a child process, because a systemd scope would move this one away.
     trial(CloneFlags::NONE, || {
-        let held = Held::create(&group, &format!("doctor-{}", std::process::id()));
+        let held = RunGroup::create(&group, &format!("doctor-{}", std::process::id()));
         let held = held.map_err(|error| refused(&error))?;
         entered(&held)?;
         held.remove().map_err(|error| refused(&error))?;
-        Ok(format!("{seen}; a group of our own takes processes"))
+        Ok(format!("{seen}; a new group accepts processes"))
     })
 }
 
@@ -42,14 +42,14 @@ fn seen(home: &CgroupHome) -> Outcome {
     match home {
         CgroupHome::V2 { parent, controllers, way } => {
             let way = match way {
-                Way::OwnGroup => "below our own",
-                Way::BesideOwn => "beside our own",
-                Way::SystemdScope => "as a scope of the user's service manager",
+                GroupCreation::OwnGroup => "below the current group",
+                GroupCreation::BesideOwn => "beside the current group",
+                GroupCreation::SystemdScope => "as a scope of the user's service manager",
             };
             Ok(format!("v2, {way}, {} with {}", parent.display(), names(controllers)))
         }
         CgroupHome::V1 { parents } => Ok(format!("v1: {}", names(parents.keys()))),
-        CgroupHome::Nowhere { why } => Err(Fault::new(why.clone()).mended_by(mend())),
+        CgroupHome::Nowhere { why } => Err(TrialError::new(why.clone()).fixed_by(fix())),
     }
 }
 
@@ -66,7 +66,7 @@ fn names<'a>(controllers: impl IntoIterator<Item = &'a Controller>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn entered(held: &Held) -> Result<(), Fault> {
+fn entered(held: &RunGroup) -> Result<(), TrialError> {
     let birth = held.entry().clone3(CloneFlags::NONE)?;
     match birth.forked {
         palisade_sys::clone::Forked::Child => {
@@ -82,16 +82,16 @@ fn entered(held: &Held) -> Result<(), Fault> {
     }
 }
 
-fn refused(error: &CgroupError) -> Fault {
-    Fault::new(error.to_string()).mended_by(mend())
+fn refused(error: &CgroupError) -> TrialError {
+    TrialError::new(error.to_string()).fixed_by(fix())
 }
 
-/// Whatever keeps us from it, these are the ways to it.
-fn mend() -> &'static str {
+/// The ways to get one, whatever the cause.
+fn fix() -> &'static str {
     if std::path::Path::new("/run/systemd/system").is_dir() {
         "systemd-run --user --scope -p Delegate=yes -- sandbox run …"
     } else {
-        "run as root, or give this user a group of its own (cgroup v2: chown the directory, cgroup.procs \
+        "run as root, or delegate a group to this user (cgroup v2: chown the directory, cgroup.procs \
          and cgroup.subtree_control); in a container: writable control groups (docker 28: \
          --security-opt writable-cgroups=true; podman: --security-opt unmask=/sys/fs/cgroup)"
     }

@@ -1,8 +1,8 @@
-//! File systems and descriptors: careful opens, overlays, FUSE, mounts with an id map.
-//! Must write only to file systems made for the trial.
+//! File systems and descriptors: `openat2`, overlays, FUSE, id-mapped mounts. Must write only to file systems
+//! made for the trial.
 
 use super::namespaces::tmpfs_over_root;
-use super::trial::{Fault, Outcome, trial};
+use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Inside, Subject};
 use crate::idmap::mapped_namespace;
 use palisade_sys::beneath::{mkdir_p_beneath, open_beneath};
@@ -17,48 +17,48 @@ use std::path::Path;
 pub(super) fn openat2() -> Finding {
     let subject = Subject {
         id: "openat2",
-        what: "open a file without following any link on the way",
+        what: "open a file without following symbolic links",
         needed_for: "every run",
         without: Health::Missing,
     };
     subject.finding(trial(CloneFlags::NONE, || {
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         open_beneath(CWD, Path::new("."), flags)?;
-        Ok("links can be refused".to_owned())
+        Ok("symbolic links are refused".to_owned())
     }))
 }
 
 pub(super) fn close_range() -> Finding {
     let subject = Subject {
         id: "close-range",
-        what: "have every open file closed at exec",
+        what: "close all open files at exec",
         needed_for: "every run",
         without: Health::Missing,
     };
     let outcome = trial(CloneFlags::NONE, || {
         proc::close_range_cloexec(3, i32::MAX)?;
-        Ok("nothing open is inherited".to_owned())
+        Ok("no open file is inherited".to_owned())
     });
-    let mend = "use a kernel from 5.11 on; in a container, one whose seccomp profile allows \
+    let fix = "use a kernel from 5.11 on; in a container, one whose seccomp profile allows \
                 close_range(2)";
-    subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(fix)))
 }
 
 pub(super) fn overlay(inside: Inside) -> Finding {
     let subject = Subject {
         id: "overlay",
-        what: "mount an overlay in a user namespace and change what lies below it",
+        what: "mount an overlay in a user namespace and change files in it",
         needed_for: "--overlay",
         without: Health::Degraded,
     };
     let outcome = inside.trial(CloneFlags::NEWNS, throwaway_overlay);
-    let mend = "use a kernel from 5.11 on with overlayfs (sudo modprobe overlay); from 6.6 on a \
+    let fix = "use a kernel from 5.11 on with overlayfs (sudo modprobe overlay); from 6.6 on a \
                 directory can also be replaced in it";
-    subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(fix)))
 }
 
-/// Deleting makes a whiteout, replacing a directory needs an extended attribute on the tmpfs (6.6):
-/// the two things an upper layer must be able to hold.
+/// Deleting makes a whiteout, and replacing a directory needs an extended attribute on the tmpfs (6.6): an
+/// upper layer must support both.
 fn throwaway_overlay() -> Outcome {
     let scratch = tmpfs_over_root()?;
     let layer = |name: &str| mkdir_p_beneath(&scratch, Path::new(name), Mode::RWXU);
@@ -75,7 +75,7 @@ fn throwaway_overlay() -> Outcome {
     let overlay = mounts::new_fs("overlay", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
     rustix::fs::unlinkat(&overlay, "directory", AtFlags::REMOVEDIR).call("rmdir in the overlay")?;
     rustix::fs::mkdirat(&overlay, "directory", Mode::RWXU).call("mkdir in the overlay")?;
-    Ok("deleting and replacing stay in the upper layer".to_owned())
+    Ok("changes stay in the upper layer".to_owned())
 }
 
 const FUSE: &str = "/dev/fuse";
@@ -84,24 +84,24 @@ pub(super) fn fuse(inside: Inside) -> Finding {
     let subject = Subject {
         id: "fuse",
         what: "open /dev/fuse and mount a file system with it in a user namespace",
-        needed_for: "asking about unlisted paths at no cost for listed ones",
+        needed_for: "asking about unlisted paths without slowing down listed ones",
         without: Health::Degraded,
     };
-    // Opened first: a closed device is the usual fault, whatever else is wrong.
+    // Opened first: an inaccessible device is the usual cause, whatever else is wrong.
     subject.finding(open_fuse().and_then(|_| inside.trial(CloneFlags::NEWNS, mount_fuse)))
 }
 
-fn open_fuse() -> Result<OwnedFd, Fault> {
+fn open_fuse() -> Result<OwnedFd, TrialError> {
     rustix::fs::open(FUSE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .at("open", Path::new(FUSE))
         .map_err(|error| {
-            let mend = fuse_mend(error.errno).map(str::to_owned);
-            Fault { mend, ..Fault::from(error) }
+            let fix = fuse_fix(error.errno).map(str::to_owned);
+            TrialError { fix, ..TrialError::from(error) }
         })
 }
 
-/// The kernel takes only a device that was opened in the user namespace that mounts
-/// (`fuse_fill_super()`), and mounts before anybody answers on it.
+/// The kernel accepts only a device that was opened in the user namespace that mounts (`fuse_fill_super()`),
+/// and mounts before anything answers on it.
 fn mount_fuse() -> Outcome {
     let device = open_fuse()?;
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
@@ -114,10 +114,10 @@ fn mount_fuse() -> Outcome {
         FsOption::Text("group_id", &gid),
     ];
     mounts::new_fs("fuse", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
-    Ok("it opens and mounts".to_owned())
+    Ok("works".to_owned())
 }
 
-fn fuse_mend(errno: Errno) -> Option<&'static str> {
+fn fuse_fix(errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::ACCESS => Some("sudo chmod 0666 /dev/fuse"),
         Errno::NOENT | Errno::NODEV | Errno::NXIO => {
@@ -128,10 +128,10 @@ fn fuse_mend(errno: Errno) -> Option<&'static str> {
     }
 }
 
-/// Any id will do that is neither root's nor ours to lose.
+/// Any id other than root's and our own.
 const SOME_ID: u32 = 65_533;
 
-/// Root's runs write to the project as somebody else, through a mount that maps the ids back.
+/// Runs of root write to the project as another user, through a mount that maps the ids back.
 pub(super) fn id_mapped_mounts() -> Finding {
     let subject = Subject {
         id: "id-mapped-mounts",
@@ -140,19 +140,19 @@ pub(super) fn id_mapped_mounts() -> Finding {
         without: Health::Missing,
     };
     let outcome = trial(CloneFlags::NONE, map_current_directory);
-    let mend = "keep the project on ext4, xfs, btrfs or tmpfs, or run as its owner: \
+    let fix = "keep the project on ext4, xfs, btrfs or tmpfs, or run as its owner: \
                 sudo -u OWNER sandbox run";
-    subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(fix)))
 }
 
 fn map_current_directory() -> Outcome {
     let line = [MapLine { inside: 0, outside: SOME_ID, count: 1 }];
     let namespace = mapped_namespace(&line, &line).map_err(|error| match error.call {
-        "write" => Fault::from(error).mended_by(
-            "there is no id to run as but root's here; start as an ordinary user, or in a \
+        "write" => TrialError::from(error).fixed_by(
+            "only root's id is available here; start as an ordinary user, or in a \
                  container that has 65536 ids",
         ),
-        _ => Fault::from(error),
+        _ => TrialError::from(error),
     })?;
     let mount = mounts::open_tree(CWD, Path::new("."), Recursion::Single)?;
     let attr = MountAttr { userns_fd: Some(namespace.as_fd()), ..MountAttr::default() };
@@ -160,5 +160,5 @@ fn map_current_directory() -> Outcome {
         subject: "MOUNT_ATTR_IDMAP on the current directory".to_owned(),
         ..error
     })?;
-    Ok("its file system takes an id map".to_owned())
+    Ok("its file system supports id maps".to_owned())
 }

@@ -1,80 +1,83 @@
-//! What narrows a process for good: seccomp filters, their notification, Landlock.
-//! Must run in a throw-away process only: none of it can be undone.
+//! Restrictions that cannot be undone: seccomp filters, notification, Landlock. Must run only in a child
+//! process.
 
-use super::trial::{Fault, Outcome, trial};
+use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Subject};
 use crate::filter;
 use ::landlock::{
     AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetStatus,
 };
-use palisade_bpf::{Answer, Arch, FilterSpec, Listening, Notice, Refusal, Rule, table};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, Listening, Notice, Refusal, Rule, table};
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::landlock::landlock_abi;
 use palisade_sys::seccomp::{self, SeccompFlags};
 use palisade_sys::{Errno, Mode, OFlags, creds};
 use std::os::fd::OwnedFd;
 
-/// A call nothing in a trial needs, so a filter may answer it.
+/// A call that no trial needs, so a filter may answer it.
 const HARMLESS: &str = "getpgid";
 
-const SECCOMP_MEND: &str = "use a kernel built with CONFIG_SECCOMP_FILTER; in a container, one \
+const SECCOMP_FIX: &str = "use a kernel built with CONFIG_SECCOMP_FILTER; in a container, one \
                             whose seccomp profile allows seccomp(2) (docker: --security-opt \
                             seccomp=unconfined)";
 
 pub(super) fn seccomp() -> Finding {
     let subject = Subject {
         id: "seccomp",
-        what: "install a seccomp filter and have a call refused by it",
+        what: "install a seccomp filter that refuses a call",
         needed_for: "every run",
         without: Health::Missing,
     };
     let outcome = trial(CloneFlags::NONE, || {
-        // Not an errno the call could have of itself.
+        // Not an errno the call could return by itself.
         let refusal = Refusal { errno: errno_number(Errno::XDEV), notice: Notice::Quiet };
-        install(Answer::Refuse(refusal), Listening::No)?;
-        answered(Errno::XDEV).map(|()| "the filter answered".to_owned())
+        install(CallAnswer::Refuse(refusal), Listening::No)?;
+        answered(Errno::XDEV).map(|()| "the filter refused the call".to_owned())
     });
-    subject.finding(outcome.map_err(|fault| fault.or_mended_by(SECCOMP_MEND)))
+    subject.finding(outcome.map_err(|fault| fault.or_fixed_by(SECCOMP_FIX)))
 }
 
 pub(super) fn notify() -> Finding {
     let subject = Subject {
         id: "seccomp-notify",
-        what: "get the listener of a seccomp filter that asks",
+        what: "receive notifications of a seccomp filter",
         needed_for: "questions while a command runs, and a log of refused calls",
         without: Health::Degraded,
     };
     let outcome = trial(CloneFlags::NONE, || {
         let sizes = seccomp::notify_sizes()?;
-        let listener = install(Answer::Broker, Listening::Yes)?;
+        let listener = install(CallAnswer::Broker, Listening::Yes)?;
         drop(listener);
-        // With its listener gone a filter that asks must refuse, never allow.
+        // Without its listener, a filter that notifies must refuse, never allow.
         answered(Errno::NOSYS)?;
-        Ok(format!("notifications of {} bytes; refuses when nobody listens", sizes.notification))
+        Ok(format!(
+            "notifications of {} bytes; calls fail when nothing listens",
+            sizes.notification
+        ))
     });
     subject.finding(outcome.map_err(|fault| {
         if fault.detail.contains("EBUSY") {
-            Fault::new("a sandbox around this one listens already (EBUSY)")
-                .mended_by("run outside of the other sandbox")
+            TrialError::new("an outer sandbox already has a listener (EBUSY)")
+                .fixed_by("run outside the other sandbox")
         } else {
-            fault.or_mended_by(SECCOMP_MEND)
+            fault.or_fixed_by(SECCOMP_FIX)
         }
     }))
 }
 
-fn install(answer: Answer, listening: Listening) -> Result<Option<OwnedFd>, Fault> {
+fn install(answer: CallAnswer, listening: Listening) -> Result<Option<OwnedFd>, TrialError> {
     let syscall = table::number(Arch::native(), HARMLESS)
-        .ok_or_else(|| Fault::new(format!("{HARMLESS} is not in the system call table")))?;
+        .ok_or_else(|| TrialError::new(format!("{HARMLESS} is not in the system call table")))?;
     install_rules(vec![Rule { syscall, conditions: Vec::new(), answer }], listening)
 }
 
 pub(super) fn install_rules(
     rules: Vec<Rule>,
     listening: Listening,
-) -> Result<Option<OwnedFd>, Fault> {
-    let program = FilterSpec::new(Arch::native(), Answer::Allow, rules)
+) -> Result<Option<OwnedFd>, TrialError> {
+    let program = FilterSpec::new(Arch::native(), CallAnswer::Allow, rules)
         .compile(listening)
-        .map_err(|error| Fault::new(error.to_string()))?;
+        .map_err(|error| TrialError::new(error.to_string()))?;
     let flags = match listening {
         Listening::Yes => SeccompFlags::NEW_LISTENER,
         Listening::No => SeccompFlags::NONE,
@@ -83,10 +86,12 @@ pub(super) fn install_rules(
     Ok(filter::install(program.instructions(), flags)?)
 }
 
-fn answered(expected: Errno) -> Result<(), Fault> {
+fn answered(expected: Errno) -> Result<(), TrialError> {
     match rustix::process::getpgid(None) {
         Err(errno) if errno == expected => Ok(()),
-        other => Err(Fault::new(format!("the filter is installed and did not answer: {other:?}"))),
+        other => {
+            Err(TrialError::new(format!("the filter is installed but had no effect: {other:?}")))
+        }
     }
 }
 
@@ -98,7 +103,7 @@ pub(super) fn landlock() -> Finding {
     let subject = Subject {
         id: "landlock",
         what: "restrict a process with Landlock",
-        needed_for: "the second floor under the mount view, and --level 1 --no-userns",
+        needed_for: "a second, independent check of file access, and --level 1 --no-userns",
         without: Health::Degraded,
     };
     subject.finding(trial(CloneFlags::NONE, enforce_landlock))
@@ -106,8 +111,8 @@ pub(super) fn landlock() -> Finding {
 
 fn enforce_landlock() -> Outcome {
     let abi = landlock_abi().map_err(|error| {
-        let mend = match error.errno {
-            // Built in, and left out of the list of security modules.
+        let fix = match error.errno {
+            // Built in, but not in the list of security modules.
             Errno::OPNOTSUPP => format!(
                 "add lsm=landlock,{} to the kernel's command line (GRUB_CMDLINE_LINUX in \
                  /etc/default/grub, then sudo update-grub) and reboot",
@@ -117,25 +122,25 @@ fn enforce_landlock() -> Outcome {
                   one whose seccomp profile allows landlock_create_ruleset(2)"
                 .to_owned(),
         };
-        Fault::new(error.to_string()).mended_by(mend)
+        TrialError::new(error.to_string()).fixed_by(fix)
     })?;
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::ReadDir)
         .and_then(Ruleset::create)
         .and_then(::landlock::RulesetCreated::restrict_self)
-        .map_err(|error| Fault::new(error.to_string()))?;
+        .map_err(|error| TrialError::new(error.to_string()))?;
     let opened =
         rustix::fs::open("/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     match (status.ruleset, opened) {
         (RulesetStatus::FullyEnforced, Err(Errno::ACCESS)) => Ok(covered(abi)),
-        (status, opened) => {
-            Err(Fault::new(format!("a ruleset was {status:?}, and a refused open gave {opened:?}")))
-        }
+        (status, opened) => Err(TrialError::new(format!(
+            "a ruleset was {status:?}, and a refused open gave {opened:?}"
+        ))),
     }
 }
 
-/// What an ABI cannot refuse yet, so that nobody counts on it.
+/// What an ABI cannot refuse yet, so that it is not relied on.
 fn covered(abi: u32) -> String {
     let lacks: Vec<&str> = [
         (2, "renames across directories"),
@@ -150,7 +155,7 @@ fn covered(abi: u32) -> String {
     if lacks.is_empty() {
         format!("ABI {abi}")
     } else {
-        format!("ABI {abi}, which does not know {}", lacks.join(", "))
+        format!("ABI {abi}, without {}", lacks.join(", "))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Namespaces, and what a run does inside them: mounts, a new /proc, a new root, shifted clocks.
-//! Must touch only namespaces made for the trial.
+//! Namespaces and what a run does in them: mounts, a new /proc, a new root, shifted clocks. Must touch only
+//! namespaces made for the trial.
 
-use super::trial::{Fault, Outcome, trial};
+use super::trial::{Outcome, TrialError, trial};
 use super::{Finding, Health, Inside, Subject};
 use crate::remedy;
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
@@ -12,12 +12,12 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const EVERY_RUN: &str = "every run but --level 1 --no-userns";
+const EVERY_RUN: &str = "every run except with --level 1 --no-userns";
 
 pub(super) fn user() -> Finding {
     let subject = Subject {
         id: "user-namespaces",
-        what: "make a user namespace and map the own id into it",
+        what: "create a user namespace and map your id into it",
         needed_for: EVERY_RUN,
         without: Health::Missing,
     };
@@ -41,9 +41,9 @@ pub(super) fn mounts(inside: Inside) -> Finding {
     }))
 }
 
-/// A new tmpfs attached over `/`; this process's own root stays under it. Cut off from the host
-/// first: a mount must not travel out.
-pub(super) fn tmpfs_over_root() -> Result<OwnedFd, Fault> {
+/// A new tmpfs attached over `/`; this process's own root stays below it. Propagation to the host is cut first:
+/// a mount must not appear there.
+pub(super) fn tmpfs_over_root() -> Result<OwnedFd, TrialError> {
     mounts::make_private_recursive(Path::new("/"))?;
     let options = [FsOption::Text("mode", "0755"), FsOption::Text("size", "1m")];
     let mount = mounts::new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
@@ -51,23 +51,23 @@ pub(super) fn tmpfs_over_root() -> Result<OwnedFd, Fault> {
     Ok(mount)
 }
 
-/// Ubuntu lets everybody make a user namespace and then takes its capabilities away, so only the
-/// two trials before this one tell whether the switch concerns this binary.
+/// Ubuntu lets every user create a user namespace and then removes its capabilities, so only the two trials
+/// before this one show whether the setting affects this binary.
 pub(super) fn apparmor(users: &Finding, mounts: &Finding) -> Finding {
     let subject = Subject {
         id: "apparmor",
-        what: "AppArmor leaves the capabilities of a user namespace alone",
+        what: "AppArmor does not restrict user namespaces",
         needed_for: EVERY_RUN,
         without: Health::Missing,
     };
     let works = [users, mounts].iter().all(|finding| finding.health == Health::Works);
     subject.finding(match (remedy::apparmor_restricts(), works) {
         (false, _) => Ok("no restriction of user namespaces".to_owned()),
-        (true, true) => Ok("restricted for others; allowed for this binary".to_owned()),
+        (true, true) => Ok("restricted in general; allowed for this binary".to_owned()),
         (true, false) => {
             let detail = "kernel.apparmor_restrict_unprivileged_userns is 1, and this binary has \
                           no profile that allows it";
-            Err(Fault::new(detail).mended_by(remedy::apparmor()))
+            Err(TrialError::new(detail).fixed_by(remedy::apparmor()))
         }
     })
 }
@@ -84,10 +84,10 @@ pub(super) fn pids(inside: Inside) -> Finding {
         let proc = mounts::new_fs("proc", &[], attrs)?;
         let own = rustix::fs::readlinkat(&proc, "self", Vec::new()).call("readlink /proc/self")?;
         match own.to_bytes() {
-            b"1" => Ok("pid 1, and a /proc that shows nobody else".to_owned()),
+            b"1" => Ok("pid 1, and a /proc without other processes".to_owned()),
             other => {
                 let other = String::from_utf8_lossy(other);
-                Err(Fault::new(format!("pid {other} instead of 1 in a new pid namespace")))
+                Err(TrialError::new(format!("pid {other} instead of 1 in a new pid namespace")))
             }
         }
     }))
@@ -96,7 +96,7 @@ pub(super) fn pids(inside: Inside) -> Finding {
 pub(super) fn change_of_root(inside: Inside) -> Finding {
     let subject = Subject {
         id: "pivot-root",
-        what: "change the root to a new file system and let go of the old one",
+        what: "change the root to a new file system and detach the old one",
         needed_for: EVERY_RUN,
         without: Health::Missing,
     };
@@ -107,13 +107,15 @@ pub(super) fn change_of_root(inside: Inside) -> Finding {
         mounts::detach(Path::new("."))?;
         rustix::process::chdir("/").call("chdir")?;
         match std::fs::read_dir("/").at("opendir", Path::new("/"))?.count() {
-            0 => Ok("the old root is gone".to_owned()),
-            names => Err(Fault::new(format!("the old root is still there: {names} names in /"))),
+            0 => Ok("the old root is detached".to_owned()),
+            names => {
+                Err(TrialError::new(format!("the old root is still there: {names} names in /")))
+            }
         }
     }))
 }
 
-/// Clocks shifted by so much cannot be mistaken for a slow machine.
+/// An offset this large cannot be mistaken for a slow machine.
 const SHIFT: Duration = Duration::from_secs(10_000);
 
 pub(super) fn time(inside: Inside) -> Finding {
@@ -125,7 +127,7 @@ pub(super) fn time(inside: Inside) -> Finding {
     };
     let outcome = inside.trial(CloneFlags::NEWPID, shifted_clock);
     subject.finding(
-        outcome.map_err(|fault| fault.or_mended_by("use a kernel built with CONFIG_TIME_NS")),
+        outcome.map_err(|fault| fault.or_fixed_by("use a kernel built with CONFIG_TIME_NS")),
     )
 }
 
@@ -138,7 +140,7 @@ fn shifted_clock() -> Outcome {
         Forked::Child => proc::exit_now(i32::from(before.elapsed() < SHIFT)),
         Forked::Parent { pid, .. } => match proc::wait_pid_rusage(pid)?.status {
             Status::Exited(0) => Ok("the clock is shifted for new processes".to_owned()),
-            _ => Err(Fault::new("the clock of a new process is not shifted")),
+            _ => Err(TrialError::new("the clock of a new process is not shifted")),
         },
     }
 }

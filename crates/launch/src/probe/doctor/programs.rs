@@ -1,7 +1,7 @@
-//! What others must have installed or set: helper programs, subordinate ids, Yama.
-//! Must never run what it finds.
+//! What must be installed or configured on the host: helper programs, subordinate ids, Yama. Must never run
+//! what it finds.
 
-use super::trial::{Fault, Outcome};
+use super::trial::{Outcome, TrialError};
 use super::{Finding, Health, Subject};
 use crate::probe::account_of;
 use palisade_sys::{At as _, Mode, OFlags};
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 pub(super) fn yama() -> Finding {
     let subject = Subject {
         id: "yama",
-        what: "Yama lets a debugger trace",
-        needed_for: "debuggers and strace inside",
+        what: "Yama allows debuggers to trace",
+        needed_for: "debuggers and strace in the sandbox",
         without: Health::Degraded,
     };
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
@@ -27,21 +27,22 @@ fn judge_yama(scope: Option<&str>) -> Outcome {
         Some("1") => Ok("ptrace_scope 1: what the debugger itself started; to attach to others, \
                          sudo sysctl -w kernel.yama.ptrace_scope=0"
             .to_owned()),
-        Some("2") => Err(Fault::new("ptrace_scope 2: administrators only")
-            .mended_by("sudo sysctl -w kernel.yama.ptrace_scope=1")),
-        Some(other) => Err(Fault::new(format!("ptrace_scope {other}: nobody, until a reboot"))
-            .mended_by(
+        Some("2") => Err(TrialError::new("ptrace_scope 2: administrators only")
+            .fixed_by("sudo sysctl -w kernel.yama.ptrace_scope=1")),
+        Some(other) => {
+            Err(TrialError::new(format!("ptrace_scope {other}: nobody, until a reboot")).fixed_by(
                 "echo kernel.yama.ptrace_scope=1 | sudo tee /etc/sysctl.d/99-ptrace.conf && \
                  sudo reboot",
-            )),
+            ))
+        }
     }
 }
 
 pub(super) fn subordinate_ids() -> Finding {
     let subject = Subject {
         id: "subordinate-ids",
-        what: "newuidmap, newgidmap and ids to give out",
-        needed_for: "more than one user inside a sandbox",
+        what: "newuidmap, newgidmap and subordinate ids",
+        needed_for: "more than one user in a sandbox",
         without: Health::Degraded,
     };
     let uid = rustix::process::geteuid();
@@ -61,17 +62,17 @@ fn helpers_and_ranges(uid: u32) -> Outcome {
                 alpine: "shadow-uidmap",
                 other: "shadow",
             };
-            return Err(not_found(program).mended_by(package.install()));
+            return Err(not_found(program).fixed_by(package.install()));
         }
     }
     let name = account_of(uid).map_or_else(|| uid.to_string(), |account| account.name);
     for file in ["/etc/subuid", "/etc/subgid"] {
         let text = std::fs::read_to_string(Path::new(file)).unwrap_or_default();
         if !has_range(&text, &name, uid) {
-            let mend = format!(
+            let fix = format!(
                 "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
             );
-            return Err(Fault::new(format!("{file} gives {name} no ids")).mended_by(mend));
+            return Err(TrialError::new(format!("{file} has no ids for {name}")).fixed_by(fix));
         }
     }
     Ok(format!("installed, and {name} has ids in /etc/subuid and /etc/subgid"))
@@ -101,26 +102,26 @@ pub(super) fn nat_helper() -> Finding {
         .collect();
     subject.finding(if found.is_empty() {
         let package = Package { debian: "passt", fedora: "passt", alpine: "passt", other: "passt" };
-        Err(Fault::new("neither pasta nor slirp4netns is in PATH").mended_by(package.install()))
+        Err(TrialError::new("neither pasta nor slirp4netns is in PATH").fixed_by(package.install()))
     } else if let Err(error) = link_device() {
-        Err(Fault::new(format!("{}, but {error}", found.join(", ")))
-            .mended_by("sudo modprobe tun; sudo chmod 0666 /dev/net/tun"))
+        Err(TrialError::new(format!("{}, but {error}", found.join(", ")))
+            .fixed_by("sudo modprobe tun; sudo chmod 0666 /dev/net/tun"))
     } else {
         Ok(found.join(", "))
     })
 }
 
-/// Opening it makes no link yet.
+/// Opening it does not create a link yet.
 fn link_device() -> palisade_sys::Result<()> {
     let path = Path::new("/dev/net/tun");
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).at("open", path).map(drop)
 }
 
-fn not_found(program: &str) -> Fault {
-    Fault::new(format!("{program} is not in PATH"))
+fn not_found(program: &str) -> TrialError {
+    TrialError::new(format!("{program} is not in PATH"))
 }
 
-/// Looks where a shell would, and where an ordinary user's PATH forgets to.
+/// Looks in `PATH`, and in the directories that an ordinary user's `PATH` often lacks.
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let forgotten = ["/usr/sbin", "/sbin"].map(PathBuf::from);
@@ -130,7 +131,7 @@ fn find(program: &str) -> Option<PathBuf> {
     })
 }
 
-/// What a package is called, by family of distributions.
+/// The package's name, by family of distributions.
 struct Package {
     debian: &'static str,
     fedora: &'static str,

@@ -8,8 +8,8 @@ fn yama_is_judged_by_what_a_debugger_could_do() {
     }
     let administrators = judge_yama(Some("2")).unwrap_err();
     let command = "sudo sysctl -w kernel.yama.ptrace_scope=1";
-    assert_eq!(administrators.mend.as_deref(), Some(command));
-    assert!(judge_yama(Some("3")).unwrap_err().mend.unwrap().contains("reboot"));
+    assert_eq!(administrators.fix.as_deref(), Some(command));
+    assert!(judge_yama(Some("3")).unwrap_err().fix.unwrap().contains("reboot"));
 }
 
 /// Proves: PROC-7 doctor-more

@@ -1,5 +1,5 @@
-//! A throw-away process that tries one thing, says how it went, and is gone.
-//! Must never outlive the call: it is killed at the limit, with its parent, and in every other case.
+//! A child process that tries one thing, reports the result, and exits. Must never outlive the call: it is
+//! killed at the time limit, with its parent, and on every other path.
 
 use crate::remedy;
 use palisade_sys::SysError;
@@ -14,27 +14,27 @@ use std::time::Duration;
 
 /// A trial takes a few milliseconds; one that hangs must not hang the doctor.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Limits on what an answer says; together they fit into one message.
+/// Limits on the texts of a report; together they fit into one message.
 const MAX_DETAIL: usize = 4096;
-const MAX_MEND: usize = 2048;
+const MAX_FIX_BYTES: usize = 2048;
 
-/// What was seen when it worked, or why it does not.
-pub(super) type Outcome = Result<String, Fault>;
+/// What was observed when it worked, or why it does not.
+pub(super) type Outcome = Result<String, TrialError>;
 
 /// Why something does not work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Fault {
+pub(super) struct TrialError {
     #[serde(with = "Truncated::<MAX_DETAIL>")]
     pub(super) detail: String,
-    #[serde(with = "Truncated::<MAX_MEND>")]
-    pub(super) mend: Option<String>,
+    #[serde(with = "Truncated::<MAX_FIX_BYTES>")]
+    pub(super) fix: Option<String>,
 }
 
-/// An [`Outcome`] as it is sent.
+/// An [`Outcome`] as it is sent over the socket.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     Works(#[serde(with = "Truncated::<MAX_DETAIL>")] String),
-    Fails(Fault),
+    Fails(TrialError),
 }
 
 impl WireMessage for Answer {
@@ -56,24 +56,24 @@ impl From<Answer> for Outcome {
     }
 }
 
-impl Fault {
+impl TrialError {
     pub(super) fn new(detail: impl Into<String>) -> Self {
-        Self { detail: detail.into(), mend: None }
+        Self { detail: detail.into(), fix: None }
     }
 
-    pub(super) fn mended_by(self, mend: impl Into<String>) -> Self {
-        Self { mend: Some(mend.into()), ..self }
+    pub(super) fn fixed_by(self, fix: impl Into<String>) -> Self {
+        Self { fix: Some(fix.into()), ..self }
     }
 
-    /// The mend, unless a better one is known already.
-    pub(super) fn or_mended_by(self, mend: &str) -> Self {
-        if self.mend.is_some() { self } else { self.mended_by(mend) }
+    /// The fix, unless a better one is known already.
+    pub(super) fn or_fixed_by(self, fix: &str) -> Self {
+        if self.fix.is_some() { self } else { self.fixed_by(fix) }
     }
 }
 
-impl From<SysError> for Fault {
+impl From<SysError> for TrialError {
     fn from(error: SysError) -> Self {
-        Self { detail: error.to_string(), mend: remedy::for_call(&error) }
+        Self { detail: error.to_string(), fix: remedy::for_call(&error) }
     }
 }
 
@@ -92,23 +92,23 @@ pub(super) fn trial(namespaces: CloneFlags, body: impl FnOnce() -> Outcome) -> O
         Forked::Parent { pid, pidfd } => {
             drop(theirs);
             let answer = hear(&ours);
-            // As pid 1 of a namespace it takes its own children along.
+            // As pid 1 of a namespace, it takes its own children with it.
             let killed = proc::pidfd_send_signal(&pidfd, sig::SIGKILL);
             let status = proc::wait_pid_rusage(pid)?.status;
             killed?;
-            answer.unwrap_or_else(|| Err(Fault::new(silence(status))))
+            answer.unwrap_or_else(|| Err(TrialError::new(silence(status))))
         }
     }
 }
 
-/// The ids as they are outside.
+/// The ids outside the namespace.
 #[derive(Clone, Copy)]
 struct Own {
     uid: u32,
     gid: u32,
 }
 
-fn settle(namespaces: CloneFlags, own: Own) -> Result<(), Fault> {
+fn settle(namespaces: CloneFlags, own: Own) -> Result<(), TrialError> {
     creds::set_pdeathsig(sig::SIGKILL)?;
     if namespaces.contains(CloneFlags::NEWUSER) {
         let line = |id| [MapLine { inside: id, outside: id, count: 1 }];
@@ -130,12 +130,12 @@ fn hear(socket: &OwnedFd) -> Option<Outcome> {
 
 fn silence(status: Status) -> String {
     match status {
-        // Ours, at the limit.
+        // Killed by us, at the time limit.
         Status::Signaled { signal: sig::SIGKILL, .. } => format!("no answer within {LIMIT:?}"),
         Status::Signaled { signal: sig::SIGSYS, .. } => {
-            "the process that tried it was killed for a forbidden system call (SIGSYS)".to_owned()
+            "the test process was killed for a forbidden system call (SIGSYS)".to_owned()
         }
-        other => format!("the process that tried it gave no answer: {other:?}"),
+        other => format!("the test process did not answer: {other:?}"),
     }
 }
 

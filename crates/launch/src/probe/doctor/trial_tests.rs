@@ -7,10 +7,10 @@ fn an_answer_survives_the_socket() {
     let cut = |most| "x".repeat(most);
     for (outcome, told) in [
         (Ok("fi\0ne".to_owned()), Ok("fi\0ne".to_owned())),
-        (Err(Fault::new("why: no (EPERM)")), Err(Fault::new("why: no (EPERM)"))),
+        (Err(TrialError::new("why: no (EPERM)")), Err(TrialError::new("why: no (EPERM)"))),
         (
-            Err(Fault::new(&long).mended_by(&long)),
-            Err(Fault::new(cut(MAX_DETAIL)).mended_by(cut(MAX_MEND))),
+            Err(TrialError::new(&long).fixed_by(&long)),
+            Err(TrialError::new(cut(MAX_DETAIL)).fixed_by(cut(MAX_FIX_BYTES))),
         ),
     ] {
         let packet = palisade_wire::encode(&Answer::from(outcome)).unwrap();
@@ -29,7 +29,7 @@ fn a_trial_that_hangs_is_ended_with_its_children() {
                 proc::poll(&mut [], None)?;
             }
         });
-        assert_eq!(outcome, Err(Fault::new("no answer within 2s")));
+        assert_eq!(outcome, Err(TrialError::new("no answer within 2s")));
         let own = std::process::id();
         let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
         assert_eq!(children.unwrap(), "");

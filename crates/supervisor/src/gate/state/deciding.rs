@@ -8,8 +8,8 @@ use crate::gate::inquiry::{Found, Inquiry, InquiryStage, Need};
 use crate::gate::verdict::{Reason, Verdict};
 use crate::process::{Known, describe, is_within, process_of, program_of, was_started_since};
 use palisade_ask::{Act, Asked, FileSubject, NewQuestion, Now, Subject};
-use palisade_broker::{PathAccess, Reply, Wants};
-use palisade_gate::{Access, Decision, Pattern, Surroundings, offer};
+use palisade_broker::{AccessReply, PathAccess, Wants};
+use palisade_gate::{Access, Decision, PathContext, Pattern, offer};
 use palisade_keeper::{Change, FileKind, KeeperRequest, What};
 use palisade_plan::model::Nature;
 use palisade_policy::model::OnAsk;
@@ -122,7 +122,7 @@ impl GateState<'_> {
         }
         if let Some((errno, reason)) = never_written {
             self.record(token, &Verdict::denied(reason), now);
-            return self.end(token, |request| Reply::Fail { request, errno });
+            return self.end(token, |request| AccessReply::Fail { request, errno });
         }
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let wanted: Vec<PathBuf> = inquiry.paths().map(Path::to_owned).collect();
@@ -411,7 +411,7 @@ impl GateState<'_> {
     }
 
     fn offered_by_plan(&self, directory: &Path) -> Option<PathBuf> {
-        let around = Surroundings {
+        let around = PathContext {
             home: self.home.as_deref(),
             mounted: &self.gate.mounted,
             never: &self.gate.never,

@@ -7,7 +7,7 @@ use crate::gate::inquiry::{Found, Inquiry};
 use crate::gate::verdict::{Reason, Verdict, asked_access, granted_access, rule_of};
 use crate::process::{Held, Known, program_of, ticks_since_boot};
 use palisade_ask::{Act, Decided, Lifetime, Now, Scope, Source, Subject};
-use palisade_broker::{PathAccess, Reply, Wants};
+use palisade_broker::{AccessReply, PathAccess, Wants};
 use palisade_gate::Access;
 use palisade_keeper::{FileKind, KeeperRequest, What};
 use palisade_plan::model::Nature;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// How long what was allowed once is not asked about again. The time that a program waits for other answers does not count.
 const STILL_FRESH: Duration = Duration::from_secs(5);
 /// With that time.
-const LONGEST_USE: Duration = Duration::from_mins(1);
+const MAX_PENDING_USE: Duration = Duration::from_mins(1);
 /// Each holds a descriptor; whoever finds no room is asked about again.
 const MAX_FRESH: usize = 128;
 
@@ -120,7 +120,7 @@ impl GateState<'_> {
             let from = asked_at.max(fresh.counted_until);
             let has_waited = waiting.iter().any(|known| known.pid == fresh.to.pid);
             if has_waited && fresh.until > from {
-                let latest = (now + STILL_FRESH).min(fresh.granted_at + LONGEST_USE);
+                let latest = (now + STILL_FRESH).min(fresh.granted_at + MAX_PENDING_USE);
                 fresh.until = (fresh.until + now.saturating_duration_since(from)).min(latest);
                 fresh.counted_until = now;
             }
@@ -204,10 +204,10 @@ impl GateState<'_> {
         match act {
             Act::Remove => {
                 self.gone.insert(found.path);
-                self.end(token, |request| Reply::Pretend { request });
+                self.end(token, |request| AccessReply::Pretend { request });
             }
             // It is made in the private home directory.
-            Act::Replace => self.end(token, |request| Reply::Continue { request }),
+            Act::Replace => self.end(token, |request| AccessReply::Continue { request }),
             _ => {
                 if !self.is_in_private_home(&found.path) {
                     let path = found.path.display();
@@ -279,14 +279,14 @@ impl GateState<'_> {
 
     /// Nothing is there: the kernel says so.
     pub(super) fn let_go(&mut self, token: u64) {
-        self.end(token, |request| Reply::Absent { request });
+        self.end(token, |request| AccessReply::Absent { request });
     }
 
     pub(super) fn refuse(&mut self, token: u64) {
         self.end(token, refusal);
     }
 
-    pub(super) fn end(&mut self, token: u64, reply: impl Fn(u64) -> Reply) {
+    pub(super) fn end(&mut self, token: u64, reply: impl Fn(u64) -> AccessReply) {
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let replies =
             inquiry.requests.iter().map(|request| Action::Broker(reply(request.id), None));

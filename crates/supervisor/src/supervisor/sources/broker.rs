@@ -5,7 +5,7 @@ use crate::error::SupervisorError;
 use crate::incidents::Verdict;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Killed, Supervisor};
-use palisade_broker::Message;
+use palisade_broker::BrokerMessage;
 use palisade_launch::BrokerEvent;
 use rustix::event::PollFlags;
 
@@ -43,15 +43,15 @@ impl Supervisor<'_> {
                 BrokerEvent::None => break,
             };
             let message = match (message, &mut self.gate) {
-                (Message::PathAccess(request), Some(gate)) => {
+                (BrokerMessage::PathAccess(request), Some(gate)) => {
                     gate.touched(request, &mut self.asking, self.terminal.as_ref());
                     continue;
                 }
-                (Message::Returned { request }, Some(gate)) => {
+                (BrokerMessage::Returned { request }, Some(gate)) => {
                     gate.returned(request);
                     continue;
                 }
-                (Message::Withdrawn { request }, Some(gate)) => {
+                (BrokerMessage::Withdrawn { request }, Some(gate)) => {
                     gate.withdrawn(request, &mut self.asking);
                     continue;
                 }

@@ -88,7 +88,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("other-ring.example", "ring.example"),
 ];
 /// `1.chain.example` is an alias of `2.chain.example`, and so on up to here, which is one of `web.example`.
-const LONGEST_CHAIN: usize = 20;
+const MAX_CHAIN_LEN: usize = 20;
 /// Nobody follows an alias further.
 const MAX_ALIASES: usize = 40;
 
@@ -107,7 +107,7 @@ fn alias_of(name: &str) -> Option<String> {
     let link = name.strip_suffix(".chain.example").and_then(|link| link.parse::<usize>().ok());
     if let Some(link) = link {
         let next = format!("{}.chain.example", link + 1);
-        return Some(if link == LONGEST_CHAIN { "web.example".to_owned() } else { next });
+        return Some(if link == MAX_CHAIN_LEN { "web.example".to_owned() } else { next });
     }
     ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, of)| (*of).to_owned())
 }

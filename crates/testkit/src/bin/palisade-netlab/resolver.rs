@@ -17,7 +17,7 @@ use crate::names;
 
 /// Nobody may rely on an old answer.
 const TTL: u32 = 0;
-const LONGEST: usize = 4096;
+const MAX_MESSAGE_BYTES: usize = 4096;
 
 #[derive(Clone)]
 struct Zone {
@@ -44,7 +44,7 @@ pub(crate) fn serve(journal: &Journal) -> Result<()> {
 
 impl Zone {
     fn datagrams(&self, socket: &UdpSocket) {
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; MAX_MESSAGE_BYTES];
         while let Ok((length, from)) = socket.recv_from(&mut buffer) {
             if let Some(answer) = self.answer(&buffer[..length], "udp") {
                 // Whoever went away does not want it.

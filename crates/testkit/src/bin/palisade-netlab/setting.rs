@@ -17,7 +17,7 @@ const RESOLVER_FILE: &str = "/etc/resolv.conf";
 const BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
 const HOST_LINK: &str = "labhost";
 const WORLD_LINK: &str = "labworld";
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Nothing is sent there.
 const ANY_PORT: u16 = 9;
 /// Who may send echo requests without being root.
@@ -107,7 +107,7 @@ pub(crate) fn wait_for_world() -> Result<()> {
 /// (arp(7)), and are sent again after a second: longer than a program of a test waits for a name.
 fn wait_for_answer(address: &str) -> Result<()> {
     let place = SocketAddr::new(address.parse()?, ANY_PORT);
-    match TcpStream::connect_timeout(&place, PATIENCE) {
+    match TcpStream::connect_timeout(&place, TIMEOUT) {
         Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => {
             Err(format!("{place}: {error}").into())
         }
@@ -136,7 +136,7 @@ fn ip(batch: &str) -> Result<()> {
 
 /// The kernel sets up the newer protocol's routes a moment after it has taken the address.
 fn wait_for_route(address: &str) -> Result<()> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     let address: IpAddr = address.split('/').next().unwrap_or(address).parse()?;
     let own: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

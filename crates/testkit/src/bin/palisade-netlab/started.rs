@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::Result;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Starts it, and waits until it answers there.
 pub(crate) fn started(server: &mut Command, place: &str) -> Result<Child> {
     let mut process = server.spawn()?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while TcpStream::connect(place).is_err() {
         if let Some(ended) = process.try_wait()? {
             return Err(format!("{server:?}: {ended}").into());

@@ -20,7 +20,7 @@ pub(crate) const PROBES: &[Probe] = &[
     ("hold", "PLACE COUNT", hold),
 ];
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// By the resolver that programs use.
 fn look_up(arguments: &[String]) -> Result<String, Failure> {
@@ -40,7 +40,7 @@ fn query(arguments: &[String]) -> Result<String, Failure> {
     }
     packet.extend_from_slice(&[0, 0, 1, 0, 1]);
     let socket = UdpSocket::bind(("0.0.0.0", 0))?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
     socket.send_to(&packet, (server, 53))?;
     let mut answer = [0; 512];
     let length = socket.recv(&mut answer)?;
@@ -76,9 +76,9 @@ fn exchange(place: &str, request: &[u8]) -> Result<String, Failure> {
 fn connect(place: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::other("the name stands for nothing");
     for address in place.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(stream) => {
-                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(TIMEOUT))?;
                 return Ok(stream);
             }
             Err(error) => last = error,
@@ -91,7 +91,7 @@ fn datagram(arguments: &[String]) -> Result<String, Failure> {
     let place: SocketAddr = number(arguments, 0, "PLACE")?;
     let own = if place.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
     let socket = UdpSocket::bind(own)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
     socket.connect(place)?;
     socket.send(b"carried out")?;
     let mut answer = [0; 64];
@@ -103,7 +103,7 @@ fn datagram(arguments: &[String]) -> Result<String, Failure> {
 fn ping(arguments: &[String]) -> Result<String, Failure> {
     let address: std::net::Ipv4Addr = number(arguments, 0, "ADDRESS")?;
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, Some(ipproto::ICMP))?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE))?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(TIMEOUT))?;
     let request = [8, 0, 0, 0, 0, 0, 0, 1];
     let place = SocketAddr::from((address, 0));
     rustix::net::sendto(&socket, &request, SendFlags::empty(), &place)?;

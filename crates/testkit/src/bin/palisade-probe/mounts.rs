@@ -32,7 +32,7 @@ pub(crate) const PROBES: &[Probe] = &[
     ("without-user-namespaces", "-- COMMAND…", without_user_namespaces),
 ];
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The file on a mount that must not be seen from the other side.
 const PLANTED: &str = "planted";
 
@@ -229,7 +229,7 @@ fn start(arguments: &[String]) -> Result<Child, Failure> {
 
 /// Waits for a file for as long as that makes sense.
 fn appears(file: &str, mut makes_sense: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + palisade_testkit::patiently(PATIENCE);
+    let until = Instant::now() + palisade_testkit::patiently(TIMEOUT);
     while Instant::now() < until && makes_sense() {
         if Path::new(file).exists() {
             return true;

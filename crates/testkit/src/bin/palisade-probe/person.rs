@@ -27,7 +27,7 @@ const READ: Duration = Duration::from_millis(1500);
 const REPEATED: Duration = Duration::from_millis(60);
 /// So long a key is held down.
 const HELD: Duration = Duration::from_secs(4);
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const INTERRUPT: &[u8] = b"\x03";
 
 /// Somebody who lets the command install what it wants to, and says no to everything else: yes, letter by letter, unless there is
@@ -130,7 +130,7 @@ impl Terminal {
 
     /// Takes what is written until nothing is for so long; false when the command has ended.
     fn follow(&mut self, quiet: Duration) -> io::Result<bool> {
-        if self.started.elapsed() > palisade_testkit::patiently(PATIENCE) {
+        if self.started.elapsed() > palisade_testkit::patiently(TIMEOUT) {
             self.command.kill()?;
         }
         let quiet = Timespec::try_from(quiet).map_err(io::Error::other)?;

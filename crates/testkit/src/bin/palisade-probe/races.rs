@@ -21,7 +21,7 @@ pub(crate) const PROBES: &[Probe] = &[
 ];
 
 /// How long a race goes on at most: on a busy machine each try can take a thousand times as long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Lets `change` go on in another thread while `attempt` is tried this often, and on until there were
 /// enough tries with a change in them for it to be a race at all: the other thread may have no CPU for as long as
@@ -34,7 +34,7 @@ pub(crate) fn race(
     let over = AtomicBool::new(false);
     let changes = AtomicU32::new(0);
     let enough = tries / 100;
-    let until = Instant::now() + patiently(PATIENCE);
+    let until = Instant::now() + patiently(TIMEOUT);
     let won = std::thread::scope(|scope| {
         scope.spawn(|| {
             let _ = pin(1);

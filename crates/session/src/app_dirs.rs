@@ -14,7 +14,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// No honest policy comes near this; a device or an endless pipe would.
-const LARGEST_DOCUMENT: u64 = 1 << 20;
+const MAX_DOCUMENT_BYTES: u64 = 1 << 20;
 
 /// A temporary file is renamed within milliseconds; one of this age was left by a kill.
 const UNFINISHED: Duration = Duration::from_secs(3600);
@@ -22,9 +22,9 @@ const UNFINISHED: Duration = Duration::from_secs(3600);
 const MAX_SWEPT_THROUGH: usize = 10_000;
 
 /// The directories of one caller. A library user may point them anywhere; the command line always
-/// takes [`Places::of_caller`].
+/// takes [`AppDirs::of_caller`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct AppDirs {
     /// The platform team's policy; only root writes there.
     pub organisation: PathBuf,
     /// The caller's own policy.
@@ -35,7 +35,7 @@ pub struct Places {
     pub runtime: PathBuf,
 }
 
-impl Places {
+impl AppDirs {
     /// By the XDG base directory rules: a relative path in a variable is ignored.
     pub fn of_caller(
         variable: impl Fn(&str) -> Option<OsString>,
@@ -131,9 +131,9 @@ pub(crate) fn read_document(path: &Path) -> Result<Option<String>, SessionError>
         return Err(SessionError::NotRegular { path: path.to_owned() });
     }
     let mut text = String::new();
-    file.take(LARGEST_DOCUMENT + 1).read_to_string(&mut text).map_err(read)?;
-    if text.len() as u64 > LARGEST_DOCUMENT {
-        return Err(SessionError::TooLarge { path: path.to_owned(), limit: LARGEST_DOCUMENT });
+    file.take(MAX_DOCUMENT_BYTES + 1).read_to_string(&mut text).map_err(read)?;
+    if text.len() as u64 > MAX_DOCUMENT_BYTES {
+        return Err(SessionError::TooLarge { path: path.to_owned(), limit: MAX_DOCUMENT_BYTES });
     }
     Ok(Some(text))
 }
@@ -181,5 +181,5 @@ fn sweep_temporaries(directory: &Path) {
 }
 
 #[cfg(test)]
-#[path = "places_tests.rs"]
+#[path = "app_dirs_tests.rs"]
 mod tests;

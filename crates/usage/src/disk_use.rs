@@ -13,14 +13,14 @@ use crate::tree::Tree;
 
 /// Space that is in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct DiskUse {
     /// Bytes, in whole blocks.
     pub bytes: u64,
     /// Files, directories and the like.
     pub inodes: u64,
 }
 
-impl Held {
+impl DiskUse {
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_add(other.bytes),
@@ -142,5 +142,5 @@ fn memory_device() -> Result<u64, UsageError> {
 }
 
 #[cfg(test)]
-#[path = "held_tests.rs"]
+#[path = "disk_use_tests.rs"]
 mod tests;

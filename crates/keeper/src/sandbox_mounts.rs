@@ -1,8 +1,8 @@
-//! The sandbox's side: enters its mount namespace, attaches what was taken from the host, and takes it
-//! away again by the descriptor it was attached with, never by a path the command could have changed.
+//! The sandbox's side: enters its mount namespace, attaches what was taken from the host, and removes it again
+//! through the descriptor it was attached with, never by a path the command could have changed.
 
-use crate::identity::Identity;
-use crate::look::Seen;
+use crate::identity::CallerIdentity;
+use crate::look::HostFile;
 use crate::message::FileKind;
 use crate::own_files::OwnFiles;
 use crate::scaffold::{Name, Scaffold};
@@ -14,18 +14,18 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Places inside that the plan has given.
+/// Paths inside that the plan defines.
 #[derive(Debug)]
 pub struct Layout {
-    /// File systems of the sandbox's own, on which names may be made.
+    /// The sandbox's own file systems, on which names may be created.
     pub grounds: Vec<PathBuf>,
-    /// Where something is mounted that no graft may cover.
+    /// Mounts that no graft may cover.
     pub mounted: Vec<PathBuf>,
 }
 
-/// Both mount namespaces, and the door between them.
+/// Both mount namespaces, and how to switch between them.
 #[derive(Debug)]
-pub(crate) struct Inside {
+pub(crate) struct SandboxMounts {
     namespace: OwnedFd,
     own_namespace: OwnedFd,
     mounted: Vec<PathBuf>,
@@ -36,13 +36,13 @@ pub(crate) struct Inside {
     last: u64,
 }
 
-/// Something that is shown.
+/// Something that is shown in the view.
 #[derive(Debug)]
 struct Graft {
-    /// None where only links were made.
+    /// None where only links were created.
     mount: Option<Mounted>,
     names: Vec<Name>,
-    /// Taken back while another graft stood on it; goes with that one.
+    /// Removed while another graft was on top of it; goes with that one.
     is_over: bool,
 }
 
@@ -51,30 +51,30 @@ struct Mounted {
     path: PathBuf,
     file: OwnedFd,
     id: u64,
-    /// The graft at the same path that it stands on.
+    /// The graft at the same path that it covers.
     on: Option<u64>,
 }
 
-/// A piece of the host's tree, ready to be attached.
+/// A part of the host's tree, ready to be attached.
 #[derive(Debug)]
-pub(crate) struct Piece<'s> {
+pub(crate) struct DetachedTree<'s> {
     pub(crate) mount: OwnedFd,
     /// What it shows.
-    pub(crate) seen: &'s Seen,
+    pub(crate) seen: &'s HostFile,
 }
 
-/// What comes to stand inside, besides the links that lead to it.
+/// What is shown inside, besides the links that lead to it.
 #[derive(Debug)]
-pub(crate) enum Shown<'s> {
-    Piece(Piece<'s>),
+pub(crate) enum GraftSource<'s> {
+    Piece(DetachedTree<'s>),
     /// A directory of our own.
     Name(&'s Path),
     Links,
-    /// Something of our own in its stead, which can be changed: of a file, one with this content.
-    Copy(&'s Seen, Option<OwnedFd>),
+    /// A private version that can be changed; for a file, with this content.
+    Copy(&'s HostFile, Option<OwnedFd>),
 }
 
-impl Shown<'_> {
+impl GraftSource<'_> {
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Piece(piece) => Some(&piece.seen.path),
@@ -85,12 +85,12 @@ impl Shown<'_> {
     }
 }
 
-impl Inside {
+impl SandboxMounts {
     pub(crate) fn open(
         namespace: OwnedFd,
         own_namespace: OwnedFd,
         layout: Layout,
-        identity: &Identity,
+        identity: &CallerIdentity,
     ) -> Result<Self> {
         let surveyed = within(&namespace, &own_namespace, identity, || {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -104,7 +104,7 @@ impl Inside {
         Ok(Self { namespace, own_namespace, mounted, root, scaffold, grafts, last: 0 })
     }
 
-    /// An error for what would cover something that the plan has mounted.
+    /// An error if it would cover a mount of the plan.
     pub(crate) fn check_place(&self, path: &Path) -> Result<()> {
         if self.mounted.iter().any(|mounted| mounted.starts_with(path)) {
             return Err(SysError::new("move_mount", path.display().to_string(), Errno::BUSY));
@@ -115,25 +115,27 @@ impl Inside {
     /// Shows something at the path it has on the host, and the links that lead to it.
     pub(crate) fn graft(
         &mut self,
-        identity: &Identity,
-        shown: Shown<'_>,
+        identity: &CallerIdentity,
+        shown: GraftSource<'_>,
         links: &[(PathBuf, PathBuf)],
     ) -> Result<u64> {
         let path = shown.path().map(Path::to_owned);
         let path = path.as_deref();
         let Self { namespace, own_namespace, root, scaffold, grafts, .. } = self;
         let (mount, names) = within(namespace, own_namespace, identity, || {
-            // Those below the piece show with it.
+            // Links below the tree are visible with it.
             let is_covered = |place: &Path| path.is_some_and(|path| place.starts_with(path));
             let links: Vec<_> = links.iter().filter(|(place, _)| !is_covered(place)).collect();
             let made = links
                 .iter()
                 .try_for_each(|(place, text)| scaffold.make_link(root, place, text))
                 .and_then(|()| match shown {
-                    Shown::Piece(piece) => attach(root, scaffold, grafts, piece).map(Some),
-                    Shown::Name(path) => scaffold.make_directory(root, path).map(|()| None),
-                    Shown::Copy(seen, content) => copy(root, scaffold, seen, content.as_ref()),
-                    Shown::Links => Ok(None),
+                    GraftSource::Piece(piece) => attach(root, scaffold, grafts, piece).map(Some),
+                    GraftSource::Name(path) => scaffold.make_directory(root, path).map(|()| None),
+                    GraftSource::Copy(seen, content) => {
+                        copy(root, scaffold, seen, content.as_ref())
+                    }
+                    GraftSource::Links => Ok(None),
                 });
             let paths = links.iter().map(|(place, _)| place.as_path()).chain(path);
             match made {
@@ -149,10 +151,10 @@ impl Inside {
         Ok(self.last)
     }
 
-    /// Takes a graft away. One that is not there any more is no error.
+    /// Removes a graft. One that no longer exists is no error.
     pub(crate) fn ungraft(
         &mut self,
-        identity: &Identity,
+        identity: &CallerIdentity,
         own_files: &OwnFiles,
         number: u64,
     ) -> Result<()> {
@@ -164,7 +166,7 @@ impl Inside {
             while let Some(number) = next.take_if(|number| is_done(grafts, *number)) {
                 if let Some(mount) = grafts.get(&number).and_then(|graft| graft.mount.as_ref()) {
                     match own_files.detach(&mount.file) {
-                        // It went with the directory that it stood on, here or on the host.
+                        // It was removed with the directory it was on, here or on the host.
                         Err(error) if error.errno == Errno::INVAL => {}
                         detached => detached?,
                     }
@@ -185,17 +187,17 @@ fn is_done(grafts: &BTreeMap<u64, Graft>, number: u64) -> bool {
     grafts.get(&number).is_some_and(|graft| graft.is_over) && !grafts.values().any(stands_on_it)
 }
 
-/// Does something in the sandbox's mount namespace, with the command's rights.
+/// Runs `what` in the sandbox's mount namespace, with the command's rights.
 fn within<T>(
     namespace: &OwnedFd,
     own_namespace: &OwnedFd,
-    identity: &Identity,
+    identity: &CallerIdentity,
     does: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     other::enter_mounts(namespace)?;
     let done = identity.as_command(does);
     if other::enter_mounts(own_namespace).is_err() {
-        // In the wrong place every answer would be wrong; the supervisor sees that we are gone.
+        // In the wrong namespace every answer would be wrong; the supervisor sees that we are gone.
         proc::exit_now(1);
     }
     done
@@ -205,7 +207,7 @@ fn attach(
     root: &OwnedFd,
     scaffold: &mut Scaffold,
     grafts: &BTreeMap<u64, Graft>,
-    Piece { mount: file, seen }: Piece<'_>,
+    DetachedTree { mount: file, seen }: DetachedTree<'_>,
 ) -> Result<Mounted> {
     let path = &seen.path;
     let mut on = None;
@@ -223,11 +225,12 @@ fn attach(
     Ok(Mounted { path: path.clone(), file, id, on })
 }
 
-/// Puts something of the sandbox's own where the host has something. Nothing is mounted where the command can change it as it is.
+/// Puts a private version where the host has something. Nothing is mounted where the command can change it as
+/// it is.
 fn copy(
     root: &OwnedFd,
     scaffold: &mut Scaffold,
-    seen: &Seen,
+    seen: &HostFile,
     content: Option<&OwnedFd>,
 ) -> Result<Option<Mounted>> {
     let path = &seen.path;
@@ -246,13 +249,13 @@ fn copy(
     Ok(Some(Mounted { path: path.clone(), file, id, on: None }))
 }
 
-/// What is there already may be covered if it is a directory of the sandbox's own, or the very same
-/// thing, shown before with less. The number of the graft that has the same place.
+/// An existing directory of the sandbox's own may be covered, and the same file that was shown before with
+/// fewer rights. Returns the graft at the same path.
 fn may_cover(
     there: &OwnedFd,
     scaffold: &Scaffold,
     grafts: &BTreeMap<u64, Graft>,
-    seen: &Seen,
+    seen: &HostFile,
 ) -> Result<Option<u64>> {
     let refused = |errno| Err(SysError::new("move_mount", seen.path.display().to_string(), errno));
     let found = rustix::fs::fstat(there).at("fstat", &seen.path)?;

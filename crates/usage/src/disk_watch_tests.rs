@@ -15,13 +15,13 @@ fn tree() -> TempDir {
     tempfile::tempdir_in("/var/tmp").unwrap()
 }
 
-fn places(trees: &[&Path]) -> Places {
+fn places(trees: &[&Path]) -> DiskWatch {
     let trees: Vec<PathBuf> = trees.iter().map(|tree| tree.to_path_buf()).collect();
-    Places::baseline(&trees).unwrap()
+    DiskWatch::baseline(&trees).unwrap()
 }
 
 /// The next complete round, without waiting for when it is due.
-fn round(places: &mut Places, mut tree: Option<&mut Tree>) -> Result<Held, UsageError> {
+fn round(places: &mut DiskWatch, mut tree: Option<&mut Tree>) -> Result<DiskUse, UsageError> {
     places.next_round = Instant::now();
     loop {
         if let Some(held) = places.step(Duration::from_millis(2), tree.as_deref_mut())? {
@@ -36,14 +36,14 @@ fn growth_counts_and_deleting_gives_back() {
     let tree = tree();
     fs::write(tree.path().join("before"), vec![1; 1 << 20]).unwrap();
     let mut places = places(&[tree.path()]);
-    assert_eq!(round(&mut places, None).unwrap(), Held::default());
+    assert_eq!(round(&mut places, None).unwrap(), DiskUse::default());
     fs::write(tree.path().join("new"), vec![1; 3 << 20]).unwrap();
-    assert_eq!(round(&mut places, None).unwrap(), Held { bytes: 3 * MIB, inodes: 1 });
+    assert_eq!(round(&mut places, None).unwrap(), DiskUse { bytes: 3 * MIB, inodes: 1 });
     fs::remove_file(tree.path().join("new")).unwrap();
-    assert_eq!(round(&mut places, None).unwrap(), Held::default());
+    assert_eq!(round(&mut places, None).unwrap(), DiskUse::default());
     fs::remove_file(tree.path().join("before")).unwrap();
     fs::write(tree.path().join("instead"), vec![1; 2 << 20]).unwrap();
-    assert_eq!(round(&mut places, None).unwrap(), Held { bytes: MIB, inodes: 0 });
+    assert_eq!(round(&mut places, None).unwrap(), DiskUse { bytes: MIB, inodes: 0 });
 }
 
 /// Proves: FS-6 space
@@ -56,7 +56,7 @@ fn a_tree_inside_another_counts_once() {
         let mut places = places(&order);
         let file = inner.join("file");
         fs::write(&file, vec![1; 1 << 20]).unwrap();
-        assert_eq!(round(&mut places, None).unwrap(), Held { bytes: MIB, inodes: 1 });
+        assert_eq!(round(&mut places, None).unwrap(), DiskUse { bytes: MIB, inodes: 1 });
         fs::remove_file(file).unwrap();
     }
 }
@@ -83,7 +83,7 @@ ready()
     ));
     let mut tree = Tree::new(actor.pid()).unwrap();
     tree.sample().unwrap();
-    let whole = Held { bytes: 4 * MIB, inodes: 1 };
+    let whole = DiskUse { bytes: 4 * MIB, inodes: 1 };
     assert_eq!(round(&mut places, Some(&mut tree)).unwrap(), whole);
     let begun = places.begin_round(Some(&mut tree)).unwrap();
     actor.go_on();
@@ -93,7 +93,7 @@ ready()
     assert_eq!(round(&mut places, Some(&mut tree)).unwrap(), whole);
     actor.go_on();
     actor.await_ready();
-    assert_eq!(round(&mut places, Some(&mut tree)).unwrap(), Held::default());
+    assert_eq!(round(&mut places, Some(&mut tree)).unwrap(), DiskUse::default());
 }
 
 /// Proves: FS-6 space, FS-6 inodes, FS-6 gives-back
@@ -106,12 +106,12 @@ fn a_tmpfs_answers_after_its_last_process_has_gone() {
         let mount = new_fs("tmpfs", &options, MountAttrs::NONE).unwrap();
         move_mount(&mount, rustix::fs::CWD, Path::new("/mnt")).unwrap();
         let actor = Actor::ready("ready()");
-        let mut places = Places::baseline(&[]).unwrap();
+        let mut places = DiskWatch::baseline(&[]).unwrap();
         places.add_tmpfs(actor.pid(), Path::new("/mnt")).unwrap();
         places.add_tmpfs(actor.pid(), Path::new("mnt")).unwrap();
-        assert_eq!(round(&mut places, None).unwrap(), Held { bytes: 0, inodes: 1 });
+        assert_eq!(round(&mut places, None).unwrap(), DiskUse { bytes: 0, inodes: 1 });
         fs::write("/mnt/file", vec![1; 5 << 20]).unwrap();
-        assert_eq!(round(&mut places, None).unwrap(), Held { bytes: 5 * MIB, inodes: 2 });
+        assert_eq!(round(&mut places, None).unwrap(), DiskUse { bytes: 5 * MIB, inodes: 2 });
         drop(actor);
         palisade_sys::mounts::detach(Path::new("/mnt")).unwrap();
         assert_eq!(places.own_bytes().unwrap(), 5 * MIB);
@@ -145,7 +145,7 @@ fn a_tree_that_vanished_is_told() {
     let mut places = places(&[tree.path()]);
     drop(tree);
     assert!(matches!(round(&mut places, None), Err(UsageError::Vanished(_))));
-    assert!(Places::baseline(&[PathBuf::from("/nonexistent/tree")]).is_err());
+    assert!(DiskWatch::baseline(&[PathBuf::from("/nonexistent/tree")]).is_err());
 }
 
 /// Proves: FS-6 space
@@ -167,7 +167,7 @@ fn closing_a_directory_for_a_moment_gives_nothing_back() {
     });
 }
 
-impl Places {
+impl DiskWatch {
     pub(crate) fn postpone_rounds(&mut self) {
         self.next_round = Instant::now() + Duration::from_secs(3600);
     }
@@ -215,10 +215,10 @@ fn the_first_and_the_last_walk_have_an_end() {
     let mut places = places(&[tree.path()]);
     fs::write(tree.path().join("new"), vec![1; 1 << 20]).unwrap();
     let known = round(&mut places, None).unwrap();
-    assert_eq!(known, Held { bytes: MIB, inodes: 1 });
+    assert_eq!(known, DiskUse { bytes: MIB, inodes: 1 });
     fs::remove_file(tree.path().join("new")).unwrap();
     assert_eq!(places.finish_within(Duration::ZERO).unwrap(), known);
-    assert_eq!(places.finish().unwrap(), Held::default());
+    assert_eq!(places.finish().unwrap(), DiskUse::default());
 }
 
 /// Proves: FS-6 space
@@ -259,7 +259,7 @@ fn large_tree() -> (TempDir, bool) {
     (tree, is_prompt)
 }
 
-fn is_known(places: &Places) -> bool {
+fn is_known(places: &DiskWatch) -> bool {
     matches!(places.baseline, Baseline::Known(_))
 }
 
@@ -283,7 +283,7 @@ fn growth_counts_the_same_when_the_first_walk_ends_after_the_start() {
     let before = round(&mut places, None).unwrap();
     fs::write(tree.path().join("new"), vec![1; 3 << 20]).unwrap();
     let after = round(&mut places, None).unwrap();
-    assert_eq!(after.minus(before), Held { bytes: 3 * MIB, inodes: 1 });
+    assert_eq!(after.minus(before), DiskUse { bytes: 3 * MIB, inodes: 1 });
     fs::remove_file(tree.path().join("new")).unwrap();
     assert_eq!(round(&mut places, None).unwrap(), before);
 }
@@ -293,6 +293,6 @@ fn growth_counts_the_same_when_the_first_walk_ends_after_the_start() {
 fn the_end_of_a_short_run_does_not_wait_for_the_first_walk() {
     let (tree, is_prompt) = large_tree();
     let mut places = places(&[tree.path()]);
-    assert_eq!(places.finish().unwrap(), Held::default());
+    assert_eq!(places.finish().unwrap(), DiskUse::default());
     assert_eq!(is_known(&places), !is_prompt);
 }

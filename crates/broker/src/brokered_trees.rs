@@ -1,5 +1,5 @@
-//! Where calls are performed and where they are judged as well, by paths as the sandbox has them: the
-//! longest mount that a path is below decides.
+//! Where calls are performed by the broker, and where they are also judged. Decided by the longest mount that
+//! contains a path, as the sandbox sees it.
 
 use crate::{DIRECTORY, NO_MODE};
 use palisade_plan::model::{Gate, Guard};
@@ -9,71 +9,71 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct BrokeredTrees {
     pieces: Vec<Piece>,
-    /// Where nothing of those is: every mount of the view, and whether it is scaffolding of ours. What the host has
-    /// behind that may be asked about, so calls are performed there too.
+    /// Where none of those is mounted: every mount of the view, and whether it is our scaffolding. Paths of the
+    /// host that it hides may be asked about, so calls are performed there too.
     scaffolding: Vec<(PathBuf, bool)>,
-    /// The mounts of that scaffolding, as the process sees them that asks.
+    /// The mounts of that scaffolding, as the asking process sees them.
     own_mounts: OnceCell<Vec<u64>>,
 }
 
 #[derive(Debug)]
 struct Piece {
     top: PathBuf,
-    kind: GroundKind,
+    kind: TreeKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum GroundKind {
-    /// Of the host: every name is judged.
+enum TreeKind {
+    /// A tree of the host: every name is judged.
     Tree,
-    /// Of the run's own, around a tree: Landlock has to withhold as much there, so calls are performed,
-    /// but nothing is judged.
+    /// The run's own, around a tree: Landlock has to withhold the same rights there, so calls are performed but
+    /// not judged.
     Surrounding,
-    /// Not of the tree around it: the kernel answers.
+    /// Mounted in a tree but not part of it: the kernel answers.
     Island,
 }
 
 /// What a path belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing<'g> {
+pub(crate) enum Placement<'g> {
     In(&'g Path),
     Unjudged,
     Elsewhere,
 }
 
-impl Ground {
+impl BrokeredTrees {
     pub(crate) fn of(guard: Option<&Guard>, gate: Option<&Gate>) -> Self {
         let piece = |kind| move |top: &PathBuf| Piece { top: top.clone(), kind };
         let mut pieces: Vec<Piece> = Vec::new();
         if let Some(guard) = guard {
-            pieces.extend(guard.trees.iter().map(piece(GroundKind::Tree)));
-            pieces.extend(guard.surroundings.iter().map(piece(GroundKind::Surrounding)));
-            pieces.extend(guard.islands.iter().map(piece(GroundKind::Island)));
+            pieces.extend(guard.trees.iter().map(piece(TreeKind::Tree)));
+            pieces.extend(guard.surroundings.iter().map(piece(TreeKind::Surrounding)));
+            pieces.extend(guard.islands.iter().map(piece(TreeKind::Island)));
         }
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.top.as_os_str().len()));
         let scaffolding = gate.map(scaffolding).unwrap_or_default();
         Self { pieces, scaffolding, own_mounts: OnceCell::new() }
     }
 
-    pub(crate) fn standing(&self, path: &Path) -> Standing<'_> {
+    pub(crate) fn standing(&self, path: &Path) -> Placement<'_> {
         let Some(piece) = self.pieces.iter().find(|piece| path.starts_with(&piece.top)) else {
             let above = self.scaffolding.iter().find(|(top, _)| path.starts_with(top));
             let is_ours = above.is_some_and(|(_, is_ours)| *is_ours);
-            return if is_ours { Standing::Unjudged } else { Standing::Elsewhere };
+            return if is_ours { Placement::Unjudged } else { Placement::Elsewhere };
         };
         match piece.kind {
-            GroundKind::Tree => Standing::In(&piece.top),
-            GroundKind::Surrounding => Standing::Unjudged,
-            GroundKind::Island => Standing::Elsewhere,
+            TreeKind::Tree => Placement::In(&piece.top),
+            TreeKind::Surrounding => Placement::Unjudged,
+            TreeKind::Island => Placement::Elsewhere,
         }
     }
 }
 
-impl Ground {
-    /// Whether a directory where nothing of the plan is mounted belongs to something that was granted since: another mount
-    /// stands on our scaffolding there.
+impl BrokeredTrees {
+    /// Whether a directory where the plan mounts nothing belongs to a later grant: another mount is on top of
+    /// our scaffolding there.
     pub(crate) fn is_grant(&self, path: &Path, directory: BorrowedFd<'_>) -> bool {
         let above = self.scaffolding.iter().find(|(top, _)| path.starts_with(top));
         if !above.is_some_and(|(_, is_ours)| *is_ours) {

@@ -15,7 +15,7 @@ fn memory(bytes: u64) -> GroupSettings {
 }
 
 /// Whether any event is ready within the time.
-fn is_told(held: &Held, patience: Duration) -> bool {
+fn is_told(held: &RunGroup, patience: Duration) -> bool {
     let watched = held.events();
     let mut fds: Vec<PollFd<'_>> =
         watched.iter().map(|it| PollFd::from_borrowed_fd(it.fd, it.interest)).collect();
@@ -298,8 +298,8 @@ fn the_same_session_has_one_group_only() {
         }
         let group = Group { home, settings: memory(64 * MIB) };
         let session = session();
-        let held = Held::create(&group, &session).unwrap();
-        let error = Held::create(&group, &session).unwrap_err().to_string();
+        let held = RunGroup::create(&group, &session).unwrap();
+        let error = RunGroup::create(&group, &session).unwrap_err().to_string();
         assert!(error.contains("EEXIST") && error.contains(&session), "{error}");
         held.remove().unwrap();
     });
@@ -310,10 +310,10 @@ fn names_that_lead_elsewhere_are_refused() {
     let home = CgroupHome::Nowhere { why: "a test".to_owned() };
     let group = Group { home, settings: GroupSettings::default() };
     for name in ["", "../x", "a/b", "a.b", &"x".repeat(65)] {
-        let error = Held::create(&group, name).unwrap_err();
+        let error = RunGroup::create(&group, name).unwrap_err();
         assert!(matches!(error, CgroupError::Name { .. }), "{name}: {error}");
     }
-    let error = Held::create(&group, "a-1").unwrap_err();
+    let error = RunGroup::create(&group, "a-1").unwrap_err();
     assert_eq!(error.to_string(), "cannot create a control group: a test");
 }
 

@@ -1,4 +1,4 @@
-use super::{Places, read_document, replace_file};
+use super::{AppDirs, read_document, replace_file};
 use crate::error::SessionError;
 use std::fs::File;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,38 +7,38 @@ use std::path::{Path, PathBuf};
 #[test]
 fn directories_follow_the_xdg_rules() {
     let home = Path::new("/home/u");
-    let plain = Places::of_caller(|_| None, Some(home)).unwrap();
+    let plain = AppDirs::of_caller(|_| None, Some(home)).unwrap();
     assert_eq!(plain.user, PathBuf::from("/home/u/.config/palisade"));
     assert_eq!(plain.state, PathBuf::from("/home/u/.local/state/palisade"));
 
     let moved = |name: &str| (name == "XDG_STATE_HOME").then(|| "/var/s".into());
     assert_eq!(
-        Places::of_caller(moved, Some(home)).unwrap().state,
+        AppDirs::of_caller(moved, Some(home)).unwrap().state,
         PathBuf::from("/var/s/palisade")
     );
 
     let relative = |_: &str| Some("not/absolute".into());
-    assert_eq!(Places::of_caller(relative, Some(home)).unwrap(), plain);
+    assert_eq!(AppDirs::of_caller(relative, Some(home)).unwrap(), plain);
 }
 
 /// Proves: POL-4 lock
 #[test]
 fn no_variable_moves_the_organisation_layer() {
     let everything = |_: &str| Some("/tmp/mine".into());
-    let places = Places::of_caller(everything, None).unwrap();
+    let places = AppDirs::of_caller(everything, None).unwrap();
     assert_eq!(places.organisation, PathBuf::from("/etc/palisade"));
 }
 
 #[test]
 fn without_a_home_the_error_names_the_variable() {
-    let error = Places::of_caller(|_| None, None).unwrap_err();
+    let error = AppDirs::of_caller(|_| None, None).unwrap_err();
     assert!(error.to_string().contains("XDG_CONFIG_HOME"), "{error}");
 }
 
 #[test]
 fn the_canary_is_private_and_never_written_through_a_link() {
     let directory = tempfile::tempdir().unwrap();
-    let places = Places {
+    let places = AppDirs {
         organisation: directory.path().join("etc"),
         user: directory.path().join("config"),
         state: directory.path().join("state"),

@@ -23,20 +23,20 @@ use std::time::{Duration, Instant, SystemTime};
 use palisade_sys::beneath::open_beneath;
 use palisade_sys::{Mode, OFlags, Pid, SysError};
 
+use crate::disk_use::DiskUse;
 use crate::error::UsageError;
-use crate::held::Held;
 use crate::space::Space;
 use crate::tree::Tree;
 use crate::walk::{Root, Walk};
 
 /// The shortest pause between two rounds.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
+const MIN_PAUSE: Duration = Duration::from_millis(250);
 
 /// A pause is this many times as long as the round before it: walking takes a twentieth of a core.
 const PAUSE_FACTOR: u32 = 20;
 
 /// But no longer than this: a large tree must not buy the command time.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often free space is looked at, and the shortest pause before a round that it brings forward.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -65,12 +65,12 @@ pub struct Unseen {
 
 /// Everything a run may fill.
 #[derive(Debug)]
-pub struct Places {
+pub struct DiskWatch {
     roots: Vec<Root>,
     baseline: Baseline,
     mounts: Vec<Mount>,
     space: Space,
-    limits: Option<Held>,
+    limits: Option<DiskUse>,
     round: Option<Round>,
     next_round: Instant,
     /// Not before this, whatever free space says.
@@ -79,7 +79,7 @@ pub struct Places {
     /// By how many bytes the last round found the trees grown.
     grown: u64,
     /// With what the mounts held.
-    last: Held,
+    last: DiskUse,
     /// What free space tells beyond `grown`.
     unexplained: u64,
     written: u64,
@@ -90,7 +90,7 @@ pub struct Places {
 /// What the trees held before the command.
 #[derive(Debug)]
 enum Baseline {
-    Known(Held),
+    Known(DiskUse),
     /// The walk that will tell.
     Walking(Box<Walk>),
 }
@@ -106,11 +106,11 @@ struct Mount {
 #[derive(Debug)]
 struct Round {
     walk: Walk,
-    deleted: Held,
+    deleted: DiskUse,
     spent: Duration,
 }
 
-impl Places {
+impl DiskWatch {
     /// To be called before the command starts: begins to count what is there. Links are not followed: give resolved
     /// paths. [`UsageError::TooLarge`] if the trees have to be counted whole and that takes more than ten seconds.
     pub fn baseline(trees: &[PathBuf]) -> Result<Self, UsageError> {
@@ -145,7 +145,7 @@ impl Places {
             earliest_round: now + early_pause_after(now - began),
             next_glance: now,
             grown: 0,
-            last: Held::default(),
+            last: DiskUse::default(),
             unexplained: 0,
             written: 0,
             unseen: Unseen::default(),
@@ -155,7 +155,8 @@ impl Places {
 
     /// Looks at free space between rounds from now on, to hold these limits.
     pub fn watch(&mut self, bytes: Option<u64>, inodes: Option<u64>) {
-        let limits = Held { bytes: bytes.unwrap_or(u64::MAX), inodes: inodes.unwrap_or(u64::MAX) };
+        let limits =
+            DiskUse { bytes: bytes.unwrap_or(u64::MAX), inodes: inodes.unwrap_or(u64::MAX) };
         self.limits = Some(limits).filter(|_| !self.roots.is_empty());
     }
 
@@ -208,7 +209,7 @@ impl Places {
         &mut self,
         budget: Duration,
         tree: Option<&mut Tree>,
-    ) -> Result<Option<Held>, UsageError> {
+    ) -> Result<Option<DiskUse>, UsageError> {
         let began = Instant::now();
         let written = tree.as_ref().and_then(|tree| tree.written_bytes());
         self.written = self.written.max(written.unwrap_or(0));
@@ -257,7 +258,7 @@ impl Places {
     }
 
     /// The walk that tells what was there before the command, while that runs.
-    fn go_on_with_baseline(&mut self, deadline: Instant) -> Result<Option<Held>, UsageError> {
+    fn go_on_with_baseline(&mut self, deadline: Instant) -> Result<Option<DiskUse>, UsageError> {
         let Baseline::Walking(walk) = &mut self.baseline else { return Ok(None) };
         let Some(walked) = walk.advance(&self.roots, Some(deadline))? else { return Ok(None) };
         if let Some(closed) = walk.closed.take() {
@@ -266,8 +267,10 @@ impl Places {
         let changed = walk.changed();
         self.space.look(&self.roots)?;
         let lost = self.space.lost();
-        let grown =
-            Held { bytes: changed.bytes.min(lost.bytes), inodes: changed.inodes.min(lost.inodes) };
+        let grown = DiskUse {
+            bytes: changed.bytes.min(lost.bytes),
+            inodes: changed.inodes.min(lost.inodes),
+        };
         self.baseline = Baseline::Known(walked.minus(grown));
         self.grown = grown.bytes;
         self.last = grown.plus(self.own()?);
@@ -301,8 +304,8 @@ impl Places {
         self.space.lost_for_a_while().min(self.written)
     }
 
-    fn told(&self) -> Held {
-        Held { bytes: self.last.bytes.saturating_add(self.unexplained), ..self.last }
+    fn told(&self) -> DiskUse {
+        DiskUse { bytes: self.last.bytes.saturating_add(self.unexplained), ..self.last }
     }
 
     /// What the run's own file systems hold, without walking anything.
@@ -312,11 +315,11 @@ impl Places {
 
     /// A whole round at once, when nobody is left who could add to it. What was known last, if that would
     /// take longer than half a second.
-    pub fn finish(&mut self) -> Result<Held, UsageError> {
+    pub fn finish(&mut self) -> Result<DiskUse, UsageError> {
         self.finish_within(FINISH_BUDGET)
     }
 
-    fn finish_within(&mut self, budget: Duration) -> Result<Held, UsageError> {
+    fn finish_within(&mut self, budget: Duration) -> Result<DiskUse, UsageError> {
         let Baseline::Known(baseline) = self.baseline else {
             self.last = self.own()?;
             return Ok(self.told());
@@ -329,8 +332,8 @@ impl Places {
     }
 
     /// What the run's own file systems hold.
-    fn own(&self) -> Result<Held, UsageError> {
-        self.mounts.iter().try_fold(Held::default(), |sum, mount| Ok(sum.plus(mount.held()?)))
+    fn own(&self) -> Result<DiskUse, UsageError> {
+        self.mounts.iter().try_fold(DiskUse::default(), |sum, mount| Ok(sum.plus(mount.held()?)))
     }
 
     /// Deleted files first: one that gets a name later is passed over by the walk, one that loses its name
@@ -352,7 +355,7 @@ impl Places {
             _ => HashMap::new(),
         };
         deleted.retain(|file, _| self.roots.iter().any(|root| root.device == file.device));
-        let held = Held {
+        let held = DiskUse {
             bytes: deleted.values().fold(0, |sum, bytes| sum.saturating_add(*bytes)),
             inodes: deleted.len() as u64,
         };
@@ -362,7 +365,7 @@ impl Places {
 }
 
 impl Mount {
-    fn held(&self) -> Result<Held, UsageError> {
+    fn held(&self) -> Result<DiskUse, UsageError> {
         let stat = rustix::fs::fstatfs(&self.place)
             .map_err(|errno| SysError::new("fstatfs", self.path.display().to_string(), errno))?;
         // A tmpfs without a size counts nothing.
@@ -370,7 +373,7 @@ impl Mount {
             return Err(UsageError::Sizeless(self.path.clone()));
         }
         let block = u64::try_from(stat.f_bsize).unwrap_or(0);
-        Ok(Held {
+        Ok(DiskUse {
             bytes: stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(block),
             inodes: stat.f_files.saturating_sub(stat.f_ffree),
         })
@@ -402,15 +405,15 @@ fn first_walk(
 
 fn pause_after(round: Duration) -> Duration {
     // A tree that takes longer than that to walk would take a whole core.
-    let longest = LONGEST_PAUSE.max(round.saturating_mul(2));
-    round.saturating_mul(PAUSE_FACTOR).clamp(SHORTEST_PAUSE, longest)
+    let longest = MAX_PAUSE.max(round.saturating_mul(2));
+    round.saturating_mul(PAUSE_FACTOR).clamp(MIN_PAUSE, longest)
 }
 
 /// Others who write much bring rounds forward, too: half a core at most, as long as that is possible.
 fn early_pause_after(round: Duration) -> Duration {
-    round.clamp(GLANCE, LONGEST_PAUSE)
+    round.clamp(GLANCE, MAX_PAUSE)
 }
 
 #[cfg(test)]
-#[path = "places_tests.rs"]
+#[path = "disk_watch_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
 //! One run's control group, whichever version holds it.
 
 use crate::controllers;
-use crate::entry::Entry;
+use crate::entry::GroupEntry;
 use crate::error::CgroupError;
 use crate::group::{GroupUsage, Hits, Watched, lacks};
 use crate::v1::Groups;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// After the last process has ended a group is busy for milliseconds at most.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The group of a run, with its limits set. Dropped, it goes if it is empty; [`Held::remove`] waits for
+/// The group of a run, with its limits set. Dropped, it goes if it is empty; [`RunGroup::remove`] waits for
 /// that and says what went wrong.
 #[derive(Debug)]
-pub struct Held(Version);
+pub struct RunGroup(Version);
 
 #[derive(Debug)]
 enum Version {
@@ -24,7 +24,7 @@ enum Version {
     V1(Groups),
 }
 
-impl Held {
+impl RunGroup {
     /// Makes the group and sets its limits. What killed supervisors left behind there is removed first.
     pub fn create(group: &Group, session: &str) -> Result<Self, CgroupError> {
         check_name(session)?;
@@ -55,14 +55,14 @@ impl Held {
     }
 
     /// For the first process of the run.
-    pub fn entry(&self) -> Entry<'_> {
+    pub fn entry(&self) -> GroupEntry<'_> {
         match &self.0 {
             Version::V2(unified) => unified.entry(),
             Version::V1(groups) => groups.entry(),
         }
     }
 
-    /// Ready when memory ran out, and now and then for less. [`Held::hits`] makes them wait again.
+    /// Ready when memory ran out, and now and then for less. [`RunGroup::hits`] makes them wait again.
     pub fn events(&self) -> Vec<Watched<'_>> {
         match &self.0 {
             Version::V2(unified) => unified.events(),
@@ -99,20 +99,21 @@ impl Held {
     /// Removes the group after the last process has ended.
     pub fn remove(self) -> Result<(), CgroupError> {
         match self.0 {
-            Version::V2(unified) => unified.remove(PATIENCE),
-            Version::V1(groups) => groups.remove(PATIENCE),
+            Version::V2(unified) => unified.remove(REMOVE_TIMEOUT),
+            Version::V1(groups) => groups.remove(REMOVE_TIMEOUT),
         }
     }
 }
 
 /// It becomes part of a directory's name and of a unit's.
 fn check_name(session: &str) -> Result<(), CgroupError> {
-    const LONGEST: usize = 64;
+    const MAX_NAME_BYTES: usize = 64;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    let is_right = !session.is_empty() && session.len() <= LONGEST && session.bytes().all(is_plain);
+    let is_right =
+        !session.is_empty() && session.len() <= MAX_NAME_BYTES && session.bytes().all(is_plain);
     is_right.then_some(()).ok_or_else(|| CgroupError::Name { name: session.to_owned() })
 }
 
 #[cfg(test)]
-#[path = "held_tests.rs"]
+#[path = "run_group_tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use palisade_testkit::control::interface::{Event, Request};
+use palisade_testkit::control::interface::Event;
 use palisade_testkit::{Attack, Demonstration, Session, World, client_program};
 
 use crate::files::TO_WRITE_OUTSIDE;
@@ -180,7 +180,7 @@ fn p18_nothing_outlives_the_sandbox() {
     session.output_of(&strings(&["sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo left"]));
     let inside = session.processes_inside();
     assert!(inside.len() >= 2, "{inside:?}");
-    session.client.ask(&Request::End, &[]).unwrap();
+    session.client.ask(&Session::end_at_once(), &[]).unwrap();
     while !matches!(session.client.next_event().unwrap(), Event::Ended { .. }) {}
     session.wait();
     let left: Vec<u32> =

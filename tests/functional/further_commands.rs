@@ -166,7 +166,7 @@ fn read_until(terminal: &mut fs::File, wanted: &str) -> String {
 fn a_command_can_have_a_terminal_of_its_own() {
     let world = World::new();
     let mut session = Session::start(&world, &[]);
-    let size = TerminalSize { rows: 31, columns: 97 };
+    let size = TerminalSize { rows: 31, columns: 97, ..TerminalSize::default() };
     let start = StartCommand {
         streams: CommandStreams::Terminal(size),
         ..shell(
@@ -178,7 +178,7 @@ fn a_command_can_have_a_terminal_of_its_own() {
     let mut master = fs::File::from(master.unwrap());
     let said = read_until(&mut master, "mine");
     assert!(said.contains("/dev/pts/") && said.contains("31 97"), "{said}");
-    let size = TerminalSize { rows: 20, columns: 40 };
+    let size = TerminalSize { rows: 20, columns: 40, ..TerminalSize::default() };
     let resize = Request::ResizeTerminal { command, size };
     assert_eq!(session.client.ask(&resize, &[]).unwrap().0, Response::Done);
     master.write_all(b"go\n").unwrap();

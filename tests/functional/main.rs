@@ -39,6 +39,8 @@ mod faults;
 mod first_run;
 mod flat_start;
 mod further_commands;
+mod further_commands_end;
+mod further_commands_events;
 mod gate;
 mod gate_answers;
 mod gate_ask_in;

@@ -260,7 +260,6 @@ impl Helper {
         self.0.phase.get() == Phase::Serving
     }
 
-    #[cfg(test)]
     pub(crate) fn pid(&self) -> Pid {
         self.0.pid
     }

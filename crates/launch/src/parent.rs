@@ -234,6 +234,13 @@ impl Running {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
+    /// On the host, whose children everybody inside descends from: pid 1, and the spawner if there is one.
+    pub fn roots(&self) -> Vec<u32> {
+        let spawner = self.spawner.as_ref().map(Spawner::pid);
+        let roots = [Some(self.pid), spawner].into_iter().flatten();
+        roots.map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
+    }
+
     /// The command's process on the host: the first child of pid 1.
     pub fn command(&self) -> Option<Pid> {
         first_child(self.pid())

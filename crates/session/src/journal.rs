@@ -75,6 +75,11 @@ impl Journal {
         self.pending.push(Event::new(&self.sandbox_id, self.state, kind));
     }
 
+    pub(crate) fn record(&mut self, kinds: Vec<EventKind>) -> Result<(), RecordError> {
+        kinds.into_iter().for_each(|kind| self.add(kind));
+        self.commit()
+    }
+
     pub(crate) fn commit(&mut self) -> Result<(), RecordError> {
         let events = std::mem::take(&mut self.pending);
         self.log.append_batch(&events)?;

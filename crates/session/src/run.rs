@@ -19,8 +19,8 @@ use crate::stores::Stores;
 use crate::tree_locks;
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
+use palisade_launch::Inherited;
 use palisade_launch::probe::{RealTree, limit_facts};
-use palisade_launch::{Checked, Inherited};
 use palisade_plan::limit::LimitKind;
 use palisade_plan::model::{Confinement, Plan, SandboxLifetime, Weight};
 use palisade_policy::model::Policy;
@@ -32,6 +32,7 @@ use palisade_record::{
 };
 use palisade_supervisor::asking::AskIn;
 use palisade_supervisor::conclusion::{self, Conclusion};
+use palisade_supervisor::control::interface::{FromSupervisor, Response};
 use palisade_supervisor::egress::EgressSummary;
 use palisade_supervisor::normalize;
 use palisade_supervisor::signals::Signals;
@@ -352,22 +353,34 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         }
         Ok::<_, SessionError>(config)
     })?;
-    let checked = supervisor.until_started(tell).inspect_err(|error| {
-        supervisor.take_unlogged().into_iter().for_each(|event| journal.add(event));
-        report.signals_forwarded = supervisor.forwarded().to_vec();
-        supervisor.limits_so_far().report(report, plan, conclusion::not_started_for(error));
-    })?;
-    let setup = clock.elapsed();
-    reporting::observed(report, plan, &checked.observations);
-    record_start(journal, plan, &supervisor, &checked, clock)?;
-    supervisor
-        .announce(FileRegistration::new(&caller.places, announced(plan, report, &supervisor)));
-    let mut log = |incidents: Vec<EventKind>| {
-        incidents.into_iter().for_each(|incident| journal.add(incident));
-        journal.commit()
-    };
-    let (ended, mut signals) = supervisor.until_ended(Observers { log: &mut log, tell })?;
+    let mut setup = None;
+    loop {
+        let mut log = |records| journal.record(records);
+        let next = supervisor.next_message(Observers { log: &mut log, tell });
+        let next = next.inspect_err(|error| {
+            if setup.is_none() {
+                supervisor.take_unlogged().into_iter().for_each(|event| journal.add(event));
+                report.signals_forwarded = supervisor.forwarded().to_vec();
+                supervisor.limits_so_far().report(report, plan, conclusion::not_started_for(error));
+            }
+        });
+        match next? {
+            Some(FromSupervisor::Response(Response::Created { .. })) => {
+                setup = Some(clock.elapsed());
+                reporting::observed(report, plan, &supervisor.checked().observations);
+                record_start(journal, plan, &supervisor, clock)?;
+                let announced = announced(plan, report, &supervisor);
+                supervisor.announce(FileRegistration::new(&caller.places, announced));
+            }
+            // What else is told, of commands, questions and limits, is in the report.
+            Some(_) => {}
+            None => break,
+        }
+    }
+    let mut log = |records| journal.record(records);
+    let (ended, mut signals) = supervisor.finish(Observers { log: &mut log, tell })?;
 
+    let setup = setup.unwrap_or_default();
     let times = Times::of(plan, setup, clock.elapsed());
     if plan.supervision.normalize_ms.is_some() {
         normalize::wait_out(clock, times.total(), &mut signals)?;
@@ -459,7 +472,6 @@ fn record_start(
     journal: &mut Journal,
     plan: &Plan,
     supervisor: &Supervisor<'_>,
-    checked: &Checked,
     clock: Instant,
 ) -> Result<(), SessionError> {
     journal.advance(State::Initialized)?;
@@ -468,8 +480,8 @@ fn record_start(
         namespaces: namespaces(plan),
     }));
     journal.add(EventKind::SandboxValidated(Validated {
-        probes: checked.observations.len(),
-        duration_us: micros(checked.took),
+        probes: supervisor.checked().observations.len(),
+        duration_us: micros(supervisor.checked().took),
     }));
     journal.advance(State::Running)?;
     journal

@@ -19,8 +19,8 @@ pub(crate) struct Deadlines {
 /// What is to be done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// The time limit is over: the command is to end.
-    Ask,
+    /// The time limit is over: commands are to end in this time.
+    Ask(Duration),
     /// It was asked, and did not.
     Kill,
 }
@@ -37,9 +37,15 @@ impl Deadlines {
         }
     }
 
-    /// Somebody asked it to end; asking again gives no more time.
-    pub(crate) fn asked(&mut self, now: Instant) {
-        self.shorten_grace(now + self.after_signal);
+    /// The time that a command has to end after a signal.
+    pub(crate) fn after_signal(&self) -> Duration {
+        self.after_signal
+    }
+
+    /// It was asked to end in this time; asking again gives no more.
+    pub(crate) fn asked(&mut self, now: Instant, time: Duration) {
+        let end = now + time;
+        self.grace = Some(self.grace.map_or(end, |grace| grace.min(end)));
     }
 
     /// Says each thing once.
@@ -51,8 +57,7 @@ impl Deadlines {
         }
         if over(self.limit) {
             self.limit = None;
-            self.shorten_grace(now + self.after_timeout);
-            return Some(Due::Ask);
+            return Some(Due::Ask(self.after_timeout));
         }
         None
     }
@@ -78,10 +83,6 @@ impl Deadlines {
         self.limit = None;
         self.grace = None;
     }
-
-    fn shorten_grace(&mut self, end: Instant) {
-        self.grace = Some(self.grace.map_or(end, |grace| grace.min(end)));
-    }
 }
 
 #[cfg(test)]
@@ -100,7 +101,9 @@ mod tests {
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut clock = deadlines(Some(at(5)));
         assert_eq!(clock.due(at(4)), None);
-        assert_eq!(clock.due(at(5)), Some(Due::Ask));
+        let time = Duration::from_secs(2);
+        assert_eq!(clock.due(at(5)), Some(Due::Ask(time)));
+        clock.asked(at(5), time);
         assert_eq!((clock.due(at(6)), clock.next()), (None, Some(at(7))));
         assert_eq!(clock.due(at(7)), Some(Due::Kill));
         assert_eq!((clock.due(at(99)), clock.next()), (None, None));
@@ -113,13 +116,15 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut clock = deadlines(Some(at(4)));
-        clock.asked(at(1));
-        clock.asked(at(3));
-        assert_eq!(clock.due(at(4)), Some(Due::Ask));
+        let (long, short) = (clock.after_signal(), Duration::from_secs(2));
+        clock.asked(at(1), long);
+        clock.asked(at(3), long);
+        assert_eq!(clock.due(at(4)), Some(Due::Ask(short)));
+        clock.asked(at(4), short);
         assert_eq!(clock.due(at(6)), Some(Due::Kill));
         let mut clock = deadlines(None);
-        clock.asked(at(1));
-        clock.asked(at(3));
+        clock.asked(at(1), long);
+        clock.asked(at(3), long);
         assert_eq!(clock.next(), Some(at(11)));
     }
 }

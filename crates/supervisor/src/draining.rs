@@ -23,54 +23,56 @@ impl Supervisor<'_> {
     pub(crate) fn drain(&mut self) -> Result<(), SupervisorError> {
         self.uncover_terminal();
         loop {
-            let ends = ends(&self.running, self.terminal.as_ref());
+            let ends = ends(self.display.terminal.as_ref(), &self.running);
             let ends = ends.map(|ends| Ends { input: None, ..ends });
-            if (ends.is_none() || self.relay.is_finished()) && self.outputs.is_finished() {
+            if (ends.is_none() || self.display.relay.is_finished())
+                && self.display.outputs.is_finished()
+            {
                 return Ok(());
             }
             let dead = self.running.has_ended()?;
             if dead {
-                self.outputs.nobody_writes();
+                self.display.outputs.nobody_writes();
             }
             let mut set = PollSet::new();
             set.begin_source(SIGNALS);
-            set.add(0, self.signals.waiting(), PollFlags::IN);
+            set.add(0, self.own_client.signals.waiting(), PollFlags::IN);
             if !dead {
                 set.begin_source(PID_1);
                 set.add(0, self.running.pidfd(), PollFlags::IN);
             }
             set.begin_source(OUTPUTS);
-            self.outputs.register(&mut set);
+            self.display.outputs.register(&mut set);
             if let Some(ends) = &ends {
                 set.begin_source(TERMINAL);
-                self.relay.register(ends, &mut set);
+                self.display.relay.register(ends, &mut set);
             }
-            let is_owed = self.relay.owes_output() || self.outputs.owes_output();
+            let is_owed = self.display.relay.owes_output() || self.display.outputs.owes_output();
             let waits = !dead || is_owed;
             let patience = match self.killed {
                 _ if !waits => Some(Duration::ZERO),
                 // A limit holds, whatever somebody who reads does not read.
                 Some(_) => is_owed.then_some(UNREAD),
-                None => self.deadlines.whole().map(left_until).filter(|_| is_owed),
+                None => self.clock.deadlines.whole().map(left_until).filter(|_| is_owed),
             };
             let events = set.wait(patience)?;
-            self.outputs.handle(&events.of_source(OUTPUTS));
+            self.display.outputs.handle(&events.of_source(OUTPUTS));
             if let Some(ends) = &ends {
-                self.relay.handle(&events.of_source(TERMINAL), ends);
+                self.display.relay.handle(&events.of_source(TERMINAL), ends);
             }
             if events.is_empty() && waits {
                 if self.killed.is_none() {
                     self.killed = Some(Killed::Timeout);
-                    self.limits.time_is_over();
+                    self.clock.limits.time_is_over();
                 }
                 return Ok(());
             }
             if events.is_empty() {
-                self.relay.conclude();
-                self.outputs.conclude();
+                self.display.relay.conclude();
+                self.display.outputs.conclude();
             }
             if !events.of_source(SIGNALS).is_empty() {
-                while let Some(wish) = self.signals.next()? {
+                while let Some(wish) = self.own_client.signals.next()? {
                     // A terminal that is stopped (Ctrl-S) must not keep us from ending.
                     if matches!(wish, Wish::End(_) | Wish::EndAtOnce(_)) {
                         return Ok(());

@@ -1,7 +1,8 @@
 //! The caller's terminal and the command's: stopping and going on, whose it is, its size.
 
+use crate::control::interface::{Request, TerminalSize};
 use crate::error::SupervisorError;
-use crate::supervisor::{Supervisor, a_shell_could_continue_us};
+use crate::supervisor::Supervisor;
 use crate::terminal::HostTerminal;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
@@ -16,12 +17,13 @@ impl Supervisor<'_> {
     pub(crate) fn suspend(&mut self) -> Result<(), SupervisorError> {
         // A command must not be able to stop our clock: only who sits at the terminal can, and who
         // may send us signals.
-        let asked = self.stop_asked.take().is_some_and(|asked| asked.elapsed() < STOP_FOLLOWS);
-        let at_terminal = self.terminal.as_ref().is_some_and(HostTerminal::is_foreground);
+        let asked =
+            self.own_client.stop_asked.take().is_some_and(|asked| asked.elapsed() < STOP_FOLLOWS);
+        let at_terminal = self.display.terminal.as_ref().is_some_and(HostTerminal::is_foreground);
         if !(asked || at_terminal) || !a_shell_could_continue_us() {
             return Ok(self.running.resume()?);
         }
-        if let Some(terminal) = &mut self.terminal {
+        if let Some(terminal) = &mut self.display.terminal {
             terminal.give_back();
         }
         // The rest of the pipeline stops too, as it would have at a real Ctrl-Z. Ours is blocked, and
@@ -45,17 +47,18 @@ impl Supervisor<'_> {
     }
 
     pub(crate) fn resize(&mut self) -> Result<(), SupervisorError> {
-        let Some(terminal) = &mut self.terminal else { return Ok(()) };
-        self.relay.resize(terminal.size());
-        self.asking.resized(terminal, &mut self.relay);
-        self.running.pty().map_or(Ok(()), |pty| terminal.pass_size_to(pty))
+        let Some(terminal) = &mut self.display.terminal else { return Ok(()) };
+        self.display.relay.resize(terminal.size());
+        self.asking.resized(terminal, &mut self.display.relay);
+        let Some(size) = terminal.window_size().map(TerminalSize::from) else { return Ok(()) };
+        self.request_for_each(|command| Request::ResizeTerminal { command, size })
     }
 
     /// Nothing of ours stays in the terminal, and what the command wrote meanwhile is shown.
     pub(crate) fn uncover_terminal(&mut self) {
-        if let Some(terminal) = &mut self.terminal {
+        if let Some(terminal) = &mut self.display.terminal {
             terminal.uncover_now();
-            self.relay.release(terminal.output());
+            self.display.relay.release(terminal.output());
         }
     }
 
@@ -65,6 +68,16 @@ impl Supervisor<'_> {
         let flags = rustix::fs::fcntl_getfl(pty).map_err(SupervisorError::Terminal)?;
         rustix::fs::fcntl_setfl(pty, flags | OFlags::NONBLOCK)
             .map_err(SupervisorError::Terminal)?;
-        self.terminal.as_ref().map_or(Ok(()), |terminal| terminal.introduce(pty))
+        self.display.terminal.as_ref().map_or(Ok(()), |terminal| terminal.introduce(pty))
     }
+}
+
+/// Whether somebody with job control is there to send SIGCONT. In an orphaned process group (the
+/// only program of a terminal window) the kernel ignores Ctrl-Z, and so do we.
+fn a_shell_could_continue_us() -> bool {
+    use palisade_sys::proc::{own_group, session_of};
+    let Ok(session) = session_of(None) else { return false };
+    let parent_session =
+        rustix::process::getppid().and_then(|parent| session_of(Some(parent)).ok());
+    own_group() != session && parent_session == Some(session)
 }

@@ -32,4 +32,4 @@ mod terminal;
 
 pub use error::SupervisorError;
 pub use start::{StartRequest, start};
-pub use supervisor::{ExitState, Killed, Observers, RunRegistration, Supervisor};
+pub use supervisor::{ExitState, Killed, Observers, Reply, RunRegistration, Supervisor};

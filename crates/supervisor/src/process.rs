@@ -16,14 +16,15 @@ const MAX_ANCESTORS: usize = 8;
 /// Of a command line, and of what `/proc` says otherwise; the rest is cut.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// `thread` and `top` (pid 1 of the sandbox) as the host numbers them.
-pub(crate) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> Process {
+/// `thread` and `roots` (pid 1 of the sandbox, and the spawner) as the host numbers them. Who started these is no
+/// concern of the sandbox.
+pub(crate) fn describe(thread: u32, roots: &[u32], executable: &[u8], cwd: &[u8]) -> Process {
     let status = status(thread);
     let pid = number(&status, "Tgid:").unwrap_or(thread);
     let mut ancestors = Vec::new();
     // A thread's parent is its process's.
     let mut next = number(&status, "PPid:");
-    while let Some(parent) = next.filter(|parent| *parent > 1 && *parent != top) {
+    while let Some(parent) = next.filter(|parent| *parent > 1 && !roots.contains(parent)) {
         if ancestors.len() == MAX_ANCESTORS {
             break;
         }
@@ -179,10 +180,12 @@ mod tests {
 
     #[test]
     fn a_process_has_a_command_line_and_a_parent() {
-        let told = describe(std::process::id(), 0, b"/bin/x", b"/");
+        let told = describe(std::process::id(), &[], b"/bin/x", b"/");
         assert_eq!(told.pid, std::process::id());
         assert_eq!(told.arguments.first(), std::env::args().next().as_ref());
-        assert_eq!(told.ancestors[0].pid, std::os::unix::process::parent_id());
+        let parent = std::os::unix::process::parent_id();
+        assert_eq!(told.ancestors[0].pid, parent);
+        assert!(describe(std::process::id(), &[7, parent], b"", b"").ancestors.is_empty());
     }
 
     /// Proves: GATE-5 same-process
@@ -216,7 +219,7 @@ mod tests {
 
     #[test]
     fn one_that_is_gone_is_told_without_details() {
-        let told = describe(u32::MAX, 0, b"/bin/\xff", b"");
+        let told = describe(u32::MAX, &[], b"/bin/\xff", b"");
         assert_eq!((told.pid, told.executable.as_str()), (u32::MAX, "/bin/\u{fffd}"));
         assert!(told.arguments.is_empty() && told.ancestors.is_empty());
     }

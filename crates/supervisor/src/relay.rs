@@ -115,6 +115,11 @@ impl Relay {
         std::mem::take(&mut self.hung_up)
     }
 
+    /// The caller's terminal went away, as somebody else noticed.
+    pub(crate) fn lose_terminal(&mut self) {
+        self.hung_up = true;
+    }
+
     /// Whether Ctrl-C was typed twice with nothing between, and the first was not heeded. Says it once.
     pub(crate) fn insists_on_interrupting(&mut self) -> bool {
         std::mem::take(&mut self.insists)

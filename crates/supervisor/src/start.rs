@@ -3,6 +3,9 @@
 use crate::answers::SharedStore;
 use crate::asking::{Arming, AskIn, Asking, Backdrop, Setting};
 use crate::control::commands::Commands;
+use crate::control::connection::Connection;
+use crate::control::defaults::Defaults;
+use crate::control::outbox::Outbox;
 use crate::deadlines::Deadlines;
 use crate::egress::EgressControl;
 use crate::error::SupervisorError;
@@ -12,13 +15,13 @@ use crate::limits::Limits;
 use crate::log_budget::Excess;
 use crate::output::Outputs;
 use crate::signals::Signals;
-use crate::supervisor::{Clock, Displayed, Endpoints, Supervisor};
+use crate::supervisor::{Clock, Control, Display, Endpoints, OwnClient, Supervisor};
 use crate::terminal::HostTerminal;
 use palisade_broker::TreeLocks;
 use palisade_egress::config::Config;
 use palisade_gate::Rule;
 use palisade_launch::{Inherited, Streams};
-use palisade_plan::model::Plan;
+use palisade_plan::model::{Plan, SandboxLifetime};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -57,16 +60,19 @@ pub fn start<'p, E: From<SupervisorError>>(
     egress: impl FnOnce() -> Result<Option<Config>, E>,
 ) -> Result<Supervisor<'p>, E> {
     let StartRequest { plan, inherited, locks, stores, .. } = request;
-    let commands = match request.control {
-        Some(control) => {
-            Some(Commands::new(plan, &request.session, control).map_err(SupervisorError::from)?)
-        }
-        None => None,
+    let connection = request.control.map(Connection::new).transpose();
+    let connection = connection.map_err(SupervisorError::from)?;
+    let terminal = match plan.sandbox.lifetime {
+        SandboxLifetime::OneCommand => HostTerminal::of_caller()?,
+        // Each command has a terminal of its own, or none.
+        SandboxLifetime::UntilEnded => None,
     };
-    // Each command has a terminal of its own, or none.
-    let terminal = match commands {
-        Some(_) => None,
-        None => HostTerminal::of_caller()?,
+    let control = Control {
+        session: request.session.clone(),
+        commands: Commands::new(),
+        defaults: Defaults::of(plan),
+        outbox: Outbox::new(connection),
+        held_back: Vec::new(),
     };
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
     let limits = Limits::prepare(plan)?;
@@ -94,11 +100,12 @@ pub fn start<'p, E: From<SupervisorError>>(
     });
     let gate = Gate::of(plan, request.rules, request.home, SharedStore::clone(&stores));
     let egress = EgressControl::of(plan, egress, SharedStore::clone(&stores));
-    let endpoints = Endpoints { asking, stores, gate, egress, commands };
-    let displayed = Displayed { terminal, outputs, limit: plan.supervision.max_output };
+    let endpoints = Endpoints { asking, stores, gate, egress };
+    let display = Display::new(terminal, outputs, plan.supervision.max_output);
     let incidents = Incidents::new(plan.sandbox.seccomp.as_ref(), Excess::of(plan));
     let clock = Clock { deadlines, limits };
-    Ok(Supervisor::new(running, signals, displayed, clock, incidents, endpoints))
+    let clients = (control, OwnClient::new(signals));
+    Ok(Supervisor::new(running, clients, display, clock, incidents, endpoints))
 }
 
 /// Lets go of pipes that are the command's now: who reads or writes them must see when the command

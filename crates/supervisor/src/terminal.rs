@@ -86,7 +86,7 @@ impl HostTerminal {
         (size.ws_row, size.ws_col)
     }
 
-    fn window_size(&self) -> Option<Winsize> {
+    pub(crate) fn window_size(&self) -> Option<Winsize> {
         rustix::termios::tcgetwinsize(&self.input).ok()
     }
 
@@ -112,15 +112,6 @@ impl HostTerminal {
             .map_err(SupervisorError::Terminal)?;
         self.saved = Some(found);
         Ok(())
-    }
-
-    pub(crate) fn pass_size_to(&self, pty: BorrowedFd<'_>) -> Result<(), SupervisorError> {
-        match self.window_size() {
-            Some(size) => {
-                rustix::termios::tcsetwinsize(pty, size).map_err(SupervisorError::Terminal)
-            }
-            None => Ok(()),
-        }
     }
 
     /// Leaves the terminal as it was found.

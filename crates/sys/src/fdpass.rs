@@ -109,14 +109,21 @@ fn receive(
     mut each: impl FnMut(RecvAncillaryMessage<'_>),
 ) -> Result<usize> {
     let mut ancillary = RecvAncillaryBuffer::new(space);
-    let received = rustix::io::retry_on_intr(|| {
-        rustix::net::recvmsg(
-            socket,
-            &mut [IoSliceMut::new(buffer)],
-            &mut ancillary,
-            flags | RecvFlags::CMSG_CLOEXEC,
-        )
-    })
+    let mut receive = || {
+        rustix::io::retry_on_intr(|| {
+            rustix::net::recvmsg(
+                socket,
+                &mut [IoSliceMut::new(buffer)],
+                &mut ancillary,
+                flags | RecvFlags::CMSG_CLOEXEC,
+            )
+        })
+    };
+    // A peer that closes with messages unread leaves this error once, before the messages that it sent itself.
+    let received = match receive() {
+        Err(Errno::CONNRESET) => receive(),
+        received => received,
+    }
     .call("recvmsg")?;
     ancillary.drain().for_each(&mut each);
     if received.flags.contains(ReturnFlags::TRUNC) {

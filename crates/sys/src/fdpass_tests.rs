@@ -74,3 +74,14 @@ fn who_must_not_wait_is_told_that_there_is_nothing_or_no_room() {
     assert_eq!(full.errno, Errno::AGAIN);
     assert_eq!(try_recv_with_fds(&right, &mut [0; 4]).unwrap().0, 1);
 }
+
+#[test]
+fn a_peer_that_leaves_messages_unread_is_still_heard() {
+    let (ours, theirs) = socketpair().unwrap();
+    send_with_fds(&theirs, b"last words", &[]).unwrap();
+    send_with_fds(&ours, b"never read", &[]).unwrap();
+    drop(theirs);
+    let mut buffer = [0; 16];
+    assert_eq!(recv_with_fds(&ours, &mut buffer).unwrap().0, 10);
+    assert_eq!(recv_with_fds(&ours, &mut buffer).unwrap().0, 0);
+}

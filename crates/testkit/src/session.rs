@@ -8,8 +8,9 @@ use std::process::Child;
 use palisade_launch::{CommandId, ExitCause};
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{
-    CommandStreams, Environment, Event, Request, Response, StartCommand,
+    CommandStreams, Environment, Event, Grace, Request, Response, StartCommand,
 };
+use palisade_sys::proc::sig;
 
 use crate::world::World;
 use crate::{binaries, must};
@@ -103,6 +104,12 @@ impl Session {
         }
     }
 
+    /// A request to end everything inside without asking it to.
+    #[must_use]
+    pub fn end_at_once() -> Request {
+        Request::End { signal: sig::SIGTERM, grace: Grace::Milliseconds(0) }
+    }
+
     /// Starts a command that reads nothing and writes to this file.
     pub fn start_command(&mut self, start: StartCommand, output: &fs::File) -> CommandId {
         let null = must(fs::File::open("/dev/null"), "no /dev/null");
@@ -115,20 +122,23 @@ impl Session {
 
     /// Waits for the end of this command.
     pub fn end_of(&mut self, command: CommandId) -> Event {
+        self.wait_for(|event| match event {
+            Event::CommandExited { command: ended, .. }
+            | Event::CommandFailed { command: ended, .. } => *ended == command,
+            _ => false,
+        })
+    }
+
+    /// Waits for an event of this kind.
+    pub fn wait_for(&mut self, is_it: impl Fn(&Event) -> bool) -> Event {
         loop {
             match self.client.next_event() {
-                Ok(Event::CommandStarted { .. }) => {}
-                Ok(event @ (Event::CommandExited { .. } | Event::CommandFailed { .. })) => {
-                    let (Event::CommandExited { command: ended, .. }
-                    | Event::CommandFailed { command: ended, .. }) = event
-                    else {
-                        continue;
-                    };
-                    if ended == command {
-                        return event;
-                    }
+                Ok(event) if is_it(&event) => return event,
+                Ok(Event::Ended { exit_code, error }) => {
+                    panic!("the sandbox ended: {exit_code} {error:?}")
                 }
-                other => panic!("the sandbox ended: {other:?}"),
+                Ok(_) => {}
+                Err(error) => panic!("the connection ended: {error}"),
             }
         }
     }
@@ -166,7 +176,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // It ends everything inside, if there still is something.
-        let _ = self.client.ask(&Request::End, &[]);
+        let _ = self.client.ask(&Self::end_at_once(), &[]);
         let _ = self.supervisor.wait();
     }
 }

@@ -27,7 +27,7 @@ use config::{STEP, SpawnerConfig};
 use palisade_cgroup::RunGroup;
 use palisade_plan::model::{Owner, Plan, SandboxLifetime};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
-use palisade_sys::{At as _, tty};
+use palisade_sys::{At as _, Pid, tty};
 use palisade_wire::{Received, WireError, WireMessage as _};
 use rustix::fs::{Gid, MemfdFlags, SealFlags, Uid};
 use rustix::termios::Winsize;
@@ -95,6 +95,10 @@ impl Spawner {
         })?;
         let spawner = Self { helper, control, inside: RefCell::new(None), owner };
         Ok(Some((spawner, setup)))
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        self.helper.pid()
     }
 
     /// Readable when there is an event, or the spawner is gone. None once that is known.

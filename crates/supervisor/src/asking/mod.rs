@@ -14,6 +14,7 @@ mod tmux;
 pub(crate) use chord::Chord;
 pub(crate) use panel::{Arming, INTERRUPT};
 
+use crate::control::interface::Event;
 use crate::poll_set::{PollSet, Ready};
 use crate::relay::Relay;
 use crate::screen::Behind;
@@ -155,6 +156,8 @@ pub struct Asking {
     looked_at: Option<Instant>,
     /// For standard error.
     notices: Vec<String>,
+    /// For clients of the control interface.
+    events: Vec<Event>,
     /// For the report.
     notes: Vec<String>,
 }
@@ -176,6 +179,7 @@ impl Asking {
             deserted_since: None,
             looked_at: None,
             notices: Vec::new(),
+            events: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -362,6 +366,11 @@ impl Asking {
         std::mem::take(&mut self.notices)
     }
 
+    /// Which questions were asked and answered.
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
     /// Questions that were never put to anybody, as too many were open.
     pub(crate) fn unasked(&self) -> Option<UnaskedQuestions> {
         let (count, limit) = self.queue.refused();
@@ -472,6 +481,8 @@ impl Asking {
     /// People should see this question.
     pub(crate) fn opened(&mut self, id: QuestionId) {
         self.untold.push_back(id);
+        let asked = self.queue.get(id).map(prompt::summary);
+        self.events.extend(asked.map(|text| Event::QuestionAsked { question: id.0, text }));
         if self.approval_socket.is_none() {
             let introduction = Introduction {
                 session: self.setting.session.clone(),
@@ -500,6 +511,11 @@ impl Asking {
 
     /// Nobody needs to answer it any more.
     pub(crate) fn closed(&mut self, decided: &Decided) {
+        self.events.push(Event::QuestionAnswered {
+            question: decided.question.id.0,
+            is_allowed: decided.answer.is_allowed(),
+            by: who(&decided.source),
+        });
         if let Some(approval_socket) = &mut self.approval_socket {
             approval_socket.decided(decided);
         }

@@ -379,12 +379,17 @@ fn cut(text: &str, room: usize) -> String {
 
 /// The question where nobody can be asked here: one line, for `sandbox approve`.
 pub(super) fn notice(question: &Question) -> String {
+    format!("waiting: {}; answer with `sandbox approve`", summary(question))
+}
+
+/// Which program wants what, and nothing of its arguments: they may hold secrets.
+pub(super) fn summary(question: &Question) -> String {
     let (verb, mut what) = wanted(&question.subject);
     if let Some(new) = question.subject.file().and_then(|file| file.new_path.as_deref()) {
         what.push_str(" to ");
         what.push_str(&shown(new));
     }
-    format!("waiting: {} wants to {verb} {what}; answer with `sandbox approve`", program(question))
+    format!("{} wants to {verb} {what}", program(question))
 }
 
 /// Quoted, so that a name cannot go on as if it were words of ours.

@@ -64,6 +64,11 @@ impl Connection {
         }
     }
 
+    /// Whether the client has read so much of what it was sent that there is room for what it may miss.
+    pub(crate) fn is_keeping_up(&self) -> bool {
+        self.unread.len() < MAX_UNREAD / 2
+    }
+
     /// Sends, now or later. An error if the client is gone, or has left too much unread.
     pub(crate) fn send(
         &mut self,

@@ -1,16 +1,19 @@
-//! The control interface of a sandbox that outlives its commands: every request, response and event, as one enum each.
+//! The control interface of a sandbox: every request, response and event, as one enum each.
 //!
-//! One packet of a SEQPACKET socket is one message ([`palisade_wire`]). Each request gets one response, in the order of the
-//! requests; events come between them. Who holds the socket decides what runs in the sandbox and how it ends, and never
-//! what it may do: no request changes a wall.
+//! The process that starts a sandbox uses it by function calls, another process over a SEQPACKET socket, where one packet is
+//! one message ([`palisade_wire`]). Each request gets one response, in the order of the requests; events come between them.
+//! Who makes requests decides what runs in the sandbox and how it ends, and never what it may do: no request changes a
+//! wall.
 
-use palisade_launch::{CommandId, ExitCause, LimitedResource};
+pub use palisade_launch::{CommandId, ExitCause, LimitedResource};
+
 use palisade_wire::{Raw, Truncated, WireMessage};
+use rustix::termios::Winsize;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -27,7 +30,7 @@ pub enum Request {
     /// The second request: makes the sandbox. Answered with [`Response::Created`] as soon as commands can be started.
     Create(CreateSandbox),
     /// Comes with three descriptors where `streams` says so. Answered with [`Response::Starting`];
-    /// [`Event::CommandStarted`] or [`Event::CommandFailed`] follows.
+    /// [`Event::CommandStarted`] or [`Event::CommandFailed`] follows. Refused in a sandbox that ends with its command.
     StartCommand(StartCommand),
     /// Sends a signal to the process group of a command.
     Signal {
@@ -40,8 +43,21 @@ pub enum Request {
     },
     /// Answered with [`Response::Status`].
     Status,
-    /// Ends everything inside. [`Event::Ended`] is the last message.
-    End,
+    /// Ends the sandbox: the process group of every command gets `signal`, and SIGCONT, without which a stopped process
+    /// does not notice. Who has not ended after the grace time is killed. No command is started from then on;
+    /// [`Event::Ended`] is the last message. Asking again can only shorten the grace time.
+    End {
+        signal: i32,
+        grace: Grace,
+    },
+}
+
+/// How long commands may take to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Grace {
+    /// As long as the sandbox's policy gives them after a signal (`--grace`).
+    OfSandbox,
+    Milliseconds(u64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,10 +98,27 @@ pub enum CommandStreams {
     Terminal(TerminalSize),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalSize {
     pub rows: u16,
     pub columns: u16,
+    /// Of the whole window; 0 if it is not known.
+    pub pixel_width: u16,
+    pub pixel_height: u16,
+}
+
+impl From<Winsize> for TerminalSize {
+    fn from(size: Winsize) -> Self {
+        let Winsize { ws_row, ws_col, ws_xpixel, ws_ypixel } = size;
+        Self { rows: ws_row, columns: ws_col, pixel_width: ws_xpixel, pixel_height: ws_ypixel }
+    }
+}
+
+impl From<TerminalSize> for Winsize {
+    fn from(size: TerminalSize) -> Self {
+        let TerminalSize { rows, columns, pixel_width, pixel_height } = size;
+        Self { ws_row: rows, ws_col: columns, ws_xpixel: pixel_width, ws_ypixel: pixel_height }
+    }
 }
 
 /// From the supervisor to a client.
@@ -137,10 +170,11 @@ pub struct CommandStatus {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
-    /// Its exec succeeded. The pid is the host's.
+    /// Its exec succeeded. The pid is the host's; in a sandbox that ends with its command it is not looked up, and
+    /// [`Request::Status`] tells it.
     CommandStarted {
         command: CommandId,
-        pid: u32,
+        pid: Option<u32>,
     },
     /// Nothing of it ran. The code is what a shell would end with: 126, 127, or 125 for a failure of ours.
     CommandFailed {
@@ -153,12 +187,49 @@ pub enum Event {
         command: CommandId,
         cause: ExitCause,
     },
-    /// The sandbox is gone, or never came about. Commands that were running ended with it, and are not told one by one.
+    /// A signal stopped it (job control). Told in a sandbox that ends with its command, which stops with its caller.
+    CommandStopped {
+        command: CommandId,
+        signal: i32,
+    },
+    /// A question waits for an answer, in the terminal or from `sandbox approve`. The text says which program wants what.
+    QuestionAsked {
+        question: u64,
+        #[serde(with = "Truncated::<MAX_TEXT>")]
+        text: String,
+    },
+    /// It is no longer open: somebody answered, time did, or nobody waits for it any more.
+    QuestionAnswered {
+        question: u64,
+        is_allowed: bool,
+        /// Where the answer came from, in the word of the audit log.
+        #[serde(with = "Truncated::<MAX_TEXT>")]
+        by: String,
+    },
+    /// The sandbox has reached a limit for the first time. The name is that of its option.
+    LimitReached {
+        #[serde(with = "Truncated::<MAX_TEXT>")]
+        limit: String,
+    },
+    /// The sandbox is gone, or never came about. If it had to be killed, the ends of its last commands are not told.
     Ended {
         exit_code: i32,
         #[serde(with = "Truncated::<MAX_TEXT>")]
         error: Option<String>,
     },
+}
+
+impl Event {
+    /// Whether what is inside causes as many of them as it likes. They are not kept for a client that does not read them,
+    /// or a command could end its sandbox by them.
+    pub(crate) fn may_be_lost(&self) -> bool {
+        matches!(
+            self,
+            Self::CommandStopped { .. }
+                | Self::QuestionAsked { .. }
+                | Self::QuestionAnswered { .. }
+        )
+    }
 }
 
 impl WireMessage for Request {

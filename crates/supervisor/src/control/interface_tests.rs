@@ -9,7 +9,11 @@ fn requests_arrive_as_they_were_sent() {
         cwd: Some("/tmp".into()),
         umask: Some(0o22),
         rlimits: vec![(LimitedResource::OpenFiles, 10)],
-        streams: CommandStreams::Terminal(TerminalSize { rows: 24, columns: 80 }),
+        streams: CommandStreams::Terminal(TerminalSize {
+            rows: 24,
+            columns: 80,
+            ..TerminalSize::default()
+        }),
     };
     for request in [
         Request::Hello { version: VERSION },
@@ -17,7 +21,8 @@ fn requests_arrive_as_they_were_sent() {
         Request::StartCommand(StartCommand { cwd: None, ..start }),
         Request::Signal { command: CommandId(3), signal: 9 },
         Request::Status,
-        Request::End,
+        Request::End { signal: 15, grace: Grace::OfSandbox },
+        Request::End { signal: 2, grace: Grace::Milliseconds(u64::MAX) },
     ] {
         assert_eq!(decode::<Request>(&encode(&request).unwrap()).unwrap(), request);
     }
@@ -32,6 +37,13 @@ fn the_largest_answers_fit() {
     let message = "x".repeat(100_000);
     let refusal = Refusal { kind: RefusalKind::Failed, message: message.clone() };
     encode(&FromSupervisor::Response(Response::Refused(refusal))).unwrap();
-    let event = Event::CommandFailed { command: CommandId(1), exit_code: 127, message };
-    encode(&FromSupervisor::Event(event)).unwrap();
+    let (text, by, limit) = (message.clone(), message.clone(), message.clone());
+    for event in [
+        Event::CommandFailed { command: CommandId(1), exit_code: 127, message },
+        Event::QuestionAsked { question: u64::MAX, text },
+        Event::QuestionAnswered { question: u64::MAX, is_allowed: false, by },
+        Event::LimitReached { limit },
+    ] {
+        encode(&FromSupervisor::Event(event)).unwrap();
+    }
 }

@@ -17,14 +17,14 @@ const MAX_LOOKS: usize = 4096;
 /// Of a table of sockets; thousands of lines.
 const MAX_TABLE_BYTES: u64 = 1 << 20;
 
-/// Who holds the socket with this address in the sandbox whose pid 1 is `top`, as the host numbers it.
-pub(super) fn asker(top: u32, client: SocketAddr) -> Option<Process> {
-    let link = format!("socket:[{}]", inode_of(top, client)?).into();
-    let mut search = Search { looks: MAX_LOOKS, next: VecDeque::from([top]) };
+/// Who holds the socket with this address in the sandbox with these roots: pid 1 as the host numbers it, then the spawner.
+pub(super) fn asker(roots: &[u32], client: SocketAddr) -> Option<Process> {
+    let link = format!("socket:[{}]", inode_of(*roots.first()?, client)?).into();
+    let mut search = Search { looks: MAX_LOOKS, next: roots.iter().copied().collect() };
     let holder = search.find(&link)?;
     let name = |what| fs::read_link(format!("/proc/{holder}/{what}")).unwrap_or_default();
     let (executable, cwd) = (name("exe"), name("cwd"));
-    Some(describe(holder, top, executable.as_os_str().as_bytes(), cwd.as_os_str().as_bytes()))
+    Some(describe(holder, roots, executable.as_os_str().as_bytes(), cwd.as_os_str().as_bytes()))
 }
 
 /// proc_pid_net(5). A socket that nobody holds any more has none.
@@ -131,13 +131,13 @@ mod tests {
             .spawn()
             .unwrap();
         let (_kept, client) = listener.accept().unwrap();
-        let found = asker(child.id(), client).unwrap();
+        let found = asker(&[child.id()], client).unwrap();
         assert_ne!(found.pid, child.id());
         assert!(found.executable.contains("python"), "{found:?}");
         assert!(found.arguments.last() == Some(&port), "{found:?}");
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert_eq!(asker(std::process::id(), client), None);
+        assert_eq!(asker(&[std::process::id()], client), None);
     }
 
     #[test]

@@ -47,8 +47,8 @@ pub struct EgressControl<'p> {
     /// Until the process is started with it.
     config: Option<Config>,
     process: Option<EgressProcess>,
-    /// Pid 1 inside, as the host numbers it.
-    top: Option<u32>,
+    /// Pid 1 inside, as the host numbers it, then the spawner.
+    roots: Vec<u32>,
     stores: SharedStore,
     /// Answers that could not be kept.
     notes: Vec<String>,
@@ -70,7 +70,15 @@ impl<'p> EgressControl<'p> {
             None => Duration::ZERO,
         };
         let state = EgressState::new(plan.supervision.on_ask, patience, tally);
-        Some(Self { plan, state, config, process: None, top: None, stores, notes: Vec::new() })
+        Some(Self {
+            plan,
+            state,
+            config,
+            process: None,
+            roots: Vec::new(),
+            stores,
+            notes: Vec::new(),
+        })
     }
 
     /// The namespace is there, and its listeners came out of it.
@@ -79,7 +87,7 @@ impl<'p> EgressControl<'p> {
         inside: InsideNetwork,
         running: &Running,
     ) -> Result<(), SupervisorError> {
-        self.top = Some(running.pid());
+        self.roots = running.roots();
         if !matches!(self.plan.sandbox.egress, Some(Egress::Nat(_))) {
             self.state.tally.front(inside.front.name());
         }
@@ -119,8 +127,7 @@ impl<'p> EgressControl<'p> {
                 EgressEvent::Asked { .. } => asking.people(terminal, self.state.on_ask()),
                 _ => People::Nobody,
             };
-            let top = self.top;
-            let asker = |client| asker::asker(top?, client);
+            let asker = |client| asker::asker(&self.roots, client);
             self.state.event(event, asker, &mut asking.moment(people));
         }
         Ok(())

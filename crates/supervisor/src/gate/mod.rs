@@ -194,7 +194,7 @@ impl<'p> Gate<'p> {
             let keeper = match self.keeper.take() {
                 Some(keeper) => Ok(keeper),
                 None => {
-                    self.state.set_top(running.pid());
+                    self.state.set_roots(running.roots());
                     Keeper::start(running, self.plan)
                 }
             };

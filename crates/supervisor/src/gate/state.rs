@@ -60,7 +60,7 @@ pub(super) struct GateState<'p> {
     /// Names that the host would run later (FS-9): never written, so never asked about.
     guard: Option<&'p Guard>,
     /// Pid 1 of the sandbox, on the host.
-    top: u32,
+    roots: Vec<u32>,
     decider: Decider,
     inquiries: HashMap<u64, Inquiry>,
     /// Who waits for an answer, by touch, and with which program.
@@ -102,7 +102,7 @@ impl<'p> GateState<'p> {
             gate,
             home,
             guard,
-            top: 0,
+            roots: Vec::new(),
             decider: Decider::new(rules, MAX_REMEMBERED),
             inquiries: HashMap::new(),
             callers: HashMap::new(),
@@ -123,8 +123,8 @@ impl<'p> GateState<'p> {
         }
     }
 
-    pub(super) fn set_top(&mut self, top: u32) {
-        self.top = top;
+    pub(super) fn set_roots(&mut self, roots: Vec<u32>) {
+        self.roots = roots;
     }
 
     pub(super) fn on_ask(&self) -> OnAsk {

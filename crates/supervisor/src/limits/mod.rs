@@ -7,6 +7,7 @@ mod tally;
 
 pub use tally::Tally;
 
+use crate::control::interface::Event;
 use crate::error::SupervisorError;
 use crate::output::Capped;
 use crate::poll_set::{PollSet, Ready};
@@ -224,6 +225,11 @@ impl<'p> Limits<'p> {
     /// Remembers that the command was asked to end at its time limit.
     pub(crate) fn time_is_over(&mut self) {
         self.tally.reached(LimitKind::WallTime, self.plan.supervision.timeout_ms, None);
+    }
+
+    /// The limits that were reached since the last time.
+    pub(crate) fn take_untold(&mut self) -> Vec<Event> {
+        self.tally.take_untold()
     }
 
     /// Nobody is left to look at.

@@ -1,5 +1,6 @@
 //! What a run used and which of its limits it reached, added up from whoever counted. Pure.
 
+use crate::control::interface::Event;
 use palisade_launch::{GroupUsage, Hits, RunUsage};
 use palisade_plan::limit::{CgroupHome, Holder, LimitKind};
 use palisade_plan::model::Plan;
@@ -29,6 +30,8 @@ pub struct Tally {
     tasks_peak: Option<u64>,
     io: Option<Io>,
     reached: BTreeMap<LimitKind, Reached>,
+    /// Those of them that nobody was told of yet.
+    untold: Vec<LimitKind>,
     /// What a reader of the numbers should know.
     notes: Vec<String>,
 }
@@ -46,6 +49,7 @@ impl Default for Tally {
             tasks_peak: Some(1),
             io: None,
             reached: BTreeMap::new(),
+            untold: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -129,9 +133,19 @@ impl Tally {
 
     /// Told with the most that was seen: a look at the very limit may come before one that finds more.
     pub fn reached(&mut self, what: LimitKind, usage: Option<u64>, times: Option<u64>) {
+        // A share of the CPUs that is used up is no event: it happens many times a second.
+        if !self.has_reached(what) && what != LimitKind::Cpus {
+            self.untold.push(what);
+        }
         let reached = self.reached.entry(what).or_default();
         reached.usage = reached.usage.max(usage);
         reached.times = reached.times.max(times);
+    }
+
+    /// The limits that were reached since the last time.
+    pub(crate) fn take_untold(&mut self) -> Vec<Event> {
+        let untold = std::mem::take(&mut self.untold).into_iter();
+        untold.map(|what| Event::LimitReached { limit: what.name().to_owned() }).collect()
     }
 
     pub(crate) fn note(&mut self, note: String) {
@@ -189,7 +203,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::{LimitKind, Tally};
+    use super::{Event, LimitKind, Tally};
 
     #[test]
     fn a_limit_is_told_with_the_most_that_was_seen() {
@@ -201,5 +215,16 @@ mod tests {
         // Not counted then, it is what was known before.
         tally.reached(LimitKind::Inodes, None, None);
         assert_eq!(tally.told(LimitKind::Inodes, true).unwrap().usage, Some(73));
+    }
+
+    #[test]
+    fn a_limit_is_an_event_once() {
+        let mut tally = Tally::default();
+        tally.reached(LimitKind::Inodes, Some(60), None);
+        tally.reached(LimitKind::Inodes, Some(61), None);
+        tally.reached(LimitKind::Cpus, None, Some(9));
+        assert_eq!(tally.take_untold(), [Event::LimitReached { limit: "max-inodes".to_owned() }]);
+        tally.reached(LimitKind::Inodes, Some(62), None);
+        assert_eq!(tally.take_untold(), []);
     }
 }

@@ -214,7 +214,7 @@ impl GateState<'_> {
             _ => self.offer(&found, now),
         };
         for request in requests {
-            let process = describe(request.pid, self.top, &request.executable, &request.cwd);
+            let process = describe(request.pid, &self.roots, &request.executable, &request.cwd);
             let caller = Known::of_process(process.pid);
             let new = NewQuestion {
                 request: request.id,

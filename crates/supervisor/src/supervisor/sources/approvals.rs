@@ -23,7 +23,7 @@ impl EventSource for Approvals {
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
         supervisor.asking.handle(ready);
-        supervisor.asking.pass(supervisor.terminal.as_ref());
+        supervisor.asking.pass(supervisor.display.terminal.as_ref());
         // Before anybody joins a question that is answered already.
         supervisor.carry_out_answers();
         Ok(())

@@ -44,7 +44,7 @@ impl Supervisor<'_> {
             };
             let message = match (message, &mut self.gate) {
                 (BrokerMessage::PathAccess(request), Some(gate)) => {
-                    gate.touched(request, &mut self.asking, self.terminal.as_ref());
+                    gate.touched(request, &mut self.asking, self.display.terminal.as_ref());
                     continue;
                 }
                 (BrokerMessage::Returned { request }, Some(gate)) => {
@@ -60,7 +60,7 @@ impl Supervisor<'_> {
             match self.incidents.hear(message, &mut |kind| self.unlogged.push(kind)) {
                 Verdict::GoOn => {}
                 // Before it is known to run, a kill would look like a launch that failed.
-                Verdict::TooMany if !self.started => {}
+                Verdict::TooMany if !self.is_started() => {}
                 Verdict::TooMany => self.kill(Killed::Suspicious)?,
                 Verdict::Failed(why) => return Err(SupervisorError::BrokerFailed(why)),
             }

@@ -9,7 +9,7 @@ pub(super) struct CapturedOutput;
 
 impl EventSource for CapturedOutput {
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
-        supervisor.outputs.register(set);
+        supervisor.display.outputs.register(set);
     }
 
     fn handle(
@@ -17,7 +17,7 @@ impl EventSource for CapturedOutput {
         supervisor: &mut Supervisor<'_>,
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
-        supervisor.outputs.handle(ready);
+        supervisor.display.outputs.handle(ready);
         Ok(())
     }
 }

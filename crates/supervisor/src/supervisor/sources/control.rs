@@ -1,20 +1,33 @@
-//! The client that starts commands, in a sandbox that outlives them.
+//! The client at the socket: its requests, and that it is gone.
 
 use super::EventSource;
-use crate::control::commands::Outcome;
+use crate::control::connection::Incoming;
+use crate::control::handshake::refused;
+use crate::control::interface::{Grace, RefusalKind, Request};
 use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Reply, Supervisor};
 use rustix::process::Signal;
-use std::time::Instant;
+
+/// The clock and signals must not wait for the end of a flood.
+const REQUESTS_A_TURN: usize = 16;
 
 pub(super) struct Control;
 
 impl EventSource for Control {
+    /// The sandbox ends with the client that made it.
+    fn prepare(&self, supervisor: &mut Supervisor<'_>) -> Result<(), SupervisorError> {
+        if !supervisor.control.outbox.has_lost_client() {
+            return Ok(());
+        }
+        let grace = Grace::Milliseconds(0);
+        supervisor.request(Request::End { signal: Signal::TERM.as_raw(), grace })
+    }
+
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
         // Requests wait until commands can be started.
-        let commands = supervisor.commands.as_ref().filter(|_| supervisor.started);
-        if let Some((socket, interest)) = commands.and_then(|commands| commands.watched()) {
+        let socket = supervisor.control.outbox.watched().filter(|_| supervisor.is_started());
+        if let Some((socket, interest)) = socket {
             set.add(0, socket, interest);
         }
     }
@@ -24,43 +37,19 @@ impl EventSource for Control {
         supervisor: &mut Supervisor<'_>,
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
-        let (false, Some(commands), Some(spawner)) =
-            (ready.is_empty(), &mut supervisor.commands, supervisor.running.spawner())
-        else {
-            return Ok(());
-        };
-        let outcome = commands.hear_client(spawner);
-        supervisor.follow(outcome)
-    }
-}
-
-impl Supervisor<'_> {
-    /// Does what the client wants of the sandbox as a whole.
-    pub(crate) fn follow(&mut self, outcome: Outcome) -> Result<(), SupervisorError> {
-        match outcome {
-            Outcome::GoOn => Ok(()),
-            Outcome::End => self.end_sandbox(),
-        }
-    }
-
-    /// Everything inside, once; pid 1 says when it is done.
-    pub(crate) fn end_sandbox(&mut self) -> Result<(), SupervisorError> {
-        if std::mem::replace(&mut self.is_ending, true) {
+        if ready.is_empty() {
             return Ok(());
         }
-        // Who does not end in time is killed with everything inside.
-        self.deadlines.asked(Instant::now());
-        Ok(self.running.end()?)
-    }
-
-    /// A signal for every command.
-    pub(crate) fn signal_commands(&self, signal: Signal) {
-        let (Some(commands), Some(spawner)) = (&self.commands, self.running.spawner()) else {
-            return;
-        };
-        for command in commands.running() {
-            // A spawner that is gone is seen by its pidfd.
-            let _ = spawner.signal(command, signal.as_raw());
+        for _ in 0..REQUESTS_A_TURN {
+            let Reply { response, descriptor } = match supervisor.control.outbox.receive() {
+                Incoming::Nothing | Incoming::Closed => break,
+                Incoming::Malformed(why) => refused(RefusalKind::Malformed, why).into(),
+                Incoming::Request(request, descriptors) => {
+                    supervisor.handle(request, &descriptors)?
+                }
+            };
+            supervisor.control.outbox.respond(response, descriptor);
         }
+        Ok(())
     }
 }

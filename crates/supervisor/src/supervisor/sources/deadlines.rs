@@ -1,6 +1,7 @@
 //! The time limit of a run, and the grace time of one that was asked to end.
 
 use super::EventSource;
+use crate::control::interface::{Grace, Request};
 use crate::deadlines::Due;
 use crate::error::SupervisorError;
 use crate::poll_set::Ready;
@@ -12,20 +13,20 @@ pub(super) struct Deadlines;
 
 impl EventSource for Deadlines {
     fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
-        supervisor.deadlines.next()
+        supervisor.clock.deadlines.next()
     }
 
     fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<(), SupervisorError> {
-        match supervisor.deadlines.due(Instant::now()) {
-            Some(Due::Ask) if supervisor.started => {
+        match supervisor.clock.deadlines.due(Instant::now()) {
+            Some(Due::Ask(time)) if supervisor.is_started() => {
                 supervisor.killed.get_or_insert(Killed::Timeout);
-                supervisor.limits.time_is_over();
-                supervisor.running.signal(Signal::TERM.as_raw())?;
-                // A stopped process hears nothing else.
-                Ok(supervisor.running.signal(Signal::CONT.as_raw())?)
+                supervisor.clock.limits.time_is_over();
+                let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+                let grace = Grace::Milliseconds(time);
+                supervisor.request(Request::End { signal: Signal::TERM.as_raw(), grace })
             }
-            Some(Due::Ask) => supervisor.kill(Killed::Timeout),
-            Some(Due::Kill) => supervisor.kill(Killed::Asked),
+            Some(Due::Ask(_)) => supervisor.kill(Killed::Timeout),
+            Some(Due::Kill) => supervisor.grace_is_over(),
             None => Ok(()),
         }
     }

@@ -25,7 +25,7 @@ impl EventSource for Egress {
         let (asking, unlogged) = (&mut supervisor.asking, &mut supervisor.unlogged);
         let heard = match ready.is_empty() {
             true => Ok(()),
-            false => egress.hear(asking, supervisor.terminal.as_ref()),
+            false => egress.hear(asking, supervisor.display.terminal.as_ref()),
         };
         // What was told before it went is recorded first.
         egress.act(asking, &mut |kind| unlogged.push(kind))?;

@@ -29,7 +29,7 @@ impl EventSource for Keeper {
         let Some(gate) = &mut supervisor.gate else { return Ok(()) };
         let (asking, unlogged) = (&mut supervisor.asking, &mut supervisor.unlogged);
         if !ready.is_empty() {
-            gate.hear_keeper(asking, supervisor.terminal.as_ref());
+            gate.hear_keeper(asking, supervisor.display.terminal.as_ref());
         }
         gate.act(&supervisor.running, asking, &mut |kind| unlogged.push(kind))
     }

@@ -57,7 +57,7 @@ impl Supervisor<'_> {
         match death {
             // Who told us to end may have ended pid 1 as well, with everything else of a closed terminal or a stopped service.
             Some(Death { helper: HelperKind::Init, status: None })
-                if self.forwarded.iter().any(|signal| signal.fatal) =>
+                if self.own_client.forwarded.iter().any(|signal| signal.fatal) =>
             {
                 self.killed.get_or_insert(Killed::Asked);
                 Ok(())

@@ -4,7 +4,7 @@ use super::EventSource;
 use crate::error::SupervisorError;
 use crate::limits;
 use crate::poll_set::{PollSet, Ready};
-use crate::supervisor::{Killed, Supervisor};
+use crate::supervisor::{Clock, Killed, Supervisor};
 use std::time::Instant;
 
 pub(super) struct Limits;
@@ -15,7 +15,7 @@ impl EventSource for Limits {
     }
 
     fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
-        supervisor.limits.next_deadline()
+        supervisor.clock.limits.next_deadline()
     }
 
     fn handle(
@@ -23,13 +23,16 @@ impl EventSource for Limits {
         supervisor: &mut Supervisor<'_>,
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
-        match supervisor.limits.look(&supervisor.running, ready)? {
-            // Before it is known to run, a kill would look like a launch that failed.
-            Some(over) if supervisor.started => {
-                supervisor.limits.exceeded(over);
-                supervisor.kill(Killed::Limit(over.what))
-            }
-            Some(_) | None => Ok(()),
+        let Clock { limits, .. } = &mut supervisor.clock;
+        let over = limits.look(&supervisor.running, ready)?;
+        // Before it is known to run, a kill would look like a launch that failed.
+        if let Some(over) = over.filter(|_| supervisor.is_started()) {
+            supervisor.clock.limits.exceeded(over);
+            supervisor.kill(Killed::Limit(over.what))?;
         }
+        for event in supervisor.clock.limits.take_untold() {
+            supervisor.control.outbox.emit(event);
+        }
+        Ok(())
     }
 }

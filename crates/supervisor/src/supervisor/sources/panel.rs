@@ -17,6 +17,7 @@ impl EventSource for Panel {
     fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<(), SupervisorError> {
         supervisor.save_answers();
         supervisor.asking.flush();
+        supervisor.tell_of_questions();
         supervisor.show_questions()
     }
 }
@@ -53,7 +54,7 @@ impl Supervisor<'_> {
     }
 
     fn show_questions(&mut self) -> Result<(), SupervisorError> {
-        let stage = match &mut self.terminal {
+        let stage = match &mut self.display.terminal {
             Some(terminal) if self.asking.is_elsewhere() && !terminal.only_shows() => {
                 PanelUse::Taken
             }
@@ -64,7 +65,7 @@ impl Supervisor<'_> {
                 }
                 match terminal.may_read() {
                     true if terminal.is_covered() || !self.asking.wants_panel() => PanelUse::Panel,
-                    true => match self.relay.settle(terminal.output(), Instant::now()) {
+                    true => match self.display.relay.settle(terminal.output(), Instant::now()) {
                         Settled::Yes => PanelUse::Panel,
                         Settled::NotYet => PanelUse::Settling,
                     },
@@ -79,25 +80,33 @@ impl Supervisor<'_> {
         if stage == PanelUse::Panel && !self.asking.wants_keys() && self.asking.has_questions() {
             self.pass_on_typed();
         }
-        self.asking.show(self.terminal.as_mut(), &mut self.relay, stage);
-        if let Some(terminal) = self.terminal.as_ref()
+        self.asking.show(self.display.terminal.as_mut(), &mut self.display.relay, stage);
+        if let Some(terminal) = self.display.terminal.as_ref()
             && stage != PanelUse::Settling
             && !terminal.is_covered()
         {
-            self.relay.release(terminal.output());
+            self.display.relay.release(terminal.output());
         }
         Ok(())
     }
 
     /// What was typed before a question is shown is the command's.
     fn pass_on_typed(&mut self) {
-        let (Some(terminal), Some(pty)) = (&self.terminal, self.running.pty()) else { return };
+        let (Some(terminal), Some(pty)) = (&self.display.terminal, self.running.pty()) else {
+            return;
+        };
         let mut keys = [0; 1024];
-        if terminal.is_covered() || !self.started {
+        if terminal.is_covered() || !self.is_started() {
             return;
         }
         if let Ok(count) = read_now(terminal.input(), &mut keys) {
-            self.relay.type_in(&keys[..count], pty);
+            self.display.relay.type_in(&keys[..count], pty);
+        }
+    }
+
+    pub(crate) fn tell_of_questions(&mut self) {
+        for event in self.asking.take_events() {
+            self.control.outbox.emit(event);
         }
     }
 

@@ -10,7 +10,7 @@ pub(super) struct Signals;
 
 impl EventSource for Signals {
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
-        set.add(0, supervisor.signals.waiting(), PollFlags::IN);
+        set.add(0, supervisor.own_client.signals.waiting(), PollFlags::IN);
     }
 
     fn handle(
@@ -19,7 +19,7 @@ impl EventSource for Signals {
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
         while !ready.is_empty()
-            && let Some(wish) = supervisor.signals.next()?
+            && let Some(wish) = supervisor.own_client.signals.next()?
         {
             supervisor.obey(wish)?;
         }

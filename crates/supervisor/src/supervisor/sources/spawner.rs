@@ -1,10 +1,11 @@
 //! The spawner: commands that started, failed and ended.
 
 use super::EventSource;
+use crate::control::interface::Event;
 use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
-use crate::supervisor::Supervisor;
-use palisade_launch::Spawner as SpawnerProcess;
+use crate::supervisor::{Control, Supervisor};
+use palisade_launch::{Spawner as SpawnerProcess, SpawnerEvent};
 use rustix::event::PollFlags;
 
 /// The clock and signals must not wait for the end of a flood.
@@ -30,10 +31,38 @@ impl EventSource for Spawner {
         for _ in 0..EVENTS_A_TURN {
             let Some(spawner) = supervisor.running.spawner() else { break };
             let Some(event) = spawner.receive()? else { break };
-            let Some(commands) = &mut supervisor.commands else { break };
-            let outcome = commands.hear_spawner(event);
-            supervisor.follow(outcome)?;
+            supervisor.hear_spawner(event)?;
         }
         Ok(())
+    }
+}
+
+impl Supervisor<'_> {
+    fn hear_spawner(&mut self, event: SpawnerEvent) -> Result<(), SupervisorError> {
+        let Control { commands, outbox, .. } = &mut self.control;
+        match event {
+            SpawnerEvent::Ready(checked) => {
+                self.checked = checked;
+                return self.begin();
+            }
+            SpawnerEvent::Failed(error) => return Err(self.launch_failed(error)?),
+            SpawnerEvent::Started { command, pid } => {
+                if commands.started(command, pid) {
+                    outbox.emit(Event::CommandStarted { command, pid: Some(pid) });
+                }
+            }
+            SpawnerEvent::NotStarted { command, error } => {
+                commands.remove(command);
+                let (exit_code, message) = (error.exit_code(), error.to_string());
+                outbox.emit(Event::CommandFailed { command, exit_code, message });
+            }
+            SpawnerEvent::Exited { command, cause } => {
+                // That of a process which could not become its command was told.
+                if commands.remove(command) {
+                    outbox.emit(Event::CommandExited { command, cause });
+                }
+            }
+        }
+        self.leave_if_idle()
     }
 }

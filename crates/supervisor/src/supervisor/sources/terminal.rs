@@ -7,7 +7,7 @@ use crate::poll_set::{PollSet, Ready};
 use crate::reading::read_now;
 use crate::relay::Ends;
 use crate::signals::Wish;
-use crate::supervisor::{Supervisor, ends};
+use crate::supervisor::{Display, Supervisor, ends};
 use crate::terminal::HostTerminal;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -28,17 +28,20 @@ pub(super) struct Terminal;
 impl EventSource for Terminal {
     /// Not before the terminal is raw is anything relayed: a cooked one would end every line with a second CR.
     fn prepare(&self, supervisor: &mut Supervisor<'_>) -> Result<(), SupervisorError> {
-        match (&mut supervisor.terminal, supervisor.running.pty()) {
-            (Some(terminal), Some(_)) if supervisor.started => terminal.take(),
+        let is_started = supervisor.is_started();
+        match (&mut supervisor.display.terminal, supervisor.running.pty()) {
+            (Some(terminal), Some(_)) if is_started => terminal.take(),
             _ => Ok(()),
         }
     }
 
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
         if let Some(ends) = supervisor.relayed_ends() {
-            supervisor.relay.register(&ends, set);
+            supervisor.display.relay.register(&ends, set);
         }
-        let Some(terminal) = supervisor.terminal.as_ref().filter(|_| !supervisor.is_hung_up) else {
+        let Some(terminal) =
+            supervisor.display.terminal.as_ref().filter(|_| !supervisor.display.is_hung_up)
+        else {
             return;
         };
         if supervisor.asking.wants_keys() {
@@ -51,9 +54,9 @@ impl EventSource for Terminal {
 
     fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
         let is_awaited = supervisor.running.pty().is_some()
-            && supervisor.terminal.as_ref().is_some_and(HostTerminal::awaits_keys);
+            && supervisor.display.terminal.as_ref().is_some_and(HostTerminal::awaits_keys);
         let look = is_awaited.then(|| Instant::now() + TERMINAL_CHECK);
-        [look, supervisor.relay.next_deadline()].into_iter().flatten().min()
+        [look, supervisor.display.relay.next_deadline()].into_iter().flatten().min()
     }
 
     fn handle(
@@ -62,9 +65,12 @@ impl EventSource for Terminal {
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
         supervisor.relay_bytes(ready)?;
-        match ready.at(KEYS).is_empty() {
-            true => Ok(()),
-            false => supervisor.hear_keys(),
+        if !ready.at(KEYS).is_empty() {
+            supervisor.hear_keys();
+        }
+        match supervisor.display.relay.lost_terminal() {
+            true => supervisor.obey(Wish::End(Signal::HUP)),
+            false => Ok(()),
         }
     }
 }
@@ -72,56 +78,54 @@ impl EventSource for Terminal {
 impl Supervisor<'_> {
     /// While a question is open in the terminal, keys are the question's.
     fn relayed_ends(&self) -> Option<Ends<'_>> {
-        let ends = ends(&self.running, self.terminal.as_ref()).filter(|_| self.started)?;
+        let ends = ends(self.display.terminal.as_ref(), &self.running);
+        let ends = ends.filter(|_| self.is_started())?;
         let input = ends.input.filter(|_| !self.asking.wants_keys());
         Some(Ends { input, ..ends })
     }
 
     fn relay_bytes(&mut self, ready: &Ready) -> Result<(), SupervisorError> {
         let is_asking = self.asking.wants_keys();
-        let Some(ends) = ends(&self.running, self.terminal.as_ref()).filter(|_| self.started)
-        else {
+        let is_started = self.is_started();
+        let Display { terminal, relay, .. } = &mut self.display;
+        let Some(ends) = ends(terminal.as_ref(), &self.running).filter(|_| is_started) else {
             return Ok(());
         };
         let input = ends.input.filter(|_| !is_asking);
-        self.relay.handle(ready, &Ends { input, ..ends });
-        if self.relay.insists_on_interrupting() && self.command_waits_for_lines() {
+        relay.handle(ready, &Ends { input, ..ends });
+        if self.display.relay.insists_on_interrupting() && self.command_waits_for_lines() {
             self.obey(Wish::EndAtOnce(Signal::INT))?;
         }
-        match self.relay.lost_terminal() {
-            true => self.obey(Wish::End(Signal::HUP)),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// Keys that are typed while a question is open in the terminal.
-    fn hear_keys(&mut self) -> Result<(), SupervisorError> {
-        let Some(terminal) = &self.terminal else { return Ok(()) };
+    fn hear_keys(&mut self) {
+        let Some(terminal) = &self.display.terminal else { return };
         let mut keys = [0; 256];
         let count = match read_now(terminal.input(), &mut keys) {
             // It hung up. A shell may have told everybody of that, or nobody (nohup).
             Ok(0) | Err(Errno::IO) => {
-                self.is_hung_up = true;
-                return self.obey(Wish::End(Signal::HUP));
+                self.display.is_hung_up = true;
+                return self.display.relay.lose_terminal();
             }
             Ok(count) => count,
-            Err(_) => return Ok(()),
+            Err(_) => return,
         };
         let Read { keys, replies } = self.asking.tell_apart(&keys[..count]);
         if let Some(pty) = self.running.pty().filter(|_| !replies.is_empty()) {
-            self.relay.type_in(&replies, pty);
+            self.display.relay.type_in(&replies, pty);
         }
         if keys.is_empty() {
-            return Ok(());
+            return;
         }
         match (self.asking.pressed(&keys), self.running.pty()) {
             (Typed::ForThePanel, _) | (_, None) => {}
-            (Typed::ForTheCommand(keys), Some(pty)) => self.relay.type_in(&keys, pty),
+            (Typed::ForTheCommand(keys), Some(pty)) => self.display.relay.type_in(&keys, pty),
             (Typed::Interrupt, Some(pty)) if interrupt(pty) => {}
-            (Typed::Interrupt, Some(pty)) => self.relay.type_in(&keys, pty),
+            (Typed::Interrupt, Some(pty)) => self.display.relay.type_in(&keys, pty),
         }
         self.carry_out_answers();
-        Ok(())
     }
 }
 

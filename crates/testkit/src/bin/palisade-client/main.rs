@@ -9,7 +9,7 @@
 use palisade_launch::ExitCause;
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{
-    CommandStreams, Environment, Event, Request, Response, StartCommand,
+    CommandStreams, Environment, Event, Grace, Request, Response, StartCommand,
 };
 use palisade_sys::clone::Forked;
 use palisade_sys::proc;
@@ -83,7 +83,6 @@ fn run_one(client: &mut Client, command: &[OsString]) -> ExitCode {
     }
     loop {
         match client.next_event() {
-            Ok(Event::CommandStarted { .. }) => {}
             Ok(Event::CommandExited { cause: ExitCause::Code(code), .. }) => {
                 return ExitCode::from(u8::try_from(code).unwrap());
             }
@@ -98,6 +97,7 @@ fn run_one(client: &mut Client, command: &[OsString]) -> ExitCode {
                 eprintln!("client: the sandbox ended with {exit_code}: {error:?}");
                 return ExitCode::from(u8::try_from(exit_code).unwrap_or(OWN_FAILURE));
             }
+            Ok(_) => {}
             Err(error) => {
                 eprintln!("client: {error}");
                 return ExitCode::from(OWN_FAILURE);
@@ -114,7 +114,8 @@ fn run(sandbox: &OsStr, options: &[OsString], command: &[OsString]) -> ExitCode 
     let first = run_one(&mut client, &["/bin/true".into()]);
     assert_eq!(first, ExitCode::SUCCESS, "the first command");
     let code = run_one(&mut client, command);
-    let ended = client.ask(&Request::End, &[]);
+    let end = Request::End { signal: proc::sig::SIGTERM, grace: Grace::Milliseconds(0) };
+    let ended = client.ask(&end, &[]);
     if ended.is_ok() {
         while !matches!(client.next_event(), Ok(Event::Ended { .. }) | Err(_)) {}
     }

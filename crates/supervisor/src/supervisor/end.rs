@@ -1,0 +1,63 @@
+//! The end of a sandbox that somebody asked for: commands are asked to end, killed if they do not, and then pid 1 ends
+//! everybody else. In a sandbox for one command pid 1 does that by itself.
+
+use crate::control::interface::{Grace, Request};
+use crate::error::SupervisorError;
+use crate::supervisor::{Killed, Phase, Supervisor};
+use palisade_launch::TO_END_EVERYBODY;
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+impl Supervisor<'_> {
+    pub(super) fn end(&mut self, signal: i32, grace: Grace) -> Result<(), SupervisorError> {
+        let time = match grace {
+            Grace::OfSandbox => self.clock.deadlines.after_signal(),
+            Grace::Milliseconds(count) => Duration::from_millis(count),
+        };
+        self.clock.deadlines.asked(Instant::now(), time);
+        if self.phase == Phase::Starting {
+            // Its time runs from now on.
+            self.control.held_back.push(Request::End { signal, grace });
+            return Ok(());
+        }
+        self.phase = self.phase.max(Phase::Ending);
+        self.signal_groups(signal)?;
+        // A stopped process hears nothing else.
+        self.signal_groups(Signal::CONT.as_raw())?;
+        self.leave_if_idle()
+    }
+
+    /// Commands were asked to end, and have not.
+    pub(crate) fn grace_is_over(&mut self) -> Result<(), SupervisorError> {
+        let outlives_commands = self.running.spawner().is_some();
+        if !outlives_commands || self.phase != Phase::Ending {
+            return self.kill(Killed::Asked);
+        }
+        // Each command's own end is still told.
+        self.phase = Phase::Killing;
+        self.clock.deadlines.insist(Instant::now() + TO_END_EVERYBODY);
+        self.signal_groups(Signal::KILL.as_raw())
+    }
+
+    /// Lets pid 1 of a sandbox that outlives its commands end what is left, once they have ended.
+    pub(crate) fn leave_if_idle(&mut self) -> Result<(), SupervisorError> {
+        let is_ending = matches!(self.phase, Phase::Ending | Phase::Killing);
+        if !is_ending || self.running.spawner().is_none() || !self.control.commands.is_empty() {
+            return Ok(());
+        }
+        self.phase = Phase::Leaving;
+        self.clock.deadlines.insist(Instant::now() + TO_END_EVERYBODY);
+        Ok(self.running.end()?)
+    }
+
+    fn signal_groups(&self, signal: i32) -> Result<(), SupervisorError> {
+        let Some(spawner) = self.running.spawner() else {
+            return Ok(self.running.signal(signal)?);
+        };
+        for command in self.control.commands.ids() {
+            // A spawner that is gone is seen by its pidfd.
+            let _ = spawner.signal(command, signal);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! Carries out requests, whoever makes them: this process or a client at the socket.
+//!
+//! Must never let a client change a wall or wait for one: a request is carried out at once or refused. How a sandbox is
+//! ended, step by step, is in `end.rs`.
+
+use crate::control::handshake::refused;
+use crate::control::interface::{
+    CommandStatus, CommandStreams, MAX_COMMANDS, RefusalKind, Request, Response, StartCommand,
+    TerminalSize,
+};
+use crate::error::SupervisorError;
+use crate::supervisor::{Phase, Supervisor};
+use palisade_launch::{CommandId, check_stream};
+use palisade_sys::tty;
+use palisade_wire::WireError;
+use rustix::process::Signal;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Instant;
+
+/// A response, and the descriptor that goes with it.
+#[derive(Debug)]
+pub struct Reply {
+    pub response: Response,
+    pub descriptor: Option<OwnedFd>,
+}
+
+impl From<Response> for Reply {
+    fn from(response: Response) -> Self {
+        Self { response, descriptor: None }
+    }
+}
+
+impl Supervisor<'_> {
+    /// Carries out one request. An error is one of the sandbox, which cannot go on.
+    pub fn handle(
+        &mut self,
+        request: Request,
+        descriptors: &[OwnedFd],
+    ) -> Result<Reply, SupervisorError> {
+        let expected = match &request {
+            Request::StartCommand(start) if start.streams == CommandStreams::Descriptors => 3,
+            _ => 0,
+        };
+        if descriptors.len() != expected {
+            let why = format!("{} descriptors came with it, not {expected}", descriptors.len());
+            return Ok(refused(RefusalKind::Malformed, why).into());
+        }
+        Ok(match request {
+            Request::Hello { .. } | Request::Create(_) => {
+                refused(RefusalKind::OutOfOrder, "the sandbox is there already".to_owned()).into()
+            }
+            Request::StartCommand(start) => self.start_command(start, descriptors),
+            Request::Signal { command, .. } | Request::ResizeTerminal { command, .. }
+                if !self.control.commands.contains(command) =>
+            {
+                let why = format!("command {} is not running", command.0);
+                refused(RefusalKind::UnknownCommand, why).into()
+            }
+            Request::Signal { command, signal } => self.signal_command(command, signal)?.into(),
+            Request::ResizeTerminal { command, size } => self.resize_terminal(command, size).into(),
+            Request::Status => Response::Status { commands: self.status() }.into(),
+            Request::End { signal, grace } => {
+                self.end(signal, grace)?;
+                Response::Done.into()
+            }
+        })
+    }
+
+    fn start_command(&mut self, start: StartCommand, descriptors: &[OwnedFd]) -> Reply {
+        let refuse = |kind, why: String| Reply::from(refused(kind, why));
+        let Some(spawner) = self.running.spawner() else {
+            let why = "the sandbox ends with its command".to_owned();
+            return refuse(RefusalKind::OutOfOrder, why);
+        };
+        if self.phase != Phase::Running {
+            return refuse(RefusalKind::OutOfOrder, "the sandbox is ending".to_owned());
+        }
+        let commands = &mut self.control.commands;
+        if commands.len() >= MAX_COMMANDS {
+            let why = format!("{MAX_COMMANDS} commands are running");
+            return refuse(RefusalKind::TooManyCommands, why);
+        }
+        let unsafe_stream =
+            descriptors.iter().find_map(|stream| check_stream(stream.as_fd()).err());
+        if let Some(error) = unsafe_stream {
+            return refuse(RefusalKind::Malformed, error.to_string());
+        }
+        let terminal = match start.streams {
+            CommandStreams::Descriptors => None,
+            CommandStreams::Terminal(size) => match spawner.open_terminal(size.into()) {
+                Ok(terminal) => Some(terminal),
+                Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
+            },
+        };
+        let streams = match (&terminal, descriptors) {
+            (Some((_, slave)), _) => [slave.as_fd(); 3],
+            (None, [stdin, stdout, stderr]) => [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()],
+            (None, _) => {
+                return refuse(RefusalKind::Malformed, "its streams are missing".to_owned());
+            }
+        };
+        let defaults = &self.control.defaults;
+        let request = defaults.complete(commands.next_id(), start, terminal.is_some());
+        match spawner.start_command(request, streams) {
+            Ok(()) => {}
+            // The request itself is within its limit; the sandbox's own variables come on top.
+            Err(WireError::TooLong { limit }) => {
+                let why = format!(
+                    "arguments and environment, with the variables of the sandbox, exceed {limit} bytes"
+                );
+                return refuse(RefusalKind::Malformed, why);
+            }
+            Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
+        }
+        let master = terminal.map(|(master, _)| master);
+        // Without a copy of our own it cannot be resized by us; the client still can.
+        let own = master.as_ref().and_then(|master| master.try_clone().ok());
+        let command = commands.add(own);
+        Reply { response: Response::Starting { command }, descriptor: master }
+    }
+
+    fn signal_command(
+        &mut self,
+        command: CommandId,
+        signal: i32,
+    ) -> Result<Response, SupervisorError> {
+        // Before its exec our own code would get it.
+        if !self.is_started() {
+            self.control.held_back.push(Request::Signal { command, signal });
+            return Ok(Response::Done);
+        }
+        if let Some(spawner) = self.running.spawner() {
+            return Ok(match spawner.signal(command, signal) {
+                Ok(()) => Response::Done,
+                Err(error) => refused(RefusalKind::Failed, error.to_string()),
+            });
+        }
+        if signal == Signal::TSTP.as_raw() {
+            self.own_client.stop_asked = Some(Instant::now());
+        }
+        match signal == Signal::CONT.as_raw() {
+            true => self.running.resume()?,
+            false => self.running.signal(signal)?,
+        }
+        Ok(Response::Done)
+    }
+
+    fn resize_terminal(&self, command: CommandId, size: TerminalSize) -> Response {
+        // That of the one command is relayed by us.
+        let Some(terminal) = self.control.commands.terminal(command).or(self.running.pty()) else {
+            return refused(RefusalKind::Failed, "the command has no terminal".to_owned());
+        };
+        match tty::set_window_size(terminal, size.into()) {
+            Ok(()) => Response::Done,
+            Err(error) => refused(RefusalKind::Failed, error.to_string()),
+        }
+    }
+
+    fn status(&self) -> Vec<CommandStatus> {
+        let mut commands = self.control.commands.status();
+        if self.running.spawner().is_none() && self.is_started() {
+            let pid = self.running.command().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+            commands.iter_mut().for_each(|known| known.pid = pid);
+        }
+        commands
+    }
+}

@@ -42,6 +42,8 @@ def act(what, path):
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         os.symlink("anywhere", "link", dir_fd=held)
     elif what == "chmod": os.chmod(path, 0o750)
+    elif what == "chmod-held": os.chmod(f"/proc/self/fd/{os.open(path, os.O_RDONLY)}", 0o750)
+    elif what == "enter": os.chdir(path)
     elif what == "chown": os.chown(path, os.getuid(), -1)
     elif what == "utime": os.utime(path, (86400, 86400))
     elif what == "xattr": os.setxattr(path, "user.palisade", b"set")

@@ -323,10 +323,15 @@ fn inode_of(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
 impl ResolvedParent {
     /// Whether what stands here, or the directory it would be made in, was granted while the run went on.
     pub(crate) fn was_granted(&self, ground: &Ground) -> bool {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let there = openat(&self.parent, &self.name, flags, NO_MODE);
+        let there = self.pin();
         let held = there.as_ref().map_or(self.parent.as_fd(), AsFd::as_fd);
         ground.is_grant(&self.path, held)
+    }
+
+    /// Holds what stands here, be it a link.
+    pub(crate) fn pin(&self) -> Option<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        openat(&self.parent, &self.name, flags, NO_MODE).ok()
     }
 
     /// What the link says, if it is one.

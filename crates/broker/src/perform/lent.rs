@@ -113,13 +113,7 @@ impl CallExecutor {
                 rustix::fs::ftruncate(&file, length)?;
                 Ok(done())
             }
-            Call::ChangeMode { mode, .. } => self.change(caller, &lent.file, mode),
-            Call::ChangeOwner { owner, .. } => self.give(caller, &lent.file, &lent.path, owner),
-            Call::ChangeTimes { times, .. } => self.change_times(caller, &lent.file, times),
-            Call::ChangeAttribute { attribute, .. } => {
-                self.change_attribute(caller, &lent.file, attribute)
-            }
-            _ => Err(Errno::ACCESS.into()),
+            call => self.change_held(caller, call, &lent.file, &lent.path),
         }
     }
 

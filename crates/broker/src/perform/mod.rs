@@ -154,8 +154,8 @@ impl CallExecutor {
                 self.change_owner(caller, path, owner, flags)
             }
             Call::ChangeOwnerOf { file, owner } => self.change_owner_of(caller, file, owner),
-            Call::ChangeTimes { path, flags, .. } | Call::ChangeAttribute { path, flags, .. } => {
-                self.changed_by_kernel(caller, path, flags)
+            Call::ChangeTimes { .. } | Call::ChangeAttribute { .. } => {
+                self.changed_by_kernel(caller, call)
             }
             Call::Umask => {
                 self.umasks.forget();

@@ -326,9 +326,16 @@ impl BrokerServer<'_> {
                     Call::Bind { address, length, .. } => {
                         self.executor.socket_place(caller, address, length)
                     }
+                    _ if wants == Wants::Change => {
+                        path.and_then(|path| self.executor.changed_place(caller, path, follow))
+                    }
                     _ => path.and_then(|path| self.executor.place_of(caller, path, follow)),
                 };
-                place.and_then(|place| gate.unwritable(ground, &place, wants))
+                place.and_then(|place| match gate.unwritable(ground, &place, wants) {
+                    // A directory of ours stands for one of the host.
+                    None if wants == Wants::Change => gate.unseen_name(caller, &place, call),
+                    unseen => unseen,
+                })
             }
             // What was granted by itself stands on a mount of its own.
             Done::Answer(Response::Fail(Errno::BUSY)) => {

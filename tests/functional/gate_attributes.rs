@@ -114,8 +114,18 @@ fn what_is_named_without_a_last_name_or_by_its_number_is_asked_about() {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let words = [
-        "read", &notes, "enter", work, "chmod", ".", "chmod-held", "held", "utime", "notes",
-        "chmod", "..",
+        "read",
+        &notes,
+        "enter",
+        work,
+        "chmod",
+        ".",
+        "chmod-held",
+        "held",
+        "utime",
+        "notes",
+        "chmod",
+        "..",
     ];
     let run = acts(&world, &[], &words);
     let mut client = Client::connect(&world);

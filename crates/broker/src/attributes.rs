@@ -98,12 +98,7 @@ impl CallExecutor {
         }
     }
 
-    fn change_times(
-        &self,
-        caller: &Caller,
-        file: &OwnedFd,
-        times: TimesArg,
-    ) -> Result<Done, Stop> {
+    fn change_times(&self, caller: &Caller, file: &OwnedFd, times: TimesArg) -> Result<Done, Stop> {
         let times = times.read(caller)?;
         caller.confirm()?;
         utimensat(self.map.proc, name_of_own(file), &times, AtFlags::empty())?;

@@ -4,6 +4,7 @@
 //! the details of its later attempts.
 
 use crate::path_access::{MAX_FIELD, PathAccess};
+use palisade_sys::FileIdentity;
 use palisade_wire::{Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,8 @@ pub enum Message {
     PathAccess(PathAccess),
     /// A call that was let go on for once is over.
     Returned { request: u64 },
+    /// A call that was allowed once has made this file, which nobody had made before.
+    Made { request: u64, file: FileIdentity },
     /// Nobody waits for the answer any more.
     Withdrawn { request: u64 },
     /// So many messages before this one found no room, and so many of them told of suspicious calls.

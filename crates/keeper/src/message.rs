@@ -2,6 +2,7 @@
 //!
 //! Both ends are ours, but the paths are not. What does not fit is an error of the sender, never a path cut short.
 
+use palisade_sys::FileIdentity;
 use palisade_wire::{Raw, Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -130,6 +131,7 @@ pub struct Found {
     pub needs: Vec<PathBuf>,
     /// Why the host would not let it be written, as an errno; only where that was asked for.
     pub unwritable: Option<u16>,
+    pub identity: Option<FileIdentity>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -116,6 +116,7 @@ impl Incidents {
             // The gate's; without one nothing is notified that would be told so. The launcher's.
             Message::PathAccess(_)
             | Message::Returned { .. }
+            | Message::Made { .. }
             | Message::Withdrawn { .. }
             | Message::Staging { .. } => {}
             Message::Blocked(blocked) => return self.blocked(blocked, log),

@@ -40,6 +40,8 @@ pub(crate) enum Done {
     Answer(Response),
     /// The caller gets this file.
     File(OwnedFd),
+    /// The same, and nobody had made it before.
+    Made(OwnedFd),
     /// It may block for long, so a child of ours is to do it.
     Later(slow::Opening),
     Denied {

@@ -93,6 +93,12 @@ impl Gate {
         self.openat2 == Some(notification.number)
     }
 
+    /// Something came into being.
+    pub(crate) fn forget_absent(&mut self) {
+        self.absent.forget();
+        self.unchangeable.forget();
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.pending.is_idle()
     }
@@ -499,13 +505,11 @@ impl BrokerServer<'_> {
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             Reply::Continue { .. } => {
-                gate.absent.forget();
-                gate.unchangeable.forget();
+                gate.forget_absent();
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             Reply::ContinueAndWatch { .. } => {
-                gate.absent.forget();
-                gate.unchangeable.forget();
+                gate.forget_absent();
                 gate.pending.watch(&self.events.supervisor, request, waiting.thread);
                 if matches!(waiting.wants, Wants::Open { .. } | Wants::Enter) {
                     let shown = Path::new(OsStr::from_bytes(&waiting.paths.0));

@@ -306,7 +306,7 @@ except PermissionError: print('asked again', flush=True)
 /// A person answers for a use, not for a system call: neither what the program does for it, nor the helpers it starts, nor the
 /// time that it waits for another answer makes that a second one. Another process, and a later time, do.
 ///
-/// Proves: GATE-4 once, GATE-4 one-use
+/// Proves: GATE-4 once
 #[test]
 fn a_yes_for_once_is_for_one_use_of_a_file() {
     let world = World::new();
@@ -344,7 +344,7 @@ open(path).read()
 os.execvp('sh', ['sh', '-c', 'cat ' + path + '; true'])
 ";
 
-/// Proves: GATE-4 one-use
+/// Proves: GATE-4 once
 #[test]
 fn a_yes_for_once_is_for_no_other_use() {
     let world = World::new();

@@ -99,3 +99,55 @@ fn a_directory_is_changed_once_a_copy_for_the_run_and_what_is_not_there_is_not_a
     assert_eq!(output.out(), expected, "{}", output.err());
     assert_eq!((mode(&work), mode(&file)), (0o750, before));
 }
+
+/// The directory it stands in, an open file by its number, a directory that only stands for one of the host: each is asked
+/// about by its path. Who stands on the mount of before a yes gets what the yes gave.
+///
+/// Proves: GATE-10 attributes, GATE-10 read-is-not-write, GATE-10 once, GATE-10 session
+#[test]
+fn what_is_named_without_a_last_name_or_by_its_number_is_asked_about() {
+    let world = World::new();
+    let (notes, held) = (hidden(&world, "work/notes"), hidden(&world, "work/held"));
+    let (work, above) = (world.outside().join("work"), world.outside());
+    let (work, above) = (work.to_str().unwrap(), above.to_str().unwrap());
+    for directory in [work, above] {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let words = [
+        "read",
+        &notes,
+        "enter",
+        work,
+        "chmod",
+        ".",
+        "chmod-held",
+        "held",
+        "utime",
+        "notes",
+        "chmod",
+        "..",
+    ];
+    let run = acts(&world, &[], &words);
+    let mut client = Client::connect(&world);
+    let reading = client.question();
+    expect(&reading, "read", &notes);
+    client.allow_directory(&reading);
+    for path in [work, &held] {
+        let question = client.question();
+        expect(&question, "write", path);
+        assert_eq!(question["act"], "change", "{question}");
+        client.allow(&question, if path == work { "once" } else { "session" });
+    }
+    let times = client.question();
+    expect(&times, "write", &notes);
+    client.allow_directory(&times);
+    let parent = client.question();
+    expect(&parent, "write", above);
+    client.allow(&parent, "once");
+    let output = run.wait();
+    let expected = "read content of work/notes\nenter done\nchmod done\nchmod-held done\n\
+                    utime done\nchmod done\n";
+    assert_eq!(output.out(), expected, "{}", output.err());
+    assert_eq!((mode(work), mode(&held), mode(above)), (0o750, 0o750, 0o750));
+    assert_eq!(fs::metadata(&notes).unwrap().mtime(), 86400);
+}

@@ -1,13 +1,14 @@
 //! Writing outside what is granted is a question of its own, and a yes gives what it says and no more (GATE-10).
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use palisade_testkit::{Output, Running, World};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::gate::{Client, asking, hidden};
+use crate::inside::eventually;
 
 /// Does what each word says, in order, and prints how it went.
 const ACTS: &str = r#"
@@ -42,6 +43,12 @@ def act(what, path):
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         os.symlink("anywhere", "link", dir_fd=held)
     elif what == "chmod": os.chmod(path, 0o750)
+    elif what == "chmod-held": os.chmod(f"/proc/self/fd/{os.open(path, os.O_RDONLY)}", 0o750)
+    elif what == "other-reads": return os.spawnvp(os.P_WAIT, "cat", ["cat", path])
+    elif what == "await":
+        import time
+        while not os.path.exists(path): time.sleep(0.005)
+    elif what == "enter": os.chdir(path)
     elif what == "chown": os.chown(path, os.getuid(), -1)
     elif what == "utime": os.utime(path, (86400, 86400))
     elif what == "xattr": os.setxattr(path, "user.palisade", b"set")
@@ -127,12 +134,8 @@ fn a_yes_for_once_is_for_one_call_and_shows_nothing() {
     expect(&making, "write", &outside);
     assert_eq!((&making["entry"], &making["isDirectory"]), (&new.as_str().into(), &true.into()));
     client.allow(&making, "once");
-    // It is there by now, which is all that the second call asks.
-    let again = client.question();
-    assert_eq!(again["access"], "read", "{again}");
-    client.deny(&again, "once");
     let output = run.wait();
-    assert_eq!(output.out(), "append done\ntruncate EACCES\nnew done\nnew EACCES\n");
+    assert_eq!(output.out(), "append done\ntruncate EACCES\nnew done\nnew EEXIST\n");
     assert_eq!(content(&file), "content of notes\nmore\n");
     assert!(Path::new(&new).exists());
 }
@@ -275,4 +278,97 @@ fn a_file_that_vanishes_while_it_is_asked_about_is_not_written_in_vain() {
         assert!(!Path::new(&removed).exists());
         assert_eq!(content(&replaced), "other\n");
     }
+}
+
+/// Answers every question with yes, once, until the run ends, and gives what was asked about.
+fn questions_of(world: &World, run: Running) -> (Vec<String>, Output) {
+    let mut client = Client::connect(world);
+    let mut asked = Vec::new();
+    let mut seen = Vec::new();
+    while let Some(event) = client.next() {
+        if event["type"] != "event.fs_request" || seen.contains(&event["id"]) {
+            continue;
+        }
+        seen.push(event["id"].clone());
+        asked.push(format!("{} {} {}", event["act"], event["path"], event["entry"]));
+        client.send(
+            format!("{}\n", json!({"type": "cmd.approve", "id": event["id"], "lifetime": "once"}))
+                .as_bytes(),
+        );
+    }
+    (asked, run.wait())
+}
+
+/// Proves: GATE-10 made-once
+#[test]
+fn a_file_that_a_process_was_allowed_once_to_make_is_its_own() {
+    let world = World::new();
+    hidden(&world, "here");
+    let new = world.outside().join("new").to_str().unwrap().to_owned();
+    let own = ["new", "append", "read", "stat", "chmod", "truncate", "remove", "new", "append"];
+    let mut words: Vec<&str> = own.iter().flat_map(|act| [*act, new.as_str()]).collect();
+    words.extend(["other-reads", &new]);
+    let run = acts(&world, &[], &words);
+    let mut client = Client::connect(&world);
+    let making = client.question();
+    assert_eq!((&making["act"], &making["entry"]), (&"create".into(), &new.as_str().into()));
+    client.allow(&making, "once");
+    let other = client.question();
+    expect(&other, "read", &new);
+    client.deny(&other, "once");
+    let output = run.wait();
+    let expected = "new done\nappend done\nread more\nstat 0o644\nchmod done\ntruncate done\n\
+                    remove done\nnew done\nappend done\nother-reads 1\n";
+    assert_eq!(output.out().replace("0o755", "0o644"), expected, "{}", output.err());
+    assert_eq!(content(&new), "more\n");
+}
+
+/// Proves: GATE-10 made-once
+#[test]
+fn another_file_or_a_link_in_place_of_the_one_that_was_made_is_asked_about() {
+    for put in ["file", "link"] {
+        let world = World::new();
+        hidden(&world, "here");
+        let other = hidden(&world, "elsewhere/other");
+        let new = world.outside().join("new");
+        let made = new.to_str().unwrap();
+        let words = ["new", made, "append", made, "await", "go", "read", made, "remove", made];
+        let run = acts(&world, &[], &words);
+        let mut client = Client::connect(&world);
+        let making = client.question();
+        client.allow(&making, "once");
+        eventually("it to be written", || fs::read(&new).is_ok_and(|text| text == b"more\n"));
+        let beside = world.outside().join("beside");
+        match put {
+            "file" => fs::write(&beside, "other\n").unwrap(),
+            _ => symlink(&other, &beside).unwrap(),
+        }
+        fs::rename(&beside, &new).unwrap();
+        world.write_in_project("go", "");
+        for act in ["read", "remove"] {
+            let question = client.question();
+            assert_eq!(question["act"], act, "{put}: {question}");
+            client.deny(&question, "once");
+        }
+        let output = run.wait();
+        let expected = "new done\nappend done\nawait done\nread EACCES\nremove EACCES\n";
+        assert_eq!(output.out(), expected, "{put}: {}", output.err());
+        assert!(fs::symlink_metadata(&new).is_ok());
+    }
+}
+
+/// Each question is answered with *once*.
+///
+/// Proves: GATE-10 made-once
+#[test]
+fn an_editor_is_not_asked_about_its_own_swap_file() {
+    let world = World::new();
+    let file = hidden(&world, "notes");
+    let command = ["vim", "-N", "-u", "NONE", "-i", "NONE", "-c", "qa!", &file];
+    let run = asking(&world, &[], &command).spawn();
+    let (asked, output) = questions_of(&world, run);
+    output.assert_code(0);
+    assert!(asked.len() <= 4, "{asked:#?}");
+    let left = fs::read_dir(world.outside()).unwrap().count();
+    assert_eq!(left, 1, "{asked:#?}");
 }

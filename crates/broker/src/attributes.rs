@@ -1,13 +1,16 @@
 //! Modes, owners, times and extended attributes of a file named by its path. The mounts alone say whether they may be changed,
 //! and Landlock nothing, so the kernel performs these calls; but where only reading was granted, changing is a question
 //! (GATE-10), and what was allowed once is done here, by the descriptor that was lent for it.
+//!
+//! Calls that name an open file by its number alone (fchmod(2), futimens(3)) are not notified: every archiver makes three of
+//! them for each file it unpacks, and each would cost ten times as much.
 
 use crate::NO_MODE;
-use crate::call::{AttributeArg, PathArg, TimesArg, TimesFormat};
+use crate::call::{AttributeArg, Call, PathArg, TimesArg, TimesFormat};
 use crate::caller::Caller;
-use crate::numbered::name_of_own;
+use crate::numbered::{name_of_own, numbered_descriptor};
 use crate::perform::{CallExecutor, Done, Stop, done};
-use crate::place::ResolvedParent;
+use crate::place::{Found, ResolvedParent, Start};
 use palisade_sys::{Errno, OFlags};
 use rustix::fs::{
     AtFlags, StatVfsMountFlags, Timespec, Timestamps, UTIME_NOW, XattrFlags, fremovexattr,
@@ -16,6 +19,7 @@ use rustix::fs::{
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// `XATTR_NAME_MAX` and `XATTR_SIZE_MAX`.
 const MAX_NAME_BYTES: usize = 255;
@@ -23,38 +27,85 @@ const MAX_VALUE_BYTES: u64 = 65536;
 
 impl CallExecutor {
     /// Leaves the call to the kernel. `EROFS` if the kernel would say so because of the mount, so that it can be asked about.
-    pub(crate) fn changed_by_kernel(
+    pub(crate) fn changed_by_kernel(&self, caller: &Caller, call: Call) -> Result<Done, Stop> {
+        let Some(path) = call.target() else { return Err(Stop::Continue) };
+        let Some(place) = self.changed_place(caller, path, call.follows_target()) else {
+            return Err(Stop::Continue);
+        };
+        let Some(file) = place.pin().filter(|_| place.is_granted() || self.asks_first) else {
+            return Err(Stop::Continue);
+        };
+        match is_on_read_only_mount(&file) {
+            true if self.asks_first => Err(Errno::ROFS.into()),
+            false if place.is_granted() && self.stands_on_read_only_mount(caller, call, path) => {
+                self.change_held(caller, call, &file, &place.path)
+            }
+            _ => Err(Stop::Continue),
+        }
+    }
+
+    /// Where the object is that such a call names, also if it names it without a last name or by a descriptor.
+    pub(crate) fn changed_place(
         &self,
         caller: &Caller,
         path: PathArg,
-        flags: u32,
-    ) -> Result<Done, Stop> {
-        if !self.asks_first {
-            return Err(Stop::Continue);
-        }
-        let follow = flags & AtFlags::SYMLINK_NOFOLLOW.bits() == 0;
-        let place = self.place_of(caller, path, follow);
-        Err(match place.is_some_and(|place| is_on_read_only_mount(&place)) {
-            true => Errno::ROFS.into(),
-            false => Stop::Continue,
-        })
+        follow: bool,
+    ) -> Option<ResolvedParent> {
+        let bytes = caller.path(path.address).ok()?;
+        let start = Start::Caller(caller, path.dir);
+        let found = match follow {
+            true => self.map.locate_target(start, &bytes),
+            false => self.map.locate(start, &bytes),
+        };
+        let file = match found.ok()? {
+            Found::Ours(place) => return Some(place),
+            Found::Elsewhere => return None,
+            Found::NoName => self.map.pin(start, &bytes, OFlags::DIRECTORY).ok()??,
+            Found::Descriptor(number) => caller.file(number).ok()?,
+        };
+        self.present_place(&file).ok()?
     }
 
-    /// `file` is lent for this call.
-    pub(crate) fn change_times(
+    /// Whether the caller stands on the mount of before the object could be written.
+    fn stands_on_read_only_mount(&self, caller: &Caller, call: Call, path: PathArg) -> bool {
+        let Ok(bytes) = caller.path(path.address) else { return false };
+        let held = match numbered_descriptor(&bytes, caller) {
+            Some(number) => caller.file(number).ok(),
+            None => {
+                let stays = if call.follows_target() { OFlags::empty() } else { OFlags::NOFOLLOW };
+                self.map.pin(Start::Caller(caller, path.dir), &bytes, stays).ok().flatten()
+            }
+        };
+        held.is_some_and(|held| is_on_read_only_mount(&held))
+    }
+
+    /// Changes an object that is held by a descriptor. `path` is where it stands.
+    pub(crate) fn change_held(
         &self,
         caller: &Caller,
+        call: Call,
         file: &OwnedFd,
-        times: TimesArg,
+        path: &Path,
     ) -> Result<Done, Stop> {
+        match call {
+            Call::ChangeMode { mode, .. } => self.change(caller, file, mode),
+            Call::ChangeOwner { owner, .. } => self.give(caller, file, path, owner),
+            Call::ChangeTimes { times, .. } => self.change_times(caller, file, times),
+            Call::ChangeAttribute { attribute, .. } => {
+                self.change_attribute(caller, file, attribute)
+            }
+            _ => Err(Errno::ACCESS.into()),
+        }
+    }
+
+    fn change_times(&self, caller: &Caller, file: &OwnedFd, times: TimesArg) -> Result<Done, Stop> {
         let times = times.read(caller)?;
         caller.confirm()?;
         utimensat(self.map.proc, name_of_own(file), &times, AtFlags::empty())?;
         Ok(done())
     }
 
-    /// `file` is lent for this call.
-    pub(crate) fn change_attribute(
+    fn change_attribute(
         &self,
         caller: &Caller,
         file: &OwnedFd,
@@ -123,9 +174,6 @@ impl TimesArg {
     }
 }
 
-fn is_on_read_only_mount(place: &ResolvedParent) -> bool {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let found = openat(&place.parent, &place.name, flags, NO_MODE);
-    let mount = found.and_then(|found| fstatvfs(&found));
-    mount.is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY))
+fn is_on_read_only_mount(file: &OwnedFd) -> bool {
+    fstatvfs(file).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY))
 }

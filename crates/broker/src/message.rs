@@ -4,6 +4,7 @@
 //! of later attempts.
 
 use crate::path_access::{MAX_FIELD, PathAccess};
+use palisade_sys::FileIdentity;
 use palisade_wire::{Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,8 @@ pub enum BrokerMessage {
     PathAccess(PathAccess),
     /// A call that was allowed once has returned.
     Returned { request: u64 },
+    /// A call that was allowed once has made this file, which did not exist before.
+    Made { request: u64, file: FileIdentity },
     /// The answer is no longer awaited.
     Withdrawn { request: u64 },
     /// This many messages before this one were dropped, and this many of them reported suspicious calls.

@@ -21,6 +21,7 @@ fn every_message_comes_back_as_it_was() {
             executable,
         }),
         BrokerMessage::Staging { is_open: true },
+        BrokerMessage::Made { request: 7, file: (1, u64::MAX, -1, 9) },
         BrokerMessage::Lost { count: 12, suspicious: 3 },
     ] {
         assert_eq!(decode(&encode(&message).unwrap()), Ok(message));

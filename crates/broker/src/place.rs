@@ -325,10 +325,15 @@ fn inode_of(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
 impl ResolvedParent {
     /// Whether what is here, or the directory it would be created in, was granted during the run.
     pub(crate) fn was_granted(&self, ground: &BrokeredTrees) -> bool {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let there = openat(&self.parent, &self.name, flags, NO_MODE);
+        let there = self.pin();
         let held = there.as_ref().map_or(self.parent.as_fd(), AsFd::as_fd);
         ground.is_grant(&self.path, held)
+    }
+
+    /// Opens what is here as a path only, also if it is a link.
+    pub(crate) fn pin(&self) -> Option<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        openat(&self.parent, &self.name, flags, NO_MODE).ok()
     }
 
     /// The link's target, if it is a link.

@@ -3,6 +3,7 @@
 //! Both ends are ours, but the paths are not. What does not fit is an error of the sender, never a truncated
 //! path.
 
+use palisade_sys::FileIdentity;
 use palisade_wire::{Raw, Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -130,6 +131,7 @@ pub struct Found {
     pub needs: Vec<PathBuf>,
     /// Why the host does not allow writing, as an errno; only if requested.
     pub unwritable: Option<u16>,
+    pub identity: Option<FileIdentity>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -38,6 +38,7 @@ fn every_answer_comes_back_as_it_was() {
             links,
             needs,
             unwritable: Some(30),
+            identity: Some((1, 2, 3, 4)),
         }),
         KeeperEvent::Grafted { token: 9, graft: 10 },
         KeeperEvent::NotUngrafted { graft: 14, step: "umount2".into(), errno: 16 },

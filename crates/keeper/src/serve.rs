@@ -9,7 +9,7 @@ use crate::sandbox_mounts::{DetachedTree, GraftSource, SandboxMounts};
 use crate::survey;
 use palisade_plan::model::Owner;
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
-use palisade_sys::{At as _, Errno, OFlags, Result, SysError};
+use palisade_sys::{At as _, Errno, OFlags, Result, SysError, identity_of};
 use rustix::fs::Access;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -124,8 +124,9 @@ impl KeeperServer {
         if self.held.len() == MAX_HELD {
             self.held.pop_front();
         }
+        let identity = identity_of(&seen.file);
         self.held.push_back((token, seen));
-        Ok(Some(Found { token, path, kind, links, needs, unwritable: None }))
+        Ok(Some(Found { token, path, kind, links, needs, unwritable: None, identity }))
     }
 
     /// None for a directory that cannot be shown as a whole.

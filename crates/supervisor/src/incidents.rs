@@ -120,6 +120,7 @@ impl Incidents {
             // The gate's; without one nothing is notified that would be told so. The launcher's.
             BrokerMessage::PathAccess(_)
             | BrokerMessage::Returned { .. }
+            | BrokerMessage::Made { .. }
             | BrokerMessage::Withdrawn { .. }
             | BrokerMessage::Staging { .. } => {}
             BrokerMessage::Blocked(blocked) => return self.blocked(blocked, log),

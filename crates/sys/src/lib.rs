@@ -8,6 +8,7 @@ pub mod creds;
 mod error;
 pub mod fdpass;
 mod flags;
+mod identity;
 pub mod landlock;
 pub mod lease;
 pub mod lock;
@@ -25,6 +26,7 @@ pub mod tty;
 pub mod test_child;
 
 pub use error::{At, Result, SysError, errno_name, io_error_text};
+pub use identity::{FileIdentity, identity_of};
 pub use rustix::fs::{CWD, Mode, OFlags};
 pub use rustix::io::Errno;
 pub use rustix::process::Pid;

@@ -67,7 +67,7 @@ impl CallExecutor {
                 if flags.intersects(OFlags::TMPFILE | OFlags::PATH) {
                     return Err(Errno::ACCESS.into());
                 }
-                self.open_place(caller, &lent.place()?, flags, mode)
+                self.make_lent(caller, &lent.place()?, flags, mode)
             }
             Call::MakeDirectory { mode, .. } if is_directory => {
                 self.make_directory_in(caller, &lent.place()?, mode)
@@ -113,13 +113,28 @@ impl CallExecutor {
                 rustix::fs::ftruncate(&file, length)?;
                 Ok(done())
             }
-            Call::ChangeMode { mode, .. } => self.change(caller, &lent.file, mode),
-            Call::ChangeOwner { owner, .. } => self.give(caller, &lent.file, &lent.path, owner),
-            Call::ChangeTimes { times, .. } => self.change_times(caller, &lent.file, times),
-            Call::ChangeAttribute { attribute, .. } => {
-                self.change_attribute(caller, &lent.file, attribute)
+            call => self.change_held(caller, call, &lent.file, &lent.path),
+        }
+    }
+
+    /// Opens a name in a directory that was lent for it, and tells whether this made the file.
+    fn make_lent(
+        &mut self,
+        caller: &Caller,
+        place: &ResolvedParent,
+        flags: OFlags,
+        mode: Mode,
+    ) -> Result<Done, Stop> {
+        if !flags.contains(OFlags::CREATE) {
+            return self.open_place(caller, place, flags, mode);
+        }
+        match self.open_place(caller, place, flags | OFlags::EXCL, mode) {
+            Ok(Done::File(file)) => Ok(Done::Made(file)),
+            // By another call that the same answer allowed, say.
+            Err(Stop::Fail(Errno::EXIST)) if !flags.contains(OFlags::EXCL) => {
+                self.open_place(caller, place, flags, mode)
             }
-            _ => Err(Errno::ACCESS.into()),
+            other => other,
         }
     }
 

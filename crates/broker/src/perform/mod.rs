@@ -40,6 +40,8 @@ pub(crate) enum Done {
     Answer(Response),
     /// The caller gets this file.
     File(OwnedFd),
+    /// The same, and nobody had made it before.
+    Made(OwnedFd),
     /// It may block for long, so a child of ours is to do it.
     Later(slow::Opening),
     Denied {
@@ -154,8 +156,8 @@ impl CallExecutor {
                 self.change_owner(caller, path, owner, flags)
             }
             Call::ChangeOwnerOf { file, owner } => self.change_owner_of(caller, file, owner),
-            Call::ChangeTimes { path, flags, .. } | Call::ChangeAttribute { path, flags, .. } => {
-                self.changed_by_kernel(caller, path, flags)
+            Call::ChangeTimes { .. } | Call::ChangeAttribute { .. } => {
+                self.changed_by_kernel(caller, call)
             }
             Call::Umask => {
                 self.umasks.forget();

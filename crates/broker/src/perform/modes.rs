@@ -2,7 +2,7 @@
 //! lends its group to everybody who runs it, and is refused (F14). The filter cannot tell the two apart. Here the object is held
 //! by a descriptor, looked at, and changed by that same descriptor. Other modes are left to the kernel, unless they are asked about.
 
-use crate::call::PathArg;
+use crate::call::{Call, PathArg};
 use crate::caller::Caller;
 use crate::numbered::name_of_own;
 use crate::perform::object::open_object;
@@ -20,7 +20,8 @@ impl CallExecutor {
         flags: u32,
     ) -> Result<Done, Stop> {
         if mode & Mode::SGID.bits() == 0 {
-            return self.changed_by_kernel(caller, path, flags);
+            let call = Call::ChangeMode { path, mode, flags };
+            return self.changed_by_kernel(caller, call);
         }
         let file = self.named_object(caller, path, flags)?;
         self.change(caller, &file, mode)

@@ -4,7 +4,7 @@
 //!
 //! Nothing is gained by it: the broker has the command's id and no capability, and may give a file to nobody but its owner.
 
-use crate::call::PathArg;
+use crate::call::{Call, PathArg};
 use crate::caller::Caller;
 use crate::duties::{CommandIdentity, Duties};
 use crate::perform::object::open_object;
@@ -43,7 +43,8 @@ impl CallExecutor {
         flags: u32,
     ) -> Result<Done, Stop> {
         if self.root_owner.is_none() || !owner.contains(&ROOT) {
-            return self.changed_by_kernel(caller, path, flags);
+            let call = Call::ChangeOwner { path, owner, flags };
+            return self.changed_by_kernel(caller, call);
         }
         let file = self.named_object(caller, path, flags)?;
         let path = self.map.path_of(file.as_fd())?;

@@ -94,6 +94,12 @@ impl Gate {
         self.openat2 == Some(notification.number)
     }
 
+    /// Something came into being.
+    pub(crate) fn forget_absent(&mut self) {
+        self.absent.forget();
+        self.unchangeable.forget();
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.pending.is_idle()
     }
@@ -333,9 +339,16 @@ impl BrokerServer<'_> {
                     Call::Bind { address, length, .. } => {
                         self.executor.socket_place(caller, address, length)
                     }
+                    _ if wants == Wants::Change => {
+                        path.and_then(|path| self.executor.changed_place(caller, path, follow))
+                    }
                     _ => path.and_then(|path| self.executor.place_of(caller, path, follow)),
                 };
-                place.and_then(|place| gate.unwritable(ground, &place, wants))
+                place.and_then(|place| match gate.unwritable(ground, &place, wants) {
+                    // A directory of ours stands for one of the host.
+                    None if wants == Wants::Change => gate.unseen_name(caller, &place, call),
+                    unseen => unseen,
+                })
             }
             // A file that was granted by itself is on its own mount.
             Done::Answer(Response::Fail(Errno::BUSY)) => {
@@ -500,13 +513,11 @@ impl BrokerServer<'_> {
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             AccessReply::Continue { .. } => {
-                gate.absent.forget();
-                gate.unchangeable.forget();
+                gate.forget_absent();
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             AccessReply::ContinueAndWatch { .. } => {
-                gate.absent.forget();
-                gate.unchangeable.forget();
+                gate.forget_absent();
                 gate.pending.watch(&self.events.supervisor, request, waiting.thread);
                 if matches!(waiting.wants, Wants::Open { .. } | Wants::Enter) {
                     let shown = Path::new(OsStr::from_bytes(&waiting.paths.0));

@@ -17,9 +17,9 @@ use crate::slow::Helpers;
 use crate::verdict::Denied;
 use palisade_bpf::{Arch, CallAnswer, FilterSpec, Notice, SeccompData, table};
 use palisade_plan::model::Executables;
-use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
+use palisade_sys::{Errno, identity_of};
 use palisade_wire::WireError;
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -197,6 +197,16 @@ impl BrokerServer<'_> {
             // No longer requested.
             Done::Unseen(_) => self.respond(id, Response::Fail(Errno::NOENT)),
             Done::Answer(response) => self.respond(id, response),
+            Done::Made(file) => {
+                if let Some(file) = identity_of(&file) {
+                    // Before its maker goes on, and asks for it again.
+                    self.events.tell(&BrokerMessage::Made { request: id, file });
+                }
+                if let Some(gate) = &mut self.gate {
+                    gate.forget_absent();
+                }
+                self.finish(helpers, notification, caller, call, Done::File(file));
+            }
             Done::File(file) => {
                 let close_on_exec = call.wants_close_on_exec();
                 if let Err(errno) = hand_out(self.listener, id, file, close_on_exec) {

@@ -43,7 +43,11 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     };
     // Programs look at a file before they open it, and are asked about it once.
     let is_look = file.is_some_and(|file| file.act == Act::See && !file.is_directory);
-    let once = if is_look { "allow this use of it, with reading" } else { "allow this time" };
+    let once = match file.map(|file| file.act) {
+        _ if is_look => "allow this use of it, with reading",
+        Some(Act::Create) => "allow it to be made, and this process to change it",
+        _ => "allow this time",
+    };
     let is_secret = question.is_secret;
     let allow = |scope, lifetime| Answer::Allow { scope, lifetime };
     let deny = |lifetime| Answer::Deny { lifetime };

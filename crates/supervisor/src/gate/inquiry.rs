@@ -5,6 +5,7 @@ use palisade_broker::{PathAccess, Wants};
 use palisade_gate::Access;
 use palisade_keeper::FileKind;
 use palisade_plan::model::Nature;
+use palisade_sys::FileIdentity;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,8 @@ pub(super) struct Inquiry {
     /// Why the host would not let it be written.
     pub(super) unwritable: Option<u16>,
     pub(super) found: Option<Found>,
+    /// Of what was found.
+    pub(super) identity: Option<FileIdentity>,
     pub(super) needs: Vec<Need>,
     /// Where the links are that led to any of these.
     pub(super) links: Vec<PathBuf>,
@@ -69,6 +72,7 @@ impl Inquiry {
             settled_for_reading: false,
             unwritable: None,
             found: None,
+            identity: None,
             needs: Vec::new(),
             links: Vec::new(),
             nature: Nature::Secret,

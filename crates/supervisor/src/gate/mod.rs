@@ -6,6 +6,7 @@
 mod action;
 mod grants;
 mod inquiry;
+mod made_files;
 mod records;
 mod state;
 mod tally;
@@ -25,6 +26,7 @@ use palisade_keeper::{KeeperEvent, KeeperRequest};
 use palisade_launch::{Keeper, Running};
 use palisade_plan::model::Plan;
 use palisade_record::{EventKind, RunReport};
+use palisade_sys::FileIdentity;
 use state::GateState;
 use std::collections::{HashSet, VecDeque};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -103,6 +105,10 @@ impl<'p> Gate<'p> {
 
     pub(crate) fn returned(&mut self, request: u64) {
         self.state.returned(request);
+    }
+
+    pub(crate) fn made(&mut self, request: u64, file: FileIdentity) {
+        self.state.made(request, file);
     }
 
     pub(crate) fn withdrawn(&mut self, request: u64, asking: &mut Asking) {

@@ -10,6 +10,7 @@ mod outcome;
 use super::action::Action;
 use super::grants::{Grants, Standing};
 use super::inquiry::{Found, Inquiry, InquiryStage, Need};
+use super::made_files::MadeFiles;
 use super::records::AccessRecords;
 use super::tally::Tally;
 use super::verdict::{Reason, Verdict};
@@ -22,7 +23,7 @@ use palisade_gate::{Access, Decider, Rule};
 use palisade_keeper::{Change, FileKind, KeeperEvent, KeeperRequest};
 use palisade_plan::model::{Gate, Guard};
 use palisade_policy::model::OnAsk;
-use palisade_sys::Errno;
+use palisade_sys::{Errno, FileIdentity};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -82,6 +83,7 @@ pub(super) struct GateState<'p> {
     behind_secrets: HashSet<PathBuf>,
     /// What was allowed once, to whom, a moment ago.
     fresh: Vec<Fresh>,
+    made: MadeFiles,
     /// What people answered for the session.
     pub(super) answered: Vec<Rule>,
     next_token: u64,
@@ -115,6 +117,7 @@ impl<'p> GateState<'p> {
             shown: HashSet::new(),
             behind_secrets: HashSet::new(),
             fresh: Vec::new(),
+            made: MadeFiles::default(),
             answered: Vec::new(),
             next_token: 1,
             actions: VecDeque::new(),
@@ -197,6 +200,7 @@ impl<'p> GateState<'p> {
                 links,
                 needs,
                 unwritable,
+                identity,
             }) => {
                 let owner = self.need_of.get(&token).copied().unwrap_or(token);
                 if let Some(inquiry) = self.inquiries.get_mut(&owner) {
@@ -214,6 +218,7 @@ impl<'p> GateState<'p> {
                                 .actions
                                 .push_back(Action::Keeper(KeeperRequest::Forget { token }));
                         };
+                        inquiry.identity = identity;
                         if inquiry.is_renamed() {
                             inquiry.found = Some(Found { path: path.clone(), kind });
                             inquiry.nature = self.gate.nature(&path);
@@ -288,6 +293,11 @@ impl<'p> GateState<'p> {
     /// A call that went on with a short-lived grant is back.
     pub(super) fn returned(&mut self, request: u64) {
         self.grants.returned(request, &mut self.actions);
+    }
+
+    /// A call that was allowed once has made a file.
+    pub(super) fn made(&mut self, request: u64, file: FileIdentity) {
+        self.made.made(request, file);
     }
 
     /// Nobody waits for it any more: its thread died, or was told to try again.

@@ -158,7 +158,8 @@ fn what_the_host_would_refuse_is_answered_at_once() {
     let (links, needs) = (Vec::new(), Vec::new());
     let (path, kind) = ("/srv/data/file".into(), FileKind::File);
     let unwritable = Some(30);
-    let found = palisade_keeper::Found { token, path, kind, links, needs, unwritable };
+    let identity = None;
+    let found = palisade_keeper::Found { token, path, kind, links, needs, unwritable, identity };
     scene.tell(KeeperEvent::Found(found));
     assert_eq!(replied(&mut scene), [AccessReply::Fail { request: 1, errno: 30 }]);
     assert_eq!(scene.queue.open().count(), 0);

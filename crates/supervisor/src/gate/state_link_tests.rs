@@ -13,6 +13,7 @@ fn found_behind(token: u64, link: &str, path: &str) -> KeeperEvent {
         links,
         needs,
         unwritable: None,
+        identity: None,
     })
 }
 

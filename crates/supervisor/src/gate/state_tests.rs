@@ -131,7 +131,9 @@ impl<'g> Scene<'g> {
 
 fn found(token: u64, path: PathBuf, kind: FileKind) -> KeeperEvent {
     let (links, needs) = (Vec::new(), Vec::new());
-    KeeperEvent::Found(palisade_keeper::Found { token, path, kind, links, needs, unwritable: None })
+    let (unwritable, identity) = (None, None);
+    let found = palisade_keeper::Found { token, path, kind, links, needs, unwritable, identity };
+    KeeperEvent::Found(found)
 }
 
 /// A program, and what it cannot be executed without.
@@ -598,3 +600,6 @@ mod state_directory_tests;
 
 #[path = "state_change_tests.rs"]
 mod state_change_tests;
+
+#[path = "state_made_tests.rs"]
+mod state_made_tests;

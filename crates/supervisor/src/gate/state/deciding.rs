@@ -136,10 +136,11 @@ impl GateState<'_> {
             given.any(|fresh| self.is_same_use(fresh, request))
         };
         let is_fresh = inquiry.requests.iter().all(is_fresh);
+        let is_makers_own = self.made.is_makers_own(inquiry, self.gate.known_callers);
         let mut is_denied =
             |path| matches!(self.decider.decide(path, access, now.wall), Decision::Denied(_));
         // What was denied since is denied.
-        if is_fresh && !wanted.iter().any(|path| is_denied(path)) {
+        if (is_fresh || is_makers_own) && !wanted.iter().any(|path| is_denied(path)) {
             return self.grant(token, What::Found, access, Lasting::Once);
         }
         let mut allowed = None;

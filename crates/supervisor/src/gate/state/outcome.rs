@@ -162,6 +162,7 @@ impl GateState<'_> {
                 self.actions.extend(refused.map(|reply| Action::Broker(reply, None)));
                 return self.actions.push_back(Action::Keeper(KeeperRequest::Forget { token }));
             };
+            self.made.expect(&inquiry, &path);
             return self.grants.lend(token, false, &path, &inquiry.requests, &mut self.actions);
         }
         let is_plain_file = found.kind == FileKind::File && what == What::Found;

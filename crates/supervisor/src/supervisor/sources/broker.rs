@@ -51,6 +51,10 @@ impl Supervisor<'_> {
                     gate.returned(request);
                     continue;
                 }
+                (BrokerMessage::Made { request, file }, Some(gate)) => {
+                    gate.made(request, file);
+                    continue;
+                }
                 (BrokerMessage::Withdrawn { request }, Some(gate)) => {
                     gate.withdrawn(request, &mut self.asking);
                     continue;

@@ -336,20 +336,41 @@ fn a_file_is_removed_at_a_terminal_as_it_would_be_outside() {
 
 /// Proves: GATE-11 panel
 #[test]
-fn a_tiny_terminal_asks_in_one_row() {
+fn a_tiny_terminal_asks_in_one_row_and_grants_nothing_it_cannot_show() {
     let world = World::new();
     let file = hidden(&world, "wanted");
     let tmux = Tmux::new(&world);
     world.write_in_project("read.sh", format!("cat {file} >got\n"));
     tmux.resize(20, 5);
     tmux.line("clear; sandbox run -q -- sh read.sh");
-    tmux.wait_until("the row", |_| tmux.visible().contains("ysadDenx? read"));
+    tmux.wait_until("the row", |_| tmux.visible().contains("n? read"));
+    think();
+    tmux.keys(&["y"]);
+    tmux.resize(80, 24);
+    tmux.wait_for("not an answer here");
     think();
     tmux.keys(&["y"]);
     let got = || fs::read_to_string(world.project().join("got")).unwrap_or_default();
     eventually("the answer", || got() == "content of wanted\n");
-    tmux.resize(80, 24);
     tmux.expect_status(0);
+}
+
+/// Keys are not ours there, and a panel would come too late or never.
+///
+/// Proves: GATE-11 ask-in
+#[test]
+fn a_terminal_of_another_session_is_told_where_to_answer() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let tmux = Tmux::new(&world);
+    for start in ["setsid -w sandbox run", "sandbox run"] {
+        let end = if start == "sandbox run" { " & wait" } else { "" };
+        tmux.line(&format!("clear; {start} -- cat {file}{end}"));
+        tmux.wait_for("answer with `sandbox approve`");
+        approve_elsewhere(&world, &["--yes", "1"]);
+        tmux.wait_for_line("content of wanted");
+        tmux.expect_status(0);
+    }
 }
 
 /// Proves: TOOL-2 one-queue, GATE-4 tree

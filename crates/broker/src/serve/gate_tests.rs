@@ -190,9 +190,15 @@ fn a_lent_descriptor_serves_one_call_and_names_stay_protected() {
             assert!(!missing.exists(), "it became visible");
         });
         let path = |at: &Path| open(at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
-        for _ in 0..3 {
-            run.lend(&run.request(), path(&lent).as_fd());
-        }
+        let lend = || {
+            let request = run.request();
+            run.lend(&request, path(&lent).as_fd());
+            request.id
+        };
+        lend();
+        let id = lend();
+        assert!(matches!(run.next(), Some(BrokerMessage::Made { request, .. }) if request == id));
+        lend();
         assert!(matches!(run.next(), Some(BrokerMessage::Protected(_))));
         run.lend(&run.request(), path(&lent.join("old")).as_fd());
         run.reply(AccessReply::Absent { request: run.request().id });

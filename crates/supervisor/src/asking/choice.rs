@@ -13,6 +13,16 @@ pub(super) struct Choice {
 }
 
 impl Choice {
+    /// Whether it can be given where the screen has room for one row only: nobody grants more than what that row says.
+    pub(super) fn fits_one_row(self, shows_whole_path: bool) -> bool {
+        match self.answer {
+            Answer::Deny { lifetime } => lifetime == Lifetime::Session,
+            Answer::Allow { scope, lifetime } => {
+                shows_whole_path && (scope, lifetime) == (Scope::File, Lifetime::Once)
+            }
+        }
+    }
+
     /// Whether it holds for runs to come, and so needs Enter.
     pub(super) fn is_permanent(self) -> bool {
         match self.answer {
@@ -43,8 +53,11 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     };
     // Programs look at a file before they open it, and are asked about it once.
     let is_look = file.is_some_and(|file| file.act == Act::See && !file.is_directory);
+    let is_listed = file.is_some_and(|file| file.act == Act::Read && file.is_directory);
     let once = match file.map(|file| file.act) {
         _ if is_look => "allow this use of it, with reading",
+        // A descriptor of a directory leads to all that is below it.
+        _ if is_listed => "allow this time, with everything below it while it is open",
         Some(Act::Create) => "allow it to be made, and this process to change it",
         _ => "allow this time",
     };
@@ -108,7 +121,17 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
             has_directory,
         ),
         (
-            choice('D', "", "dir always", "the same and save", allow(Scope::Directory, always)),
+            choice(
+                'D',
+                "",
+                "dir always",
+                match is_read_only {
+                    _ if is_written => "allow writing everything in the directory and save",
+                    true => "allow reading the directory, not running what is in it, and save",
+                    false => "allow reading the directory and running what is in it, and save",
+                },
+                allow(Scope::Directory, always),
+            ),
             has_directory,
         ),
         (

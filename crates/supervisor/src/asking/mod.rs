@@ -74,11 +74,9 @@ pub(crate) enum PanelUse {
     Panel,
     /// The same, as soon as the terminal is between two sequences of what the command writes.
     Settling,
-    /// The same, but not in this moment.
-    Later,
     /// Somebody else draws on it.
     Taken,
-    /// It only shows, or there is none: a line on standard error does no harm.
+    /// It only shows, it is not ours now, or there is none: a line on standard error does no harm.
     Apart,
 }
 
@@ -416,7 +414,7 @@ impl Asking {
         }
         match (stage, terminal) {
             (PanelUse::Panel, Some(terminal)) => self.show_panel(terminal, relay, waiting - 1),
-            (PanelUse::Panel | PanelUse::Settling | PanelUse::Later, _) => {}
+            (PanelUse::Panel | PanelUse::Settling, _) => {}
             (PanelUse::Taken, Some(terminal)) => self.put_in_title(terminal, relay),
             (PanelUse::Taken | PanelUse::Apart, _) => {
                 let untold = std::mem::take(&mut self.untold);
@@ -459,6 +457,7 @@ impl Asking {
             return self.put_in_title(terminal, relay);
         }
         let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
+        panel.fit(|panel| prompt::legible(panel, question, others, page));
         let picture = |behind| prompt::picture(panel, question, others, Page { behind, ..page });
         if !terminal.is_covered() {
             let around = relay.hold();

@@ -41,6 +41,8 @@ pub(super) enum Note {
     Pasted,
     Unknown,
     AloneOnly,
+    /// For an explanation.
+    NoRoom,
 }
 
 /// Whether the question covers the screen, or a person looks at what is below it.
@@ -48,6 +50,16 @@ pub(super) enum Note {
 pub(super) enum PanelPosition {
     Shown,
     PutAside,
+}
+
+/// How much of a question the screen has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Legible {
+    All,
+    /// One row, with or without the whole path.
+    OneRow {
+        shows_whole_path: bool,
+    },
 }
 
 /// What keys mean.
@@ -84,6 +96,7 @@ pub(super) struct Panel {
     place: PanelPosition,
     state: State,
     note: Note,
+    legible: Legible,
     word: String,
     shows_help: bool,
     is_pasting: bool,
@@ -105,6 +118,7 @@ impl Panel {
             place: PanelPosition::Shown,
             state: State::Choosing,
             note: Note::Nothing,
+            legible: Legible::All,
             word: String::new(),
             shows_help: false,
             is_pasting: false,
@@ -148,6 +162,32 @@ impl Panel {
 
     pub(super) fn chord(&self) -> Chord {
         self.chord
+    }
+
+    /// Takes up what `legible` says of it: how much of it a person can read. An explanation that has no room is left out
+    /// before anything else is.
+    pub(super) fn fit(&mut self, legible: impl Fn(&Self) -> Legible) {
+        self.legible = legible(self);
+        if self.legible != Legible::All && std::mem::take(&mut self.shows_help) {
+            self.note = Note::NoRoom;
+            self.legible = legible(self);
+        }
+    }
+
+    pub(super) fn legible(&self) -> Legible {
+        self.legible
+    }
+
+    /// The answers that can be given here.
+    pub(super) fn choices(&self, question: &Question) -> impl Iterator<Item = Choice> {
+        let legible = self.legible;
+        let is_secret = question.is_secret;
+        choices(question).filter(move |choice| match legible {
+            Legible::All => true,
+            Legible::OneRow { shows_whole_path } => {
+                choice.fits_one_row(shows_whole_path && !is_secret)
+            }
+        })
     }
 
     /// Whether what stands in the terminal is not what it should be.
@@ -215,7 +255,7 @@ impl Panel {
             }
             (State::Choosing, [b'?']) if quiet >= PAUSE => self.shows_help = !self.shows_help,
             (State::Choosing, [key]) if quiet >= PAUSE => {
-                let chosen = choices(question).find(|choice| choice.key == char::from(*key));
+                let chosen = self.choices(question).find(|choice| choice.key == char::from(*key));
                 match chosen {
                     Some(choice) if choice.is_permanent() => self.state = State::Confirming(choice),
                     Some(choice) => return Pressed::Answer(choice.answer),
@@ -237,7 +277,8 @@ impl Panel {
             b"?" if self.word.is_empty() => self.shows_help = !self.shows_help,
             b"\r" | b"\n" => {
                 let word = std::mem::take(&mut self.word);
-                let chosen = choices(question)
+                let chosen = self
+                    .choices(question)
                     .find(|choice| !choice.typed.is_empty() && choice.typed == word);
                 match chosen {
                     Some(choice) => return Pressed::Answer(choice.answer),

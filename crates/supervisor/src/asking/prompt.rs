@@ -4,9 +4,9 @@
 
 use super::Backdrop;
 use super::choice::choices;
-use super::panel::{Note, Panel, State};
+use super::panel::{Legible, Note, Panel, State};
 use crate::screen::Behind;
-use palisade_ask::{Access, Question, Subject};
+use palisade_ask::{Access, Act, Question, Subject};
 use palisade_record::escape;
 use rustix::termios::Winsize;
 use std::fmt::Write as _;
@@ -25,8 +25,10 @@ const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 
 /// A smaller terminal has room for one row only.
-const MIN_COLUMNS: usize = 40;
+const MIN_COLUMNS: usize = 24;
 const MIN_ROWS: usize = 10;
+/// Before what a question in one row wants.
+const ONE_ROW_KEYS: &str = "yn? ";
 /// A program's name is no longer than this.
 const MAX_NAME_LEN: usize = 32;
 /// A path is given so much room on the smallest of screens.
@@ -150,14 +152,10 @@ impl Rows {
 /// too long for that loses its middle, never its end.
 pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: Page) -> String {
     let styles = Styles::of(page.colour);
-    let mut rows = match page.columns < MIN_COLUMNS || page.rows < MIN_ROWS {
-        true => vec![one_row(panel, question, page, styles)],
-        false => full(panel, question, others, page, styles).rows,
+    let rows = match panel.legible() {
+        Legible::All => full(panel, question, others, page, styles).rows,
+        Legible::OneRow { .. } => vec![one_row(panel, question, page, styles)],
     };
-    // Only where somebody asks for an explanation on a small screen.
-    if rows.len() > page.rows {
-        rows = vec![one_row(panel, question, page, styles)];
-    }
     let first = page.rows.saturating_sub(rows.len()) + 1;
     let mut text = BEGIN.to_owned();
     if let Behind::MovesUp { free_rows } = page.behind {
@@ -169,6 +167,21 @@ pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: P
         let _ = write!(text, "\x1b[{};1H{}\x1b[2K{row}{}", first + index, styles.base, styles.base);
     }
     text + END
+}
+
+/// How much of the question this page has room for.
+pub(super) fn legible(panel: &Panel, question: &Question, others: usize, page: Page) -> Legible {
+    let has_room = page.columns >= MIN_COLUMNS && page.rows >= MIN_ROWS;
+    if has_room
+        && full(panel, question, others, page, Styles::of(Colour::No)).rows.len() <= page.rows
+    {
+        return Legible::All;
+    }
+    let file = question.subject.file();
+    let has_other_paths = file.is_some_and(|file| !file.also.is_empty() || file.new_path.is_some());
+    let (verb, what) = wanted(&question.subject);
+    let needed = ONE_ROW_KEYS.len() + verb.len() + 1 + columns_of(&what);
+    Legible::OneRow { shows_whole_path: needed <= page.columns && !has_other_paths }
 }
 
 fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: Styles) -> Rows {
@@ -205,7 +218,9 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
         rows.add(styles.base, &format!(" with {}", cut(&shown(also), room.each_other)));
     }
     if let Some(file) = file.filter(|file| file.is_tree()) {
-        let given = if file.may_be_once() { "for longer than once: " } else { "" };
+        // To open a directory once is to have all of it, while it is open.
+        let is_listed = file.act == Act::Read;
+        let given = if file.may_be_once() && !is_listed { "for longer than once: " } else { "" };
         rows.begin(styles.faint, &format!("  {given}all of "));
         rows.add(styles.base, &cut(&format!("{}/**", shown(&file.path)), room.each_other));
         if file.entry.is_some() {
@@ -256,6 +271,7 @@ fn answers(rows: &mut Rows, panel: &Panel, question: &Question, styles: Styles) 
         Note::Pasted => Some("pasted text is not an answer".to_owned()),
         Note::Unknown => Some("not an answer here".to_owned()),
         Note::AloneOnly => Some("press Enter once more".to_owned()),
+        Note::NoRoom => Some("no room to explain: enlarge the terminal".to_owned()),
     };
     if let Some(note) = note {
         rows.begin(styles.strong, &format!("  {note}"));
@@ -285,27 +301,29 @@ fn answers(rows: &mut Rows, panel: &Panel, question: &Question, styles: Styles) 
     }
 }
 
-/// For a terminal with room for nothing else.
+/// For a terminal with room for nothing else. What it cannot show cannot be granted there.
 fn one_row(panel: &Panel, question: &Question, page: Page, styles: Styles) -> String {
     let (verb, what) = wanted(&question.subject);
-    let keys: String = match panel.state() {
-        State::Confirming(_) => "Enter? ".to_owned(),
-        State::Choosing if question.is_secret => "yes/no? ".to_owned(),
-        State::Choosing => choices(question).map(|choice| choice.key).chain("? ".chars()).collect(),
+    let keys: String = match question.is_secret {
+        true if panel.word().is_empty() => "no? SECRET ".to_owned(),
+        true => format!("no? {} SECRET ", panel.word()),
+        false => panel.choices(question).map(|choice| choice.key).chain("? ".chars()).collect(),
     };
     let head = if question.is_secret { styles.secret } else { styles.head };
-    let room = page.columns.saturating_sub(keys.len() + verb.len() + 2);
-    let mut end: Vec<char> = Vec::new();
-    let mut used = 0;
-    for c in what.chars().rev() {
-        used += width(c);
-        if used > room {
-            break;
-        }
-        end.push(c);
-    }
-    let end: String = end.into_iter().rev().collect();
-    format!("{head}{keys}{}{verb} {end}", styles.base)
+    let room = page.columns.saturating_sub(keys.len() + verb.len() + 1);
+    let what = if columns_of(&what) <= room { what } else { end_of(&what, room) };
+    format!("{head}{keys}{}{verb} {what}", styles.base)
+}
+
+/// As much of the end of a text as has room behind an ellipsis.
+fn end_of(text: &str, room: usize) -> String {
+    let mut used = width('…');
+    let fits = |c: &char| {
+        used += width(*c);
+        used <= room
+    };
+    let end: Vec<char> = text.chars().rev().take_while(fits).collect();
+    std::iter::once('…').chain(end.into_iter().rev()).collect()
 }
 
 /// What is to be done, and what with.

@@ -56,10 +56,11 @@ fn panel(question: &Question) -> Panel {
 
 /// What a person reads: rows without the sequences around them.
 fn rows(question: &Question, others: usize, page: Page) -> Vec<String> {
-    rows_of(&panel(question), question, others, page)
+    rows_of(&mut panel(question), question, others, page)
 }
 
-fn rows_of(panel: &Panel, question: &Question, others: usize, page: Page) -> Vec<String> {
+fn rows_of(panel: &mut Panel, question: &Question, others: usize, page: Page) -> Vec<String> {
+    panel.fit(|panel| legible(panel, question, others, page));
     let drawn = picture(panel, question, others, page);
     let size = |number: usize| std::num::NonZeroU16::new(u16::try_from(number).unwrap()).unwrap();
     let mut terminal = vt100::Parser::new(size(page.rows), size(page.columns), 0);
@@ -120,7 +121,7 @@ fn an_explanation_says_what_each_key_does() {
     let now = std::time::Instant::now();
     panel.is_there(now);
     panel.press(b"?", &question, now + super::super::panel::PAUSE);
-    let shown = rows_of(&panel, &question, 0, page(Colour::No)).join("\n");
+    let shown = rows_of(&mut panel, &question, 0, page(Colour::No)).join("\n");
     for words in
         ["  y       allow this time", "  e       allow the directory with programs and libraries"]
     {
@@ -186,10 +187,15 @@ fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
 
 /// Proves: GATE-11 panel
 #[test]
-fn a_tiny_terminal_has_one_row() {
-    let tiny = Page { columns: 20, rows: 5, colour: Colour::No, behind: Behind::Stays };
-    assert_eq!(rows(&question("/opt/sdk/a.h"), 3, tiny), ["ysadDenx? read /a.h"]);
-    assert_eq!(rows(&secret(), 0, tiny), ["yes/no? read d25519"]);
+fn a_tiny_terminal_has_one_row_and_grants_no_more_than_it_shows() {
+    let tiny = |columns| Page { columns, rows: 5, colour: Colour::No, behind: Behind::Stays };
+    let question = question("/opt/sdk/a.h");
+    assert_eq!(rows(&question, 3, tiny(24)), ["yn? read /opt/sdk/a.h"]);
+    assert_eq!(rows(&question, 3, tiny(16)), ["n? read …dk/a.h"]);
+    assert_eq!(rows(&secret(), 0, tiny(24)), ["no? SECRET read …d25519"]);
+    let mut renamed = question.clone();
+    renamed.subject.file_mut().unwrap().new_path = Some("/opt/sdk/b.h".into());
+    assert_eq!(rows(&renamed, 0, tiny(24)), ["n? read /opt/sdk/a.h"]);
 }
 
 /// Proves: NET-8 asked

@@ -69,7 +69,8 @@ impl Supervisor<'_> {
                         Settled::Yes => PanelUse::Panel,
                         Settled::NotYet => PanelUse::Settling,
                     },
-                    false => PanelUse::Later,
+                    // In the background, or the terminal of another session: the panel would come too late, or never.
+                    false => PanelUse::Apart,
                 }
             }
             Some(terminal) if !(terminal.only_shows() || terminal.is_plain_in_pipeline()) => {

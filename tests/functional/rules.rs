@@ -223,7 +223,7 @@ fn rules_are_forgotten_by_their_words_and_a_doubtful_word_removes_nothing() {
         assert!(refused.err().contains("nothing was removed"), "{}", refused.err());
         assert_eq!(fs::read_to_string(&file).unwrap(), mine);
     };
-    refuses(&["/srv/last", "/srv/none"], "no saved rule is about `/srv/none`");
+    refuses(&["/srv/last", "/srv/none"], "no saved rule matches `/srv/none`");
     refuses(&["/srv/data"], "saved: 2 allow /srv/data/** (user)");
     refuses(&["/srv/twice"], "3 deny /srv/twice (user), 4 allow /srv/twice (user)");
     refuses(&["1", "99"], "there is no saved rule 99");

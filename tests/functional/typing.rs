@@ -36,7 +36,7 @@ fn a_misspelt_option_is_told_with_the_one_that_was_meant() {
         (&["run", "--timeout", "abc", "--", "true"][..], "must be a time such as"),
         (&["run", "--cwd", "~/missing", "--", "true"], "does not exist"),
         (&["why", "--read", "/x"], "unknown option --read\n"),
-        (&["policy", "forget", "all"], "no saved rule is about `all`, so nothing was removed"),
+        (&["policy", "forget", "all"], "no saved rule matches `all`, so nothing was removed"),
         (&["doctor", "extra"], "unexpected argument `extra`"),
     ] {
         let output = world.sandbox(words).run();

@@ -32,7 +32,7 @@ use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use palisade_wire::{Received, WireError, WireMessage as _};
-use rustix::fs::{AtFlags, RenameFlags, accessat};
+use rustix::fs::{AtFlags, RenameFlags};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -53,7 +53,7 @@ pub(crate) struct Gate {
     pending: PendingCalls,
     private_home: Option<PathBuf>,
     /// Whether ungranted paths may be asked about.
-    asks: bool,
+    pub(super) asks: bool,
 }
 
 /// What is missing, and may be asked about.
@@ -255,25 +255,6 @@ impl BrokerServer<'_> {
             Some(unseen) => self.wait_for_answer(notification, caller, unseen, then),
             None if then == Then::Kernel => self.respond(notification.id, Response::Continue),
             None => self.respond(notification.id, self.test_writing(caller, call)),
-        }
-    }
-
-    /// Answers access(2) about something that was granted for reading: its mount returns EROFS, and programs
-    /// such as rm or an editor would then not try to write, so nothing would be asked.
-    fn test_writing(&self, caller: &Caller, call: PathCall) -> Response {
-        if !self.gate.as_ref().is_some_and(|gate| gate.asks) {
-            return Response::Continue;
-        }
-        let place = self.executor.place_of(caller, call.path, call.follow);
-        let place = place.filter(|place| place.was_granted(&self.executor.map.ground));
-        let (Some(place), Some(mode)) = (place, call.tests_writing) else {
-            return Response::Continue;
-        };
-        let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
-        // The mount is checked last: owner and mode of the file would allow writing.
-        match accessat(&place.parent, &place.name, mode, flags) {
-            Err(Errno::ROFS) => Response::Value(0),
-            _ => Response::Continue,
         }
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod gate;
 mod openat2;
 mod pending;
 mod reading;
+mod write_test;
 
 use crate::call::{Asked, Call, Calls, PathArg};
 use crate::caller::Caller;

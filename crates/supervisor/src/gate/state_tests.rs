@@ -522,33 +522,6 @@ fn a_grant_that_cannot_be_carried_out_is_a_refusal() {
     assert_eq!(replies(&scene.actions()), [AccessReply::Fail { request: 1, errno: 13 }]);
 }
 
-/// Proves: FS-2 asked-in-red
-#[test]
-fn a_tree_that_holds_a_secret_is_shown_file_by_file() {
-    let gate = facts(OnAsk::Ask);
-    let rules = vec![rule(Effect::Allow, Pattern::Tree("/opt/sdk".into()))];
-    let mut scene = Scene::with_rules(&gate, rules);
-    let token = scene.found(request(1, "/opt/sdk/a", READ), FileKind::File);
-    let whole = KeeperRequest::Graft {
-        token,
-        what: What::Directory("/opt/sdk".into()),
-        exec: true,
-        write: false,
-    };
-    assert_eq!(asks(&scene.actions()), [whole]);
-    scene.tell(KeeperEvent::NotWhole { token });
-    assert_eq!(
-        asks(&scene.actions()),
-        [KeeperRequest::Graft { token, what: What::Found, exec: true, write: false }]
-    );
-    scene.tell(KeeperEvent::Grafted { token, graft: 1 });
-    assert_eq!(replies(&scene.actions()), [AccessReply::Continue { request: 1 }]);
-    let token = scene.found(request(2, "/opt/sdk/b", READ), FileKind::File);
-    assert!(
-        matches!(asks(&scene.actions())[..], [KeeperRequest::Graft { token: again, .. }] if again == token)
-    );
-}
-
 /// Proves: GATE-4 access
 #[test]
 fn a_rule_for_reading_gives_nothing_to_execute() {

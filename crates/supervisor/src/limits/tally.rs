@@ -223,7 +223,7 @@ mod tests {
         tally.reached(LimitKind::Inodes, Some(60), None);
         tally.reached(LimitKind::Inodes, Some(61), None);
         tally.reached(LimitKind::Cpus, None, Some(9));
-        assert_eq!(tally.take_untold(), [Event::LimitReached { limit: "max-inodes".to_owned() }]);
+        assert_eq!(tally.take_untold(), [Event::LimitReached { limit: "inodes".to_owned() }]);
         tally.reached(LimitKind::Inodes, Some(62), None);
         assert_eq!(tally.take_untold(), []);
     }

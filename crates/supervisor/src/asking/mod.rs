@@ -457,7 +457,10 @@ impl Asking {
             return self.put_in_title(terminal, relay);
         }
         let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
-        panel.fit(|panel| prompt::legible(panel, question, others, page));
+        // Only with what is drawn: the answers that can be given are those of the panel that a person sees.
+        if !terminal.is_covered() || (panel.is_stale() && terminal.is_up_to_date()) {
+            panel.fit(|panel| prompt::legible(panel, question, others, page));
+        }
         let picture = |behind| prompt::picture(panel, question, others, Page { behind, ..page });
         if !terminal.is_covered() {
             let around = relay.hold();

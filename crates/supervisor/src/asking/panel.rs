@@ -172,6 +172,10 @@ impl Panel {
             self.note = Note::NoRoom;
             self.legible = legible(self);
         }
+        if self.legible != Legible::All {
+            // What would be confirmed is not said in one row.
+            self.state = State::Choosing;
+        }
     }
 
     pub(super) fn legible(&self) -> Legible {

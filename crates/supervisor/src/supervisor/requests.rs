@@ -1,4 +1,4 @@
-//! Carries out requests, whoever makes them: this process or a client at the socket.
+//! Carries out requests, both those of this process and those of a client at the socket.
 //!
 //! Must never let a client change a wall or wait for one: a request is carried out at once or refused. How a sandbox is
 //! ended, step by step, is in `end.rs`.

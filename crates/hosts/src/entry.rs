@@ -7,9 +7,9 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostEntry {
     pub pattern: HostPattern,
-    /// Sorted. `None`: the ports of the list it is in.
+    /// Sorted. `None`: the default ports of the list that contains the entry.
     pub ports: Option<Vec<u16>>,
-    /// As a person wrote it, for the log.
+    /// As the user wrote it, for the log.
     pub written: String,
 }
 
@@ -20,13 +20,13 @@ impl HostEntry {
         Ok(Self { pattern: HostPattern::parse(host)?, ports, written: text.to_owned() })
     }
 
-    /// Whether it is about this host on this port; without ports it is about all of them.
+    /// Whether the entry matches this host on this port. An entry without ports matches every port.
     pub fn is_about(&self, host: &Host, port: u16) -> bool {
         self.pattern.matches(host) && self.ports.as_ref().is_none_or(|ports| ports.contains(&port))
     }
 }
 
-/// An IPv6 address without brackets has colons of its own, so it has no port.
+/// An IPv6 address without brackets contains colons itself, so it cannot have a port.
 fn split_ports(text: &str) -> Result<(&str, Option<&str>), HostError> {
     if text.contains("://") {
         return Err(HostError::Url(text.to_owned()));
@@ -45,7 +45,7 @@ fn split_ports(text: &str) -> Result<(&str, Option<&str>), HostError> {
 
 fn parse_ports(entry: &str, list: &str) -> Result<Vec<u16>, HostError> {
     let parse_port = |port: &str| match port.parse::<u16>() {
-        // `parse` takes a sign.
+        // `parse` accepts a leading `+`.
         Ok(number) if number > 0 && !port.starts_with('+') => Ok(number),
         _ => Err(HostError::Port { entry: entry.to_owned(), port: port.to_owned() }),
     };

@@ -1,4 +1,5 @@
-//! What can be wrong with a host, a pattern or a port. Texts may come from inside: they are shown quoted.
+//! Parse errors of hosts, patterns and ports. The text may come from inside the sandbox, so messages show it
+//! quoted.
 
 use thiserror::Error;
 

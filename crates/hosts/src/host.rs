@@ -1,6 +1,6 @@
-//! A host: a name or an address, told apart once, here.
+//! A host: a name or an address. Only this module decides which of the two a text is.
 //!
-//! An IPv4 address is IPv4 in every spelling, inside IPv6 too (`::ffff:192.0.2.1`).
+//! An IPv4 address is IPv4 in every notation, including IPv4-mapped IPv6 (`::ffff:192.0.2.1`).
 
 use crate::name::to_ascii;
 use crate::number::{ends_in_number, parse_v4};

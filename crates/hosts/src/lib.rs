@@ -1,6 +1,7 @@
-//! Places on the network, and rules about them: names, addresses, patterns, ports, and what is never allowed.
+//! Network hosts and the rules about them: names, addresses, patterns, ports and ranges that are always
+//! blocked.
 //!
-//! Pure: nothing here looks a name up, opens a file or asks anybody. Every host has one form, so that two
+//! Pure: nothing here resolves a name, opens a file or asks a person. Every host has one normal form, so two
 //! spellings of it can never be judged differently.
 #![forbid(unsafe_code)]
 

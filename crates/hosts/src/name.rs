@@ -1,7 +1,7 @@
-//! Host names in one normal form (N11): lower case, A-labels, no dot at the end.
+//! Host names in one normal form (N11): lower case, A-labels, no trailing dot.
 //!
-//! A [`Name`] is never an address and never holds what a parser further on could read as something else:
-//! no user, port, space or NUL.
+//! A [`Name`] is never an address. It never contains a user, port, space or NUL, which a later parser could
+//! interpret differently.
 
 use crate::HostError;
 use crate::number::ends_in_number;
@@ -9,7 +9,7 @@ use crate::text::is_text_in_documents;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use std::fmt;
 
-/// RFC 1035: 255 bytes on the wire are 253 in text.
+/// RFC 1035: 255 bytes on the wire are 253 characters of text.
 const MAX_NAME_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;
 
@@ -25,7 +25,7 @@ impl Name {
         Self::from_ascii(ascii)
     }
 
-    /// For what went through [`to_ascii`] and does not end in a number.
+    /// The text must be output of [`to_ascii`] and must not end in a number.
     pub(crate) fn from_ascii(ascii: String) -> Result<Self, HostError> {
         if ascii.len() > MAX_NAME_BYTES {
             return Err(HostError::NameTooLong(ascii));
@@ -45,10 +45,10 @@ impl Name {
     }
 }
 
-/// Lower case, A-labels, without the dot of the root; only letters, digits, hyphen, underscore and dots.
+/// Lower case, A-labels, without the trailing dot; only letters, digits, hyphens, underscores and dots.
 ///
-/// Mapping comes first: it makes full-width digits and ideographic full stops into ASCII ones, and what
-/// they spell must be judged, not how.
+/// Mapping comes first because it turns full-width digits and ideographic full stops into ASCII. The checks
+/// must see the result of the mapping, not the original spelling.
 pub(crate) fn to_ascii(text: &str) -> Result<String, HostError> {
     if text.is_empty() {
         return Err(HostError::Empty);
@@ -63,7 +63,7 @@ pub(crate) fn to_ascii(text: &str) -> Result<String, HostError> {
         .to_ascii(text.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
         .map_err(|_| HostError::International(text.to_owned()))?;
     let name = mapped.strip_suffix('.').unwrap_or(&mapped);
-    // Underscores are in names of services, and in host names that exist.
+    // Service names contain underscores, and so do some existing host names.
     let stray = name.chars().find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-' | '_' | '.'));
     if let Some(character) = stray {
         return Err(HostError::Character { name: text.to_owned(), character });

@@ -1,11 +1,12 @@
-//! IPv4 addresses as resolvers have always read them (N07): decimal, octal, hexadecimal, and short.
+//! IPv4 addresses in every notation that resolvers accept (N07): decimal, octal, hexadecimal and with fewer
+//! than four parts.
 //!
 //! The rules are those of the URL standard (WHATWG, "ends in a number", "IPv4 parser"), which agree with
-//! `inet_aton(3)` where both accept. What looks like a number and is no address is never a name.
+//! `inet_aton(3)` where both accept. Text that ends in a number but is not an address is never a name.
 
 use std::net::Ipv4Addr;
 
-/// Whether the last label makes it a number, for text without a dot at its end.
+/// Whether the last label is a number. The text must have no trailing dot.
 pub(crate) fn ends_in_number(ascii: &str) -> bool {
     let last = ascii.rsplit('.').next().unwrap_or(ascii);
     !last.is_empty()
@@ -26,7 +27,7 @@ pub(crate) fn parse_v4(ascii: &str) -> Option<Ipv4Addr> {
     if bytes.len() > 3 || bytes.iter().any(|byte| *byte > 255) {
         return None;
     }
-    // The last part fills what the others leave.
+    // The last part fills the remaining bytes.
     let room = 32 - 8 * u32::try_from(bytes.len()).ok()?;
     if u64::from(*last) >= 1 << room {
         return None;
@@ -43,7 +44,7 @@ fn parse_part(part: &str) -> Option<u32> {
             _ => None,
         };
     }
-    // `from_str_radix` takes a sign.
+    // `from_str_radix` accepts a leading `+`.
     if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }

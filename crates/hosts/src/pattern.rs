@@ -1,6 +1,7 @@
-//! Which hosts a rule is about.
+//! Patterns that select the hosts a rule applies to.
 //!
-//! A name is never matched by an address and an address never by a name; only `*` is both.
+//! A pattern for names never matches an address, and a pattern for addresses never matches a name. Only `*`
+//! matches both.
 
 use crate::text::is_text_in_documents;
 use crate::{Host, HostError, Name};
@@ -8,7 +9,7 @@ use ipnet::IpNet;
 use std::fmt;
 use std::net::IpAddr;
 
-/// Two of them are the same if they are about the same hosts, however they are written.
+/// Two patterns are equal if they match the same hosts, however they are written.
 #[derive(Clone, Debug)]
 pub struct HostPattern {
     written: String,
@@ -51,7 +52,7 @@ impl HostPattern {
         }
     }
 
-    /// The addresses it is about, if it is about addresses.
+    /// The range of addresses that it matches, if it is a pattern for addresses.
     pub fn range(&self) -> Option<IpNet> {
         match self.shape {
             Shape::Range(range) => Some(range),
@@ -105,7 +106,7 @@ fn parse_range(text: &str) -> Result<IpNet, HostError> {
     let (base, length) = text.split_once('/').ok_or_else(invalid)?;
     let base = base.strip_prefix('[').and_then(|open| open.strip_suffix(']')).unwrap_or(base);
     let base: IpAddr = base.parse().map_err(|_| invalid())?;
-    // `parse` takes a sign.
+    // `parse` accepts a leading `+`.
     let length = length.parse::<u8>().ok().filter(|_| !length.starts_with('+'));
     let length = length.ok_or_else(invalid)?;
     let range = canonical_range(base, length).ok_or_else(invalid)?;
@@ -116,7 +117,7 @@ fn parse_range(text: &str) -> Result<IpNet, HostError> {
     Ok(range)
 }
 
-/// A range of mapped addresses is a range of IPv4: hosts are never in their mapped form.
+/// A range of IPv4-mapped addresses becomes an IPv4 range, because hosts are never in mapped form.
 fn canonical_range(base: IpAddr, length: u8) -> Option<IpNet> {
     let is_mapped = base.is_ipv6() && base.to_canonical().is_ipv4();
     match is_mapped {

@@ -1,15 +1,15 @@
-//! Addresses that are dialled for nobody, whatever name stands for them and whatever list holds `*`
+//! Address ranges that are never dialled, whatever name resolves to them and even if a list contains `*`
 //! (NET-3, N04, N06).
 //!
-//! An address that carries an IPv4 address inside either is that address (mapped), or is not dialled at all:
-//! a tunnel or translator somewhere would open it again.
+//! An IPv6 address that embeds an IPv4 address is either treated as that address (IPv4-mapped) or not dialled
+//! at all, because a tunnel or translator on the way would reach the embedded address.
 
 use crate::inside::{OURS_V4, OURS_V6};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is not dialled.
+/// Why an address is blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedAddress {
     pub range: IpNet,
@@ -26,7 +26,7 @@ impl fmt::Display for BlockedAddress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     Never,
-    /// Networks that organisations number themselves.
+    /// Networks that organisations assign addresses in themselves.
     ByApproval,
 }
 
@@ -39,11 +39,12 @@ pub(crate) struct BlockedRange {
 const METADATA: &str = "metadata of a cloud";
 const TUNNEL: &str = "an IPv4 address inside IPv6";
 
-/// The first that holds an address names it: single addresses stand before the ranges they are in.
+/// The first range that contains an address gives the reason, so single addresses come before the ranges that
+/// contain them.
 static ALWAYS_BLOCKED: &[BlockedRange] = &[
     never(v4(169, 254, 169, 254, 32), METADATA),
     never(v4(100, 100, 100, 200, 32), METADATA),
-    // Azure's host agent hands out a machine's certificates; its address is a public one.
+    // Azure's host agent hands out a machine's certificates, and its address is public.
     never(v4(168, 63, 129, 16, 32), METADATA),
     never(v4(0, 0, 0, 0, 8), "this host"),
     never(v4(127, 0, 0, 0, 8), "loopback"),
@@ -53,7 +54,7 @@ static ALWAYS_BLOCKED: &[BlockedRange] = &[
     by_approval(v4(192, 168, 0, 0, 16), "private"),
     by_approval(v4(100, 64, 0, 0, 10), "carrier-grade NAT"),
     never(v4(192, 0, 0, 0, 24), "protocol assignments"),
-    // The sandbox's own network, besides: synthetic addresses are of it.
+    // Also the sandbox's own network: synthetic addresses are assigned from it.
     never(IpNet::V4(OURS_V4), "benchmarking"),
     never(v4(224, 0, 0, 0, 4), "multicast"),
     never(v4(255, 255, 255, 255, 32), "broadcast"),
@@ -93,17 +94,17 @@ const fn by_approval(range: IpNet, what: &'static str) -> BlockedRange {
     BlockedRange { range, what, opening: Opening::ByApproval }
 }
 
-/// The range that no rule opens, if the address is in one.
+/// The blocked range that contains the address, if any. An approval may still open a private range.
 pub fn always_blocked(address: IpAddr) -> Option<BlockedAddress> {
     find(address).map(|(blocked, _)| blocked)
 }
 
-/// All of them, for who has them refused by the kernel.
+/// All blocked ranges, for packet rules that reject them.
 pub fn blocked_ranges() -> impl Iterator<Item = IpNet> {
     ALWAYS_BLOCKED.iter().map(|blocked| blocked.range)
 }
 
-/// Those that an approval can open, in whole or in part.
+/// The blocked ranges that an approval can open, in whole or in part.
 pub fn private_ranges() -> impl Iterator<Item = IpNet> {
     let opens = |blocked: &&BlockedRange| blocked.opening == Opening::ByApproval;
     ALWAYS_BLOCKED.iter().filter(opens).map(|blocked| blocked.range)

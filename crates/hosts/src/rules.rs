@@ -1,7 +1,7 @@
-//! The rules of one run: what is allowed, what is denied, and what people answered since.
+//! The rules of one run: allowed hosts, denied hosts, and the answers that people have given since.
 //!
-//! A denial wins over everything, and an address that is always blocked stays so whatever list holds it.
-//! Answers only fill what the lists leave open.
+//! A denial overrides everything else. An address that is always blocked stays blocked, whatever list contains
+//! it. Answers apply only where the lists decide nothing.
 
 use crate::pattern::Shape;
 use crate::range::{self, Opening};
@@ -15,21 +15,21 @@ use std::net::IpAddr;
 
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
-/// Names that mean this machine, its link (RFC 6762) or its organisation's network, with all below them.
+/// Names of this machine, of its link (RFC 6762) or of its organisation's network, and all names below them.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "local", "internal"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     allowed: Table,
     denied: Table,
-    /// Of allowed entries that name none.
+    /// The ports of allowed entries that have none of their own.
     ports: Vec<u16>,
-    /// Parts of private ranges that an approval opened.
+    /// Parts of private ranges that an approval has opened.
     private: Vec<IpNet>,
     answers: BTreeMap<(Host, u16), Answer>,
 }
 
-/// What a person said of one host and port, with how the log shall call it.
+/// A person's answer for one host and port, with the text that the log shows for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Answer {
     Allow(String),
@@ -37,7 +37,7 @@ enum Answer {
 }
 
 impl Rules {
-    /// Without `ports` they are 80 and 443. `private` opens parts of what organisations number themselves;
+    /// If `ports` is empty, the defaults 80 and 443 apply. `private` opens parts of the private ranges;
     /// loopback, link-local and metadata addresses cannot be opened.
     pub fn new(
         allowed: Vec<HostEntry>,
@@ -89,7 +89,7 @@ impl Rules {
         }
     }
 
-    /// Whether the name may be looked up: on some port it is allowed.
+    /// Whether the name may be resolved: it may if it is allowed on at least one port.
     pub fn judge_name(&self, name: &Name) -> Verdict {
         let host = Host::Name(name.clone());
         let denials = self.denied.matching(&host);
@@ -110,7 +110,7 @@ impl Rules {
         });
         match (allowed.next(), denials.first(), entries.is_empty()) {
             (Some(rule), _, _) => Verdict::Allowed { rule: rule.clone() },
-            // Of the ports that are allowed none is left; others are as open as those of any allowed host.
+            // All allowed ports are denied. The other ports can still be asked about, as for any allowed host.
             (None, Some(denial), false) => {
                 Verdict::Denied { rule: Some(denial.written.clone()), reason: Reason::Port }
             }
@@ -118,10 +118,10 @@ impl Rules {
         }
     }
 
-    /// Whether an allowed name may stand for this address.
+    /// Whether an allowed name may resolve to this address.
     ///
-    /// A denied range holds here on every port, even if it names some: a name is looked up before anybody
-    /// says for which port.
+    /// A denied range applies here on every port, even if the entry lists some: a name is resolved before the
+    /// port is known.
     pub fn check_address(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         let address = address.to_canonical();
         match self.denied.range_of(address) {
@@ -130,8 +130,8 @@ impl Rules {
         }
     }
 
-    /// The rule that denies a name which an allowed one is an alias of (CNAME), as it was written: a denied host must not be
-    /// reached by another name. Without a port only rules for every port count.
+    /// The rule, as written, that denies the target of a CNAME of an allowed name. A denied host must not be
+    /// reachable by another name. Without a port, only rules for every port apply.
     pub fn denies_alias(&self, alias: &Name, port: Option<u16>) -> Option<&str> {
         let host = Host::Name(alias.clone());
         match port {
@@ -144,24 +144,24 @@ impl Rules {
         }
     }
 
-    /// Whether a rule opens this very address, alone: no range and no name does.
+    /// Whether a rule allows exactly this address. A range or a name does not count.
     pub fn names_alone(&self, address: IpAddr) -> bool {
         let only = IpNet::from(address.to_canonical());
         let allowed = self.allowed.entries().iter().filter_map(|entry| entry.pattern.range());
         allowed.chain(self.private.iter().copied()).any(|range| range == only)
     }
 
-    /// Somebody allowed it for the session. A denial still wins.
+    /// Records that a person allowed it for the session. A denial still overrides this.
     pub fn allow(&mut self, host: Host, port: u16, written: &str) {
         self.answers.insert((host, port), Answer::Allow(written.to_owned()));
     }
 
-    /// Somebody denied it for the session.
+    /// Records that a person denied it for the session.
     pub fn deny(&mut self, host: Host, port: u16, written: &str) {
         self.answers.insert((host, port), Answer::Deny(written.to_owned()));
     }
 
-    /// Every port that something is allowed on, in order.
+    /// Every port that is allowed for some host, sorted.
     pub fn all_ports(&self) -> Vec<u16> {
         let listed = self.allowed.entries().iter().flat_map(|entry| self.ports_of(entry));
         let mut ports: Vec<u16> = listed.chain(&self.ports).copied().collect();
@@ -174,11 +174,11 @@ impl Rules {
         ports
     }
 
-    /// The flag that would allow it, ready for a shell.
+    /// The option that would allow it, quoted for a shell.
     pub fn flag_for(&self, host: &Host, port: u16) -> String {
         match host {
             _ if self.ports.contains(&port) => format!("--allow-host {host}"),
-            // Brackets are a glob to a shell.
+            // A shell would expand brackets as a glob.
             Host::Address(IpAddr::V6(address)) => format!("--allow-host '[{address}]:{port}'"),
             _ => format!("--allow-host {host}:{port}"),
         }
@@ -188,7 +188,7 @@ impl Rules {
         entry.ports.as_deref().unwrap_or(&self.ports)
     }
 
-    /// The denying rule as it was written; an entry without ports denies all.
+    /// The rule that denies it, as written. An entry without ports denies all of them.
     fn denial(&self, host: &Host, port: u16) -> Option<&str> {
         if let Some(Answer::Deny(rule)) = self.answers.get(&(host.clone(), port)) {
             return Some(rule);
@@ -200,8 +200,8 @@ impl Rules {
         self.denied.matching(host).into_iter().find(denies).map(|entry| entry.written.as_str())
     }
 
-    /// Local names and addresses are allowed only by rules that are about them: `*` is not, or a name that is denied
-    /// could be reached by its address.
+    /// Local names and addresses need a rule that names them. `*` does not allow them, or a denied name could
+    /// be reached by its address.
     fn allowing(&self, host: &Host) -> Vec<&HostEntry> {
         let mut entries = self.allowed.matching(host);
         if is_local_name(host) || matches!(host, Host::Address(_)) {
@@ -238,7 +238,7 @@ fn is_local_name(host: &Host) -> bool {
     }
 }
 
-/// For people: the lists as they were written.
+/// For display: the lists as they were written.
 impl Serialize for Rules {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Rules", 4)?;

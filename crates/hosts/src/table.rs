@@ -1,4 +1,4 @@
-//! A list of entries that finds those about a host without walking it all.
+//! A list of entries with an index, so that matching a host does not scan the whole list.
 
 use crate::pattern::Shape;
 use crate::{Host, HostEntry};
@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Entries stay in their order; the maps hold their places.
+/// Entries keep their order. The maps hold indexes into `entries`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     entries: Vec<HostEntry>,
@@ -39,7 +39,7 @@ impl Table {
         &self.entries
     }
 
-    /// All that match, what says more of the host first.
+    /// All matching entries, the most specific first.
     pub(crate) fn matching(&self, host: &Host) -> Vec<&HostEntry> {
         let mut places = Vec::new();
         match host {
@@ -57,7 +57,7 @@ impl Table {
         places.iter().filter_map(|place| self.entries.get(*place)).collect()
     }
 
-    /// The first range of addresses that holds this one.
+    /// The first range that contains the address.
     pub(crate) fn range_of(&self, address: IpAddr) -> Option<IpNet> {
         self.ranges.iter().map(|(range, _)| *range).find(|range| range.contains(&address))
     }

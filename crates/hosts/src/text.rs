@@ -1,6 +1,6 @@
-//! Types that are text in documents: written as they show themselves, read by their own parser.
+//! Serialisation of types that are plain strings in documents.
 
-/// `Display`-made serialisation, `parse`-made deserialisation.
+/// Serialises with `Display` and deserialises with `parse`.
 macro_rules! is_text_in_documents {
     ($type:ty) => {
         impl serde::Serialize for $type {

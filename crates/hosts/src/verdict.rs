@@ -1,4 +1,4 @@
-//! What the rules say of a host and a port.
+//! The verdict of the rules on a host and port.
 
 use crate::BlockedAddress;
 use std::fmt;
@@ -10,11 +10,11 @@ pub enum Verdict {
         rule: String,
     },
     Denied {
-        /// As it was written, if one was.
+        /// As it was written, if a rule caused the denial.
         rule: Option<String>,
         reason: Reason,
     },
-    /// Nobody said anything: denied or asked about, as the caller is set.
+    /// No rule matches. The caller's configuration decides whether to deny it or to ask.
     Unknown,
 }
 
@@ -23,8 +23,8 @@ impl Verdict {
         matches!(self, Self::Allowed { .. })
     }
 
-    /// Nobody denied it: where people are asked, they are asked about this. A yes for one port of a host says nothing
-    /// about its others.
+    /// Whether a person may be asked about it, because no rule denies it. A yes for one port of a host does not
+    /// cover its other ports.
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Unknown | Self::Denied { reason: Reason::Port, .. })
     }
@@ -32,12 +32,12 @@ impl Verdict {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// In a list of denied hosts, or denied by somebody's answer.
+    /// In the list of denied hosts, or denied by a person's answer.
     Listed,
-    /// The host is allowed on other ports, and nobody said anything about this one.
+    /// The host is allowed on other ports, and no rule covers this one.
     Port,
     Address(BlockedAddress),
-    /// A name that means this machine or its neighbours.
+    /// A name of this machine or its local network.
     LocalName,
 }
 

@@ -1,6 +1,6 @@
-//! Cargo: the registry that `crates-io` is replaced by, every `registries.NAME.index`, or else the registry
-//! that is built in. Where a registry's files are is said by its index: if on another host, that one has to
-//! be allowed by name.
+//! Cargo: the registry that replaces `crates-io` and every `registries.NAME.index`, or else the built-in
+//! registry. The index says where a registry's files are: if they are on another host, that host must be
+//! allowed by name.
 
 use super::{Look, MAX_PROGRAM_BYTES, Tool, url};
 use crate::{HostEntry, HostPattern};
@@ -8,7 +8,7 @@ use memchr::memmem;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What cargo calls the registry that is built in.
+/// Cargo's name for the built-in registry.
 const BUILT_IN: &str = "crates-io";
 
 #[derive(Default)]
@@ -22,7 +22,7 @@ struct Settings {
 struct Source {
     replaced_by: Option<String>,
     index: Option<String>,
-    /// A directory of this machine.
+    /// A directory on this machine.
     is_local: bool,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn hosts(look: &Look<'_>) -> Vec<HostEntry> {
     hosts
 }
 
-/// What counts more stands later: nearer directories count more, and `config` more than `config.toml`.
+/// In ascending precedence: nearer directories override farther ones, and `config` overrides `config.toml`.
 fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> =
         look.var_path("CARGO_HOME").or_else(|| look.in_home(".cargo")).into_iter().collect();
@@ -88,7 +88,7 @@ impl Settings {
         }
     }
 
-    /// Follows `replace-with`. A circle is an error to cargo, and no registry here.
+    /// Follows `replace-with`. Cargo rejects a cycle as an error; here it yields no registry.
     fn usual_registry(&self) -> Registry<'_> {
         let mut name = BUILT_IN.to_owned();
         for _ in 0..=self.sources.len() {
@@ -111,7 +111,7 @@ impl Settings {
     }
 }
 
-/// Variables cannot tell `_` from `-`, nor upper case from lower.
+/// Variable names cannot express the difference between `_` and `-`, or between upper and lower case.
 fn normal(name: &str) -> String {
     name.to_ascii_lowercase().replace('_', "-")
 }
@@ -124,7 +124,7 @@ fn tables_in<'a>(
     tables.filter_map(|(name, value)| Some((name.as_str(), value.as_table()?)))
 }
 
-/// rustup's toolchains come first: the cargo of the search path may be rustup, which knows no registry.
+/// rustup's toolchains come first: the `cargo` in `PATH` may be rustup's proxy, which contains no registry.
 fn built_in(look: &Look<'_>) -> Vec<HostEntry> {
     let rustup = look.var_path("RUSTUP_HOME").or_else(|| look.in_home(".rustup"));
     let toolchains = rustup.map(|rustup| rustup.join("toolchains/*/bin/cargo"));
@@ -133,8 +133,8 @@ fn built_in(look: &Look<'_>) -> Vec<HostEntry> {
     look.first(programs, MAX_PROGRAM_BYTES, built_in_registry).unwrap_or_default()
 }
 
-/// The index that a cargo program has in it. Where that is `index.DOMAIN` and the program names
-/// `https://DOMAIN/` as well, the whole domain is the registry's: index, pages and files.
+/// The index URL that is embedded in a cargo binary. If its host is `index.DOMAIN` and the binary also contains
+/// `https://DOMAIN/`, the whole domain belongs to the registry: index, pages and files.
 fn built_in_registry(program: &[u8]) -> Option<Vec<HostEntry>> {
     const SPARSE: &[u8] = b"sparse+https://";
     let index = memmem::find_iter(program, SPARSE).find_map(|at| {
@@ -150,7 +150,7 @@ fn built_in_registry(program: &[u8]) -> Option<Vec<HostEntry>> {
     Some([Some(index), domain].into_iter().flatten().collect())
 }
 
-/// Strings in a program have no end: only what a `/` ends, and has a dot in it, is a host.
+/// Strings in a binary have no terminator, so only text that ends at a `/` and contains a dot is a host.
 fn host_at(bytes: &[u8]) -> Option<&str> {
     let end = bytes.iter().take(254).position(|byte| *byte == b'/')?;
     let host = std::str::from_utf8(&bytes[..end]).ok()?;

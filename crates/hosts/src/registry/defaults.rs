@@ -1,9 +1,9 @@
-//! What a tool uses by itself, where that cannot be read from the installed program.
+//! Default hosts of tools whose default cannot be read from the installed program.
 
 use super::{Tool, url};
 use crate::HostEntry;
 
-/// With a reason beside each.
+/// The file gives a reason for each host.
 const HOSTS: &str = include_str!("../../../../resources/egress/registries.txt");
 
 pub(super) fn of(tool: Tool) -> Vec<HostEntry> {

@@ -1,4 +1,4 @@
-//! gem and bundler: sources of `.gemrc`, and the mirrors that bundler is told.
+//! gem and bundler: the sources in `.gemrc` and bundler's mirrors.
 
 use super::node::scalar;
 use super::{Look, Setup, Tool, defaults, url};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// `BUNDLE_MIRROR__ALL`, `BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/`
 const MIRROR: &str = "BUNDLE_MIRROR__";
-/// Stand for the public index.
+/// The mirrors that replace the public index.
 const OF_PUBLIC_INDEX: [&str; 2] = ["ALL", "HTTPS://RUBYGEMS__ORG"];
 
 pub(super) fn setup(look: &Look<'_>) -> Setup {
@@ -49,7 +49,7 @@ fn sources_in(text: &str) -> Vec<String> {
     items.map(scalar).collect()
 }
 
-/// `BUNDLE_MIRROR__…: "URL"`: the name may have colons in it.
+/// `BUNDLE_MIRROR__…: "URL"`. The name may contain colons.
 fn mirrors_in(text: &str) -> Vec<(String, String)> {
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix(MIRROR));
     let settings = lines.filter_map(|line| line.split_once(": "));

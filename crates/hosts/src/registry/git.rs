@@ -1,15 +1,15 @@
-//! git: the public forges, and the hosts that `url.BASE.insteadOf` puts in their place (git-config(1)).
+//! git: the public forges, and the hosts that `url.BASE.insteadOf` replaces them with (git-config(1)).
 
 use super::{Look, MAX_TEXT_BYTES, Setup, Tool, url};
 use crate::HostEntry;
 use palisade_gitconfig::{Parts, beginning_of};
 use std::path::{Component, Path, PathBuf};
 
-/// With a reason beside each.
+/// The file gives a reason for each host.
 const FORGES: &str = include_str!("../../../../resources/egress/forges.txt");
-/// Git follows no longer chain of files that include one another either.
+/// git has the same limit on nested includes.
 const MAX_INCLUDE_DEPTH: usize = 10;
-/// Nobody sets more by variables.
+/// More than anyone sets by variables.
 const MAX_VARIABLES: usize = 1000;
 
 pub(super) fn setup(look: &Look<'_>) -> Setup {
@@ -51,7 +51,7 @@ fn of_variables(look: &Look<'_>) -> Vec<Setting> {
     settings.collect()
 }
 
-/// A setting with a value. Variables name section and key in any case.
+/// A setting with a value. Section and key are case-insensitive.
 struct Setting {
     section: String,
     subsection: Option<String>,
@@ -60,7 +60,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// What is not UTF-8 names no host.
+    /// Text that is not UTF-8 cannot name a host.
     fn of(key: &[u8], value: &[u8]) -> Option<Self> {
         let Parts { section, subsection, name } = Parts::of(key)?;
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec());
@@ -73,18 +73,18 @@ impl Setting {
     }
 }
 
-/// Where settings stand.
+/// Where settings come from.
 struct SettingsSource<'p> {
     file: Option<&'p Path>,
-    /// So many files led here.
+    /// How many includes led here.
     depth: usize,
 }
 
-/// Whether the file is trusted is decided where it is read, whatever names it.
+/// `look.read` decides whether the file is trusted, whatever includes it.
 fn read_file(look: &Look<'_>, file: &Path, depth: usize, setup: &mut Setup) {
     let Some(content) = look.read(file, MAX_TEXT_BYTES) else { return };
     let entries = beginning_of(&content).into_iter();
-    // A key without a value is true for git, and no place.
+    // To git, a key without a value means true, so it names no host.
     let settings = entries.filter_map(|entry| Setting::of(&entry.key, entry.value.as_deref()?));
     add(look, settings.collect(), &SettingsSource { file: Some(file), depth }, setup);
 }
@@ -113,7 +113,7 @@ fn add(look: &Look<'_>, settings: Vec<Setting>, place: &SettingsSource<'_>, setu
     }
 }
 
-/// A path that goes up is not followed: what it leads through would have to be looked at step by step.
+/// A path that contains `..` is not followed: every component would have to be checked for symlinks.
 fn included(look: &Look<'_>, value: &str, place: &SettingsSource<'_>) -> Option<PathBuf> {
     let file = match value.strip_prefix("~/") {
         Some(below) => look.in_home(below)?,
@@ -125,7 +125,7 @@ fn included(look: &Look<'_>, value: &str, place: &SettingsSource<'_>) -> Option<
     (!goes_up && place.depth < MAX_INCLUDE_DEPTH).then_some(file)
 }
 
-/// Whether a condition of `includeIf` holds depends on the repository, which is not the user's own.
+/// Whether a condition of `includeIf` is true depends on the repository, which the user does not control.
 fn not_followed(file: &Path, hosts: &[HostEntry]) -> Option<String> {
     hosts.first()?;
     let flags = hosts.iter().map(|host| {
@@ -139,7 +139,7 @@ fn not_followed(file: &Path, hosts: &[HostEntry]) -> Option<String> {
     ))
 }
 
-/// A URL, or what ssh takes: `[USER@]HOST:PATH`.
+/// A URL, or the form that ssh accepts: `[USER@]HOST:PATH`.
 fn base_entry(base: &str) -> Option<HostEntry> {
     if base.contains("://") {
         return url::entry(base, Tool::Git);

@@ -1,4 +1,4 @@
-//! Go: `GOPROXY` and `GOSUMDB`, by variables or by the file that `go env -w` writes.
+//! Go: `GOPROXY` and `GOSUMDB`, from the environment or from the file that `go env -w` writes.
 
 use super::{Look, Setup, Tool, defaults, url};
 use crate::HostEntry;
@@ -28,7 +28,7 @@ pub(super) fn setup(look: &Look<'_>) -> Setup {
         }
     }
     hosts.extend(checksums(value("GOSUMDB").as_deref(), sums));
-    // The file lies in the home directory, which is not the user's own inside.
+    // The file is in the home directory, which the sandbox replaces, so its values are passed as variables.
     let told =
         ["GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY"].iter().filter_map(|name| {
             let value = files.iter().rev().find_map(|text| value_in(text, name))?;
@@ -42,7 +42,7 @@ fn is_without_secrets(place: &str) -> bool {
     url::without_secrets(place).is_some_and(|open| open == place)
 }
 
-/// `off`, a name, or a name with the URL it is reached at.
+/// `off`, a name, or a name followed by its URL.
 fn checksums(setting: Option<&str>, usual: &HostEntry) -> Option<HostEntry> {
     let Some(setting) = setting else { return Some(usual.clone()) };
     let mut words = setting.split_whitespace();
@@ -50,12 +50,12 @@ fn checksums(setting: Option<&str>, usual: &HostEntry) -> Option<HostEntry> {
     match words.next() {
         Some(place) => url::entry(place, Tool::Go),
         None if name == "off" => None,
-        // The name may be followed by its key.
+        // A key may follow the name.
         None => url::at(name.split('+').next()?, 443, Tool::Go),
     }
 }
 
-/// What counts more stands later: the toolchain's own, then the user's.
+/// In ascending precedence: the toolchain's files, then the user's.
 fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
     let root = look.var_path("GOROOT");
     let installed = look.prefixes().into_iter().rev();

@@ -33,7 +33,7 @@ pub(super) fn maven(look: &Look<'_>) -> Setup {
 #[derive(Default)]
 struct MavenSettings {
     urls: Vec<String>,
-    /// A mirror stands in for Maven Central.
+    /// A mirror replaces Maven Central.
     replaces_central: bool,
 }
 
@@ -72,7 +72,7 @@ fn without_comments(text: &str) -> String {
     whole + rest
 }
 
-/// What stands between the tags of an element that has no attributes, as in settings files.
+/// The text between the tags of elements without attributes, as settings files have them.
 fn elements<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let mut rest = text;
@@ -84,7 +84,8 @@ fn elements<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     })
 }
 
-/// Init scripts are programs: of what they say, URLs in quotes are understood. They add to what a build names itself.
+/// Init scripts are programs, so only their quoted URLs are read. These hosts are allowed in addition to the
+/// default.
 pub(super) fn gradle(look: &Look<'_>) -> Setup {
     let home = look.var_path("GRADLE_USER_HOME").or_else(|| look.in_home(".gradle"));
     let scripts = home.into_iter().flat_map(|home| {

@@ -1,8 +1,8 @@
-//! Which hosts a package manager or git is set up to use, by its own settings, or else by itself: the default
-//! that is built into it is read from the installed program, so that none has to be named here.
+//! The hosts that a package manager or git is configured to use. Without configuration, the tool's built-in
+//! default is read from the installed program, so that it does not have to be listed here.
 //!
-//! Only what the user, the administrator and the distribution wrote counts. Nothing below the project, and
-//! nothing in a cache, is ever read: a command inside could write there what the next run would be allowed.
+//! Only settings of the user, the administrator and the distribution count. Files in the project or in a cache
+//! are never read: a command inside could write there which hosts the next run is allowed to reach.
 
 mod cargo;
 mod defaults;
@@ -22,19 +22,19 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-/// No settings file is longer, nor a source file that holds a default.
+/// Limit for settings files, and for source files that contain a default.
 const MAX_TEXT_BYTES: usize = 2 * 1024 * 1024;
-/// Nor a program.
+/// Limit for programs that contain a default.
 const MAX_PROGRAM_BYTES: usize = 256 * 1024 * 1024;
 
-/// Whose hosts are meant.
+/// A tool whose hosts can be allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     Npm,
     Yarn,
     Pnpm,
     Bun,
-    /// And pipx, which asks it.
+    /// Also pipx, which runs pip.
     Pip,
     Uv,
     Poetry,
@@ -42,9 +42,9 @@ pub enum Tool {
     Go,
     Maven,
     Gradle,
-    /// And bundler.
+    /// Also bundler.
     Gem,
-    /// The public forges, and what git's settings replace them by.
+    /// The public forges, and the hosts that git's settings replace them with.
     Git,
 }
 
@@ -64,7 +64,7 @@ impl Tool {
         Self::Gem,
         Self::Git,
     ];
-    /// The words that policies use, in the same order.
+    /// The names that policies use, in the same order.
     pub const WORDS: [&str; 13] = [
         "npm", "yarn", "pnpm", "bun", "pip", "uv", "poetry", "cargo", "go", "maven", "gradle",
         "gem", "git",
@@ -85,32 +85,32 @@ impl fmt::Display for Tool {
     }
 }
 
-/// How files are read. Errors of any kind read as "not there".
+/// Access to files. Every error counts as "does not exist".
 pub trait Files {
-    /// The whole of a file, unless it is longer than that.
+    /// The content of a file, or `None` if it is longer than `longest`.
     fn read(&self, path: &Path, longest: usize) -> Option<Vec<u8>>;
-    /// Names in a directory, unsorted.
+    /// The names in a directory, unsorted.
     fn children(&self, directory: &Path) -> Vec<OsString>;
 }
 
-/// Where and as whom the tools would run.
+/// The environment that the tools would run in.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolContext<'a> {
     pub home: Option<&'a Path>,
-    /// Canonical. What is in it is not the user's own.
+    /// Canonical. Files in it are not trusted.
     pub project: &'a Path,
     pub env: &'a BTreeMap<OsString, OsString>,
 }
 
-/// What a tool is set up to use.
+/// What a tool is configured to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
-    /// None, if its settings name none and it is not installed.
+    /// Empty if its settings name no host and it is not installed.
     pub hosts: Vec<HostEntry>,
-    /// Tell the tool the same where its settings files are hidden because passwords may be in them. Nothing
-    /// secret is in these.
+    /// Pass the same settings to the tool where its settings files are hidden because they may contain
+    /// passwords. They contain no secrets.
     pub variables: Vec<(String, String)>,
-    /// What a person should know: settings that were seen and not followed.
+    /// Messages for the user about settings that were found but not applied.
     pub notes: Vec<String>,
 }
 
@@ -141,14 +141,14 @@ pub fn find(tool: Tool, around: &ToolContext<'_>, files: &dyn Files) -> Setup {
     setup
 }
 
-/// One look at the settings of one tool.
+/// Read access to the settings of one tool.
 struct Look<'a> {
     around: &'a ToolContext<'a>,
     files: &'a dyn Files,
 }
 
 impl<'a> Look<'a> {
-    /// An empty variable is none.
+    /// An empty variable counts as unset.
     fn var(&self, name: &str) -> Option<&'a str> {
         let value = self.around.env.get(OsStr::new(name))?.to_str()?;
         (!value.is_empty()).then_some(value)
@@ -158,14 +158,14 @@ impl<'a> Look<'a> {
         self.var(name).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
-    /// For tools that do not look at the case of a name.
+    /// For tools that ignore the case of variable names.
     fn var_in_any_case(&self, name: &str) -> Option<&'a str> {
         let fits = |known: &OsStr| known.to_str().is_some_and(|it| it.eq_ignore_ascii_case(name));
         let mut found = self.around.env.iter().filter(|(known, _)| fits(known));
         found.find_map(|(_, value)| value.to_str().filter(|value| !value.is_empty()))
     }
 
-    /// A file of this name in each directory that the project is in, the outermost first.
+    /// A file of this name in each ancestor of the project, the outermost first.
     fn above_project(&self, name: &str) -> Vec<PathBuf> {
         let home = self.around.home;
         let above = self.around.project.ancestors().skip(1).filter(|parent| Some(*parent) != home);
@@ -178,13 +178,13 @@ impl<'a> Look<'a> {
         self.around.home.map(|home| home.join(below))
     }
 
-    /// `$XDG_CONFIG_HOME` and what it is by default.
+    /// `$XDG_CONFIG_HOME` or its default.
     fn user_config(&self) -> Option<PathBuf> {
         self.var_path("XDG_CONFIG_HOME").or_else(|| self.in_home(".config"))
     }
 
-    /// Where programs are installed: what `bin` directories of the search path are in. A virtual environment
-    /// is none: commands may install into it.
+    /// Installation prefixes: the parents of the directories in `PATH`. A virtual environment is left out,
+    /// because commands may install into it.
     fn prefixes(&self) -> Vec<PathBuf> {
         let environment = self.var_path("VIRTUAL_ENV");
         let path = self.var("PATH").unwrap_or("/usr/local/bin:/usr/bin");
@@ -204,7 +204,7 @@ impl<'a> Look<'a> {
         if is_the_projects { None } else { self.files.read(path, longest) }
     }
 
-    /// Without the mark that editors of other systems put first: the tools do not mind it either.
+    /// Without the byte order mark that some editors write. The tools ignore it too.
     fn text(&self, path: &Path) -> Option<String> {
         let content = self.read(path, MAX_TEXT_BYTES)?;
         let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&content);
@@ -215,7 +215,7 @@ impl<'a> Look<'a> {
         paths.into_iter().filter_map(|path| self.text(&path)).collect()
     }
 
-    /// What the first of these files that says something says. A `*` in a name stands for any characters.
+    /// The first result that `read` finds in these files. A `*` in a name matches any characters.
     fn first<T>(
         &self,
         patterns: impl IntoIterator<Item = PathBuf>,

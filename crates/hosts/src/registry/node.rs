@@ -1,4 +1,4 @@
-//! yarn, pnpm and bun: settings of their own, and those of npm, which all three read too.
+//! yarn, pnpm and bun: their own settings, and those of npm, which all three read too.
 
 use super::npm::{self, Npm};
 use super::{Look, Setup, Tool, defaults, url};
@@ -8,14 +8,14 @@ use std::path::PathBuf;
 const YARN_SERVER: &str = "YARN_NPM_REGISTRY_SERVER";
 const BUN_REGISTRY: &str = "BUN_CONFIG_REGISTRY";
 
-/// Which yarn runs is said by the project, so the settings of all count: `registry` of yarn 1, in `.yarnrc`
-/// or `YARN_REGISTRY`; `npmRegistryServer` of later ones, in `~/.yarnrc.yml`.
+/// The project determines the version of yarn, so the settings of all versions count: `registry` of yarn 1, in
+/// `.yarnrc` or `YARN_REGISTRY`; `npmRegistryServer` of later versions, in `~/.yarnrc.yml`.
 pub(super) fn yarn(look: &Look<'_>) -> Setup {
     let npm = Npm::read(look);
     let mut variables = npm.told();
     let classic: Vec<(String, String)> =
         look.texts(classic_files(look)).iter().flat_map(|text| classic_registries(text)).collect();
-    // Later ones take a `YARN_…` that they do not know for a mistake, so yarn 1 is told by a variable of npm's.
+    // Later versions reject an unknown `YARN_…` variable, so yarn 1 gets its registry through npm's variable.
     if !npm.has_registry() {
         let unscoped = classic.iter().rev().find(|(key, _)| key == "registry");
         let told = unscoped.and_then(|(_, registry)| url::without_secrets(registry));
@@ -44,7 +44,7 @@ pub(super) fn yarn(look: &Look<'_>) -> Setup {
     Setup { hosts, variables, ..Setup::default() }
 }
 
-/// npm's settings, and the same keys in a file of its own.
+/// npm's settings, and the same keys in pnpm's own file.
 pub(super) fn pnpm(look: &Look<'_>) -> Setup {
     let mut npm = Npm::read(look);
     npm.add_files(look, look.user_config().map(|config| config.join("pnpm/rc")));
@@ -90,12 +90,12 @@ fn entries(urls: &[String], tool: Tool) -> Vec<HostEntry> {
     urls.iter().filter_map(|registry| url::entry(registry, tool)).collect()
 }
 
-/// A URL, or a table with one.
+/// A URL, or a table that contains one.
 fn registry_in(value: &toml::Value) -> Option<String> {
     value.as_str().or_else(|| value.get("url")?.as_str()).map(str::to_owned)
 }
 
-/// What counts more stands later.
+/// In ascending precedence.
 fn classic_files(look: &Look<'_>) -> Vec<PathBuf> {
     let mut files = vec![PathBuf::from("/etc/yarnrc")];
     files.extend(look.prefixes().iter().rev().map(|prefix| prefix.join("etc/yarnrc")));
@@ -105,7 +105,7 @@ fn classic_files(look: &Look<'_>) -> Vec<PathBuf> {
     files
 }
 
-/// `KEY VALUE`, either of them in quotes or not.
+/// `KEY VALUE`, each with or without quotes.
 fn classic_registries(text: &str) -> Vec<(String, String)> {
     let bare = |word: &str| word.trim().trim_matches('"').to_owned();
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
@@ -121,7 +121,7 @@ struct YamlValue {
     is_of_the_top: bool,
 }
 
-/// Every value of a key, at any depth. Enough of YAML for settings that people and programs write.
+/// Every value of a key, at any depth. This parses only as much YAML as settings files use.
 fn yaml_values(text: &str, key: &str) -> Vec<YamlValue> {
     let values = text.lines().filter_map(|line| {
         let (name, value) = line.trim_start().split_once(':')?;
@@ -132,7 +132,7 @@ fn yaml_values(text: &str, key: &str) -> Vec<YamlValue> {
     values.filter(|found| !found.value.is_empty()).collect()
 }
 
-/// A value without quotes, and without the comment behind it.
+/// A value without its quotes and without a trailing comment.
 pub(super) fn scalar(value: &str) -> String {
     let value = value.trim();
     match value.chars().next() {

@@ -1,17 +1,18 @@
-//! npm: `registry` and `@SCOPE:registry` of the npmrc files (npmrc(5)). Tokens in them are not looked at.
+//! npm: `registry` and `@SCOPE:registry` of the npmrc files (npmrc(5)). Tokens in these files are ignored.
 
 use super::{Look, MAX_TEXT_BYTES, Setup, Tool, url};
 use crate::HostEntry;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Says the registry to npm, and to the others that read its settings.
+/// Sets the registry of npm and of the tools that read its settings.
 pub(super) const REGISTRY_VARIABLE: &str = "npm_config_registry";
 
 pub(super) fn setup(look: &Look<'_>) -> Setup {
     let npm = Npm::read(look);
     let mut hosts = npm.hosts(Tool::Npm);
-    // One that is set and no host is still set: npm would not fall back to the default either.
+    // A registry that is set but names no host still counts as set: npm would not fall back to the default
+    // either.
     if !npm.has_registry() {
         let built_in = built_in_files(look);
         hosts.extend(look.first(built_in, MAX_TEXT_BYTES, |source| {
@@ -21,7 +22,7 @@ pub(super) fn setup(look: &Look<'_>) -> Setup {
     Setup { hosts, variables: npm.told(), ..Setup::default() }
 }
 
-/// The registries that npm's files and variables name, by their keys.
+/// The registries in npm's files and variables, by key.
 pub(super) struct Npm<'env> {
     by_variable: Variables<'env>,
     in_files: BTreeMap<String, String>,
@@ -36,14 +37,14 @@ impl<'env> Npm<'env> {
         npm
     }
 
-    /// More files of the same form; what they say counts more.
+    /// Adds files of the same format. Their values override earlier ones.
     pub(super) fn add_files(&mut self, look: &Look<'_>, files: impl IntoIterator<Item = PathBuf>) {
         for text in look.texts(files) {
             self.in_files.extend(registries_in(&text, look));
         }
     }
 
-    /// Whether one is set for packages without a scope.
+    /// Whether a registry is set for packages without a scope.
     pub(super) fn has_registry(&self) -> bool {
         let key = "registry";
         self.by_variable.0.contains_key(key) || self.in_files.contains_key(key)
@@ -57,7 +58,7 @@ impl<'env> Npm<'env> {
         registries.values().filter_map(|registry| url::entry(registry, tool)).collect()
     }
 
-    /// What the files say, as variables. What variables say already is not repeated.
+    /// The registries in the files, as variables. Those that a variable sets already are left out.
     pub(super) fn told(&self) -> Vec<(String, String)> {
         let told = self.in_files.iter().filter(|(key, _)| !self.by_variable.0.contains_key(*key));
         told.filter_map(|(key, value)| {
@@ -67,11 +68,11 @@ impl<'env> Npm<'env> {
     }
 }
 
-/// The settings that variables hold, by npm's names for them.
+/// The settings in variables, by npm's names for them.
 struct Variables<'env>(BTreeMap<String, &'env str>);
 
 impl<'env> Variables<'env> {
-    /// npm takes `npm_config_NAME` in any case, with `_` for `-`; an empty one is none.
+    /// npm accepts `npm_config_NAME` in any case, with `_` for `-`. An empty value counts as unset.
     fn of(look: &Look<'env>) -> Self {
         const PREFIX: &str = "npm_config_";
         let mut found = BTreeMap::new();
@@ -79,7 +80,7 @@ impl<'env> Variables<'env> {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
             let Some((start, key)) = name.split_at_checked(PREFIX.len()) else { continue };
             if start.eq_ignore_ascii_case(PREFIX) && !key.is_empty() && !value.is_empty() {
-                // The lower case that people and npm itself write sorts last, and counts.
+                // The lower-case spelling, which people and npm itself use, sorts last and takes precedence.
                 found.insert(key.to_ascii_lowercase().replace('_', "-"), value);
             }
         }
@@ -91,7 +92,7 @@ impl<'env> Variables<'env> {
     }
 }
 
-/// What counts more stands later.
+/// In ascending precedence.
 fn settings_files(look: &Look<'_>, own: &Variables<'_>) -> Vec<PathBuf> {
     let mut files = vec![PathBuf::from("/etc/npmrc")];
     files.extend(look.prefixes().iter().rev().map(|prefix| prefix.join("etc/npmrc")));
@@ -117,7 +118,7 @@ pub(super) fn is_registry(key: &str) -> bool {
     key == "registry" || (key.starts_with('@') && key.ends_with(":registry"))
 }
 
-/// `${NAME}` is the variable; what is not set stays as it is, and is then no URL.
+/// Expands `${NAME}`. An unset variable is left as it is, so the result is not a URL.
 fn with_variables(value: &str, look: &Look<'_>) -> String {
     let mut whole = String::new();
     let mut rest = value;
@@ -134,7 +135,7 @@ fn with_variables(value: &str, look: &Look<'_>) -> String {
     whole + rest
 }
 
-/// Where npm says what `registry` is by itself: in its own tree, in Debian's, in that of npm 7 and 8.
+/// The files that define npm's default `registry`: in npm's own tree, in Debian's, and in that of npm 7 and 8.
 fn built_in_files(look: &Look<'_>) -> Vec<PathBuf> {
     const PLACES: [&str; 4] = [
         "lib/node_modules/npm/node_modules/@npmcli/config/lib/definitions/definitions.js",

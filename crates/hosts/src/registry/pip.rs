@@ -5,7 +5,7 @@ use crate::HostEntry;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// By section and key. A section is a command, or `global`.
+/// By section and key. A section is the name of a command, or `global`.
 type Settings = BTreeMap<(String, String), String>;
 
 const INDEX: &str = "index-url";
@@ -31,7 +31,7 @@ pub(super) fn setup(look: &Look<'_>) -> Setup {
     Setup { hosts, variables: variables.collect(), ..Setup::default() }
 }
 
-/// What all commands are told, or else the first that is told something: variables know no sections.
+/// The value in the `global` section, or else in the first section that has one: variables have no sections.
 fn told(settings: &Settings, key: &str) -> Option<(String, String)> {
     let everywhere = settings.get(&("global".to_owned(), key.to_owned()));
     let value = everywhere.or_else(|| of_all_sections(settings, key).next())?;
@@ -44,13 +44,13 @@ fn is_without_index(look: &Look<'_>, settings: &Settings) -> bool {
     values(look, settings, "no-index").iter().any(|value| is_yes(&value.to_ascii_lowercase()))
 }
 
-/// A value may be several, with space between.
+/// A value may be a list separated by whitespace.
 fn entries(values: &[&str]) -> Vec<HostEntry> {
     let urls = values.iter().flat_map(|value| value.split_whitespace());
     urls.filter_map(|value| url::entry(value, Tool::Pip)).collect()
 }
 
-/// The variable, or else what every section says.
+/// The variable's value, or else the values of all sections.
 fn values<'a>(look: &'a Look<'_>, settings: &'a Settings, key: &str) -> Vec<&'a str> {
     match look.var(&variable(key)) {
         Some(value) => vec![value],
@@ -66,10 +66,10 @@ fn of_all_sections<'a>(settings: &'a Settings, key: &str) -> impl Iterator<Item 
     settings.iter().filter(move |((_, name), _)| name == key).map(|(_, value)| value)
 }
 
-/// What counts more stands later.
+/// In ascending precedence.
 fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
     let own = look.var("PIP_CONFIG_FILE");
-    // So pip's documentation: then no file counts.
+    // pip's documentation: this value disables all configuration files.
     if own == Some("/dev/null") {
         return Vec::new();
     }
@@ -80,7 +80,7 @@ fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
     files
 }
 
-/// As Python's `configparser` reads it: indented lines go on with the value before.
+/// Parsed as by Python's `configparser`: indented lines continue the previous value.
 fn settings_in(text: &str) -> Settings {
     let mut settings = Settings::new();
     let mut section = String::new();
@@ -100,7 +100,7 @@ fn settings_in(text: &str) -> Settings {
             section = name.to_owned();
             key = None;
         } else if let Some((name, value)) = content.split_once(['=', ':']) {
-            // pip takes `index_url` for `index-url`.
+            // pip accepts `index_url` for `index-url`.
             let name = name.trim().to_ascii_lowercase().replace('_', "-");
             let place = (section.clone(), name);
             settings.insert(place.clone(), value.trim().to_owned());
@@ -115,7 +115,7 @@ fn built_in(look: &Look<'_>) -> Vec<HostEntry> {
     look.first(built_in_files(look), MAX_TEXT_BYTES, read).unwrap_or_default()
 }
 
-/// Where pip says which index it uses: in the Pythons of the search path, the user's own, and pyenv's.
+/// The files that define pip's default index: in the Pythons of `PATH`, the user's own, and pyenv's.
 fn built_in_files(look: &Look<'_>) -> Vec<PathBuf> {
     let mut libraries: Vec<PathBuf> =
         look.prefixes().iter().map(|prefix| prefix.join("lib")).collect();
@@ -128,7 +128,7 @@ fn built_in_files(look: &Look<'_>) -> Vec<PathBuf> {
     places.map(|packages| packages.join("pip/_internal/models/index.py")).collect()
 }
 
-/// `PackageIndex("URL", file_storage_domain="HOST")`; the first is the default.
+/// `PackageIndex("URL", file_storage_domain="HOST")`. The first one is the default.
 fn built_in_index(source: &str) -> Option<Vec<HostEntry>> {
     let (_, call) = source.split_once("= PackageIndex(")?;
     let (arguments, _) = call.split_once(')')?;

@@ -1,10 +1,10 @@
-//! uv and poetry. Neither reads pip's settings; pipx does, and is served by those of pip.
+//! uv and poetry. Neither reads pip's settings. pipx does, so [`Tool::Pip`] covers it.
 
 use super::{Look, Setup, Tool, defaults, url};
 use crate::HostEntry;
 use std::path::PathBuf;
 
-/// `index`, `index-url`, `extra-index-url` and `find-links` of `uv.toml`, or variables in their place.
+/// `index`, `index-url`, `extra-index-url` and `find-links` of `uv.toml`, or the variables that replace them.
 pub(super) fn uv(look: &Look<'_>) -> Setup {
     let mut files = vec![PathBuf::from("/etc/uv/uv.toml")];
     files.extend(look.user_config().map(|config| config.join("uv/uv.toml")));
@@ -39,7 +39,7 @@ pub(super) fn uv(look: &Look<'_>) -> Setup {
 
 #[derive(Default)]
 struct Indexes {
-    /// In the place of the one that is built in.
+    /// Replaces the built-in index.
     default: Option<String>,
     more: Vec<String>,
 }
@@ -76,8 +76,8 @@ fn entry(index: &str, tool: Tool) -> Option<HostEntry> {
     url::entry(url, tool)
 }
 
-/// Where a project's packages come from stands in the project, which is not read; the mirror of the public index
-/// and the repositories of the user are.
+/// A project's package sources are in the project, which is not read. The user's mirror of the public index and
+/// the user's repositories are.
 pub(super) fn poetry(look: &Look<'_>) -> Setup {
     let mut mirror = None;
     let mut repositories = Vec::new();

@@ -1,12 +1,12 @@
-//! The host and port of a URL in somebody's settings, and what of it is no secret.
+//! The host and port of a URL in settings, and the URL without secrets.
 
 use super::Tool;
 use crate::{Host, HostEntry, HostPattern};
 
-/// `None` for what is no host on the network: a path, a `file:` URL, a mistake.
+/// `None` if it names no host on the network: a path, a `file:` URL, a mistake.
 pub(super) fn entry(url: &str, tool: Tool) -> Option<HostEntry> {
     let (scheme, rest) = url.trim().split_once("://")?;
-    // Cargo says how an index is spoken to, pip how a repository is fetched.
+    // A prefix before `+` names the protocol of a Cargo index or the version control system of a pip URL.
     let scheme = scheme.rsplit('+').next().unwrap_or(scheme).to_ascii_lowercase();
     let usual_port = match scheme.as_str() {
         "https" => 443,
@@ -25,7 +25,8 @@ pub(super) fn entry(url: &str, tool: Tool) -> Option<HostEntry> {
     at(host, port, tool)
 }
 
-/// The URL without user and password; none, if something else in it may be a secret. A path is itself.
+/// The URL without user and password, or `None` if another part of it may be a secret. A path is returned
+/// unchanged.
 pub(super) fn without_secrets(url: &str) -> Option<String> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Some(url.to_owned());
@@ -36,13 +37,13 @@ pub(super) fn without_secrets(url: &str) -> Option<String> {
     is_open.then(|| format!("{scheme}://{place}{path}"))
 }
 
-/// Some registries take a token as a part of the path: long, with letters and digits.
+/// Some registries accept a token as a path segment: long, with letters and digits.
 fn may_be_token(part: &str) -> bool {
     let has_letters = part.bytes().any(|byte| byte.is_ascii_alphabetic());
     part.len() >= 16 && has_letters && part.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// A rule for one host and port that says whom it is for.
+/// A rule for one host and port. Its text names the tool that it is for.
 pub(super) fn at(host: &str, port: u16, tool: Tool) -> Option<HostEntry> {
     let host = Host::parse(host).ok()?;
     let pattern = HostPattern::parse(&host.to_string()).ok()?;

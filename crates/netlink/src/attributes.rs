@@ -1,8 +1,8 @@
-//! Reading what the kernel answers. Bytes that do not fit their lengths end the reading: nothing is guessed.
+//! Parses the kernel's answers. Parsing stops at a length that does not fit the data: nothing is guessed.
 
 use crate::message::{ATTRIBUTE_HEADER, HEADER, aligned};
 
-/// Without the bits that say how its value is written.
+/// The attribute type without its flag bits (nested, byte order).
 const KIND: u16 = 0x3fff;
 
 /// One message of a packet.

@@ -1,9 +1,9 @@
 //! Packet rules of a sandbox's own network namespace.
 //!
-//! The command has no capability there, so it cannot change them. They never let a packet out: the namespace
-//! has no way out but the listeners, or a NAT's link. Which interface a packet leaves by is up to the command
-//! (`SO_BINDTODEVICE` and `IP_PKTINFO` need no privilege): where there is such a link, no destination is loopback by
-//! its address alone.
+//! The command has no capability in the namespace, so it cannot change them. They never open a path to the
+//! host's network: the namespace has only the listeners or a NAT's link. The command chooses the interface that
+//! a packet leaves by (`SO_BINDTODEVICE` and `IP_PKTINFO` need no privilege). So where there is a NAT's link, a
+//! loopback address alone does not prove that a packet stays on loopback.
 
 use crate::nft::{ChainPosition, ConnectionKey, FIRST, Family, Lifetime, Rule, Table, Version};
 use crate::route::Families;
@@ -13,12 +13,12 @@ use rustix::net::{AddressFamily, SocketType};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(crate) const TABLE: &str = "palisade";
-/// What was rejected, by destination.
+/// Counts rejected packets by destination.
 pub(crate) const REFUSED_V4: &str = "refused4";
 pub(crate) const REFUSED_V6: &str = "refused6";
-/// And all of it.
+/// Counts all rejected packets.
 pub(crate) const REFUSED: &str = "refused";
-/// More destinations than that are only counted together.
+/// Packets to further destinations are counted in total only.
 const MAX_DESTINATIONS: u32 = 4096;
 
 const REWRITE: &str = "rewrite";
@@ -37,14 +37,14 @@ const ESTABLISHED: u32 = 0x2;
 const RELATED: u32 = 0x4;
 const REDIRECTED: u32 = 0x20;
 
-/// Where the listeners of a namespace are.
+/// The listeners of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
     pub v4: Ipv4Addr,
     pub v6: Ipv6Addr,
     pub families: Families,
     pub tcp_port: u16,
-    /// For datagrams to port 53 of anywhere.
+    /// For UDP to port 53 of any address.
     pub dns_port: u16,
 }
 
@@ -57,12 +57,12 @@ impl Fence {
     }
 }
 
-/// Sends all TCP and all questions about names to the listeners, rejects and counts the rest, and leaves loopback
-/// alone. The destination is rewritten to an address of ours and not to loopback, so that no port that the
-/// command could want there is taken.
+/// Redirects all TCP and all DNS queries over UDP to the listeners, rejects and counts everything else, and
+/// does not touch loopback. The destination is rewritten to one of our addresses and not to loopback, so that
+/// every loopback port stays free for the command.
 pub fn fence(socket: &Socket, fence: &Fence) -> Result<()> {
     match install(socket, fence_table(Family::Inet, fence)) {
-        // Without a rule for it IPv6 finds no listener, and so nobody.
+        // Without rules for IPv6, its packets are not redirected and reach no listener.
         Err(error) if has_no_inet(&error) => {
             install(socket, fence_table(Family::Ip, &Fence { families: Families::V4, ..*fence }))
         }
@@ -70,7 +70,7 @@ pub fn fence(socket: &Socket, fence: &Fence) -> Result<()> {
     }
 }
 
-/// What kernels answer that know no table for both families.
+/// The errors of kernels that do not support `inet` tables.
 fn has_no_inet(error: &SysError) -> bool {
     matches!(error.errno, Errno::AFNOSUPPORT | Errno::OPNOTSUPP | Errno::NOENT)
 }
@@ -92,14 +92,15 @@ fn fence_table(family: Family, fence: &Fence) -> Table {
         table.rule(REWRITE, of_version().protocol(TCP).redirect(listener, fence.tcp_port));
         table
             .rule(REWRITE, of_version().protocol(UDP).port(DNS).redirect(listener, fence.dns_port));
-        // The one destination that needs no rewriting, and so is not known by it.
+        // Packets sent to the listener's own address do not have the DNAT status bit that the rule above
+        // checks.
         table.rule(FILTER, Rule::new().to(listener, whole(listener)).protocol(TCP).accept());
     }
     table.rule(FILTER, Rule::new().jump(REFUSE));
     table
 }
 
-/// The register behind protocol and address.
+/// The register after protocol and address.
 fn key_port(version: Version) -> u32 {
     match version {
         Version::V4 => FIRST + 2,
@@ -107,11 +108,11 @@ fn key_port(version: Version) -> u32 {
     }
 }
 
-/// For a namespace with a link that leads out: by this these ranges stay out of reach, but for questions about
-/// names to `resolvers`, and nobody comes in. What is refused is counted.
+/// For a namespace with a link to the outside. These ranges stay unreachable through it, except for DNS queries
+/// to `resolvers`, and no incoming connections are accepted. Rejected packets are counted.
 pub fn block(socket: &Socket, ranges: &[(IpAddr, u8)], resolvers: &[IpAddr]) -> Result<()> {
     match install(socket, block_table(Family::Inet, ranges, resolvers)) {
-        // Only where there is no IPv6 that would get around it.
+        // Only if the kernel has no IPv6, which an IPv4 table would not filter.
         Err(error) if has_no_inet(&error) && !kernel_has_v6() => {
             let ranges: Vec<_> =
                 ranges.iter().copied().filter(|(address, _)| address.is_ipv4()).collect();
@@ -127,10 +128,11 @@ fn kernel_has_v6() -> bool {
     !matches!(made, Err(Errno::AFNOSUPPORT))
 }
 
-/// Of IPv6, the kernel's own, without which no address on the link is found: router solicitation to neighbour
-/// advertisement (RFC 4861). They go to addresses of the link, which are among the ranges.
+/// ICMPv6 types that the kernel itself sends and without which it cannot find a neighbour: router solicitation
+/// to neighbour advertisement (RFC 4861). Their destinations are link addresses, which are in the blocked
+/// ranges.
 const NEIGHBOURS: std::ops::RangeInclusive<u8> = 133..=136;
-/// Who listens to which multicast (RFC 3810), the kernel's own too.
+/// Multicast listener report (RFC 3810), also sent by the kernel itself.
 const LISTENER_REPORT: u8 = 143;
 
 fn block_table(family: Family, ranges: &[(IpAddr, u8)], resolvers: &[IpAddr]) -> Table {
@@ -143,7 +145,7 @@ fn block_table(family: Family, ranges: &[(IpAddr, u8)], resolvers: &[IpAddr]) ->
     table.chain(FILTER, ChainPosition::FILTER_OUTPUT);
     table.chain(ENTER, ChainPosition::FILTER_INPUT);
     add_refusal(&mut table, versions);
-    // No rule for what belongs to a known connection: which interface that went by is not known of it.
+    // No rule accepts established connections: their state does not say which interface they used.
     table.rule(FILTER, Rule::new().leaves_by_loopback().accept());
     table.rule(ENTER, Rule::new().comes_by_loopback().accept());
     table.rule(ENTER, Rule::new().connection(ConnectionKey::State, ESTABLISHED | RELATED).accept());
@@ -154,7 +156,7 @@ fn block_table(family: Family, ranges: &[(IpAddr, u8)], resolvers: &[IpAddr]) ->
         }
         table.rule(FILTER, icmpv6(LISTENER_REPORT).drop_it());
     }
-    // Not the command's, so not counted with what it tried.
+    // The kernel sends it and not the command, so it is not counted.
     table.rule(FILTER, Rule::new().protocol(IGMP).drop_it());
     for version in versions {
         table.rule(FILTER, Rule::new().has_stops(*version).jump(REFUSE));
@@ -172,7 +174,7 @@ fn block_table(family: Family, ranges: &[(IpAddr, u8)], resolvers: &[IpAddr]) ->
     table
 }
 
-/// Counts, all of it and by destination, and rejects.
+/// Counts the packet in total and by destination, then rejects it.
 fn add_refusal(table: &mut Table, versions: &[Version]) {
     table.side_chain(REFUSE);
     table.counter(REFUSED);
@@ -197,12 +199,12 @@ fn add_refusal(table: &mut Table, versions: &[Version]) {
     table.rule(REFUSE, Rule::new().reject());
 }
 
-/// The prefix of one address.
+/// The prefix length of a single address.
 fn whole(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// In a namespace that has no other link.
+/// For a namespace that has no other link.
 fn leave_loopback(table: &mut Table, chain: &str) {
     table.rule(chain, Rule::new().to(Ipv4Addr::LOCALHOST.into(), 8).accept());
     if table.family() == Family::Inet {

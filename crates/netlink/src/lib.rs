@@ -1,7 +1,8 @@
 //! The few netlink messages that set up a network namespace: addresses, routes, links, packet rules.
 //!
-//! It speaks to the namespace that its sockets were made in, and must never be used in the host's but for
-//! what a privileged caller asked for by name ([`veth`]). What the kernel refuses is an error with its errno.
+//! Messages apply to the namespace that their socket was created in. This must never be the host's, except
+//! where a privileged caller explicitly requests it ([`veth`]). A request that the kernel refuses is an error
+//! with its errno.
 #![forbid(unsafe_code)]
 
 mod attributes;

@@ -1,5 +1,4 @@
-//! A netlink message on its way to the kernel: header, a fixed part, attributes.
-//! Lengths are written by this module only. See netlink(7).
+//! Builds netlink messages: header, fixed part, attributes. Only this module writes lengths. See netlink(7).
 
 use rustix::io::Errno;
 
@@ -7,7 +6,7 @@ use rustix::io::Errno;
 pub(crate) const HEADER: usize = 16;
 /// `struct nlattr`
 pub(crate) const ATTRIBUTE_HEADER: usize = 4;
-/// In the kind of an attribute: it holds attributes itself.
+/// Flag in the type of an attribute that contains attributes.
 const NESTED: u16 = 0x8000;
 
 /// `linux/netlink.h`
@@ -20,12 +19,12 @@ pub(crate) mod flags {
     pub(crate) const APPEND: u16 = 0x800;
 }
 
-/// Everything is aligned to four bytes.
+/// netlink aligns everything to four bytes.
 pub(crate) const fn aligned(length: usize) -> usize {
     length.next_multiple_of(4)
 }
 
-/// One message, and what it is for in an error's words.
+/// One message, and its purpose for error messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) what: &'static str,
@@ -35,7 +34,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// `fixed` is the part that comes before the attributes.
+    /// `fixed` is the part before the attributes.
     pub(crate) fn new(what: &'static str, kind: u16, flags: u16, fixed: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -49,7 +48,7 @@ impl Message {
         self.holding(kind, |message| message.bytes.extend(value))
     }
 
-    /// With the zero byte at its end that the kernel wants.
+    /// With the terminating NUL that the kernel requires.
     pub(crate) fn text(self, kind: u16, value: &str) -> Self {
         self.holding(kind, |message| {
             message.bytes.extend(value.as_bytes());
@@ -61,12 +60,12 @@ impl Message {
         self.attribute(kind, &value.to_ne_bytes())
     }
 
-    /// Netfilter's numbers are in network order.
+    /// Numbers of netfilter are in network byte order.
     pub(crate) fn number(self, kind: u16, value: u32) -> Self {
         self.attribute(kind, &value.to_be_bytes())
     }
 
-    /// An attribute that holds what `fill` adds.
+    /// An attribute that contains the attributes that `fill` adds.
     pub(crate) fn nested(self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         self.holding(kind | NESTED, |message| {
             let taken = std::mem::replace(message, Self::empty());
@@ -74,7 +73,7 @@ impl Message {
         })
     }
 
-    /// The same with a fixed part in front of its attributes.
+    /// The same, with a fixed part before its attributes.
     pub(crate) fn nested_after(
         self,
         kind: u16,
@@ -87,12 +86,12 @@ impl Message {
         })
     }
 
-    /// The kernel never acknowledges it, though it fails if it fails.
+    /// The kernel does not acknowledge it, but still reports an error.
     pub(crate) fn without_answer(self) -> Self {
         Self { answered: false, ..self }
     }
 
-    /// As it goes to the kernel, which answers under this number.
+    /// The bytes for the kernel, which repeats this sequence number in its answer.
     pub(crate) fn finish(mut self, sequence: u32, acknowledge: bool) -> Result<Vec<u8>, Errno> {
         let length = u32::try_from(self.bytes.len()).map_err(|_| Errno::MSGSIZE)?;
         if !self.fits {

@@ -1,5 +1,5 @@
-//! Tables, chains, rules and their expressions, as nf_tables takes them.
-//! The numbers are those of `linux/netfilter/nf_tables.h`, named as there.
+//! Encodes tables, chains, rules and expressions for nf_tables. The numbers and their names are those of
+//! `linux/netfilter/nf_tables.h`.
 
 use crate::message::{Message, flags};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -19,19 +19,19 @@ const NFPROTO_INET: u8 = 1;
 const NFPROTO_IPV4: u8 = 2;
 const NFPROTO_IPV6: u8 = 10;
 
-/// Attributes of every list: one member.
+/// Attribute type of a list element.
 pub(crate) const LIST_ELEM: u16 = 1;
-/// Attribute of every piece of data.
+/// Attribute type of a data value.
 pub(crate) const DATA_VALUE: u16 = 1;
 const OBJECT_COUNTER: u32 = 1;
 const EQUAL: u32 = 0;
 const NOT_EQUAL: u32 = 1;
 
-/// For which packets a table is.
+/// Which packets a table sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Inet,
-    /// For a kernel without IPv6, which has no `inet` either.
+    /// For a kernel without IPv6, which has no `inet` tables either.
     Ip,
 }
 
@@ -44,13 +44,13 @@ impl Family {
         }
     }
 
-    /// Whether its tables see no other packets.
+    /// Whether its tables see only packets of this version.
     fn is_only(self, version: Version) -> bool {
         matches!((self, version), (Self::Ip, Version::V4))
     }
 }
 
-/// Version of addresses.
+/// IP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     V4,
@@ -70,7 +70,7 @@ impl Version {
     }
 }
 
-/// One table and the messages that make it.
+/// One table and the messages that create it.
 #[derive(Debug)]
 pub(crate) struct Table {
     family: Family,
@@ -78,7 +78,7 @@ pub(crate) struct Table {
     messages: Vec<Message>,
 }
 
-/// Where a chain stands.
+/// Type, hook and priority of a base chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChainPosition {
     pub(crate) kind: &'static str,
@@ -87,18 +87,18 @@ pub(crate) struct ChainPosition {
 }
 
 impl ChainPosition {
-    /// Before routes are looked for a second time.
+    /// Before the second routing decision.
     pub(crate) const REWRITE_OUTPUT: Self = Self { kind: "nat", hook: 3, priority: -100 };
     pub(crate) const FILTER_OUTPUT: Self = Self { kind: "filter", hook: 3, priority: 0 };
     pub(crate) const FILTER_INPUT: Self = Self { kind: "filter", hook: 1, priority: 0 };
     pub(crate) const REWRITE_LEAVING: Self = Self { kind: "nat", hook: 4, priority: 100 };
 }
 
-/// Whose life a table's hangs on.
+/// What a table's lifetime is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     Namespace,
-    /// The socket's (`NFT_TABLE_F_OWNER`, 5.12); nobody else can change it.
+    /// The socket that created it (`NFT_TABLE_F_OWNER`, 5.12). No other process can change it.
     Socket,
 }
 
@@ -128,7 +128,7 @@ impl Table {
         );
     }
 
-    /// One that packets come to only from a rule ([`Rule::jump`]).
+    /// A chain that packets reach only by [`Rule::jump`].
     pub(crate) fn side_chain(&mut self, name: &str) {
         let chain = self.new_chain(name);
         self.messages.push(chain);
@@ -138,10 +138,11 @@ impl Table {
         self.message("add a chain", NEWCHAIN, flags::CREATE).text(1, &self.name).text(3, name)
     }
 
-    /// A set that rules add to, each member with a counter of its own. A member is protocol, address and port.
+    /// A set that rules add to. Its key is protocol, address and port, and each element has its own counter.
     pub(crate) fn counting_set(&mut self, name: &str, version: Version, most: u32) {
         const EVAL: u32 = 0x20;
-        // As nft numbers types (its datatype.h), six bits each: the kernel does not care, who lists the set does.
+        // nft's type numbers (its datatype.h), six bits each. The kernel ignores them, but `nft list` needs
+        // them.
         const PROTOCOL: u32 = 12;
         const PORT: u32 = 13;
         let (address, address_length) = match version {
@@ -181,9 +182,9 @@ impl Table {
         }));
     }
 
-    /// Everything so far, as one change: all of it, or nothing.
+    /// All messages as one transaction: the kernel applies all of them or none.
     pub(crate) fn finish(mut self) -> Vec<Message> {
-        // Older kernels acknowledge no end.
+        // Older kernels do not acknowledge the end of a batch.
         let end = Message::new("end packet rules", BATCH_END, 0, &[0, 0, 0, 10]).without_answer();
         self.messages.push(end);
         self.messages
@@ -194,14 +195,14 @@ impl Table {
     }
 }
 
-/// Asks for the members of a set.
+/// Requests the elements of a set.
 pub(crate) fn list_set(family: Family, table: &str, set: &str) -> Message {
     Message::new("list a set", GETSETELEM, flags::DUMP, &family.header())
         .text(1, table)
         .text(2, set)
 }
 
-/// Asks for a counter.
+/// Requests a counter.
 pub(crate) fn get_counter(family: Family, table: &str, name: &str) -> Message {
     Message::new("read a counter", GETOBJ, flags::ACK, &family.header())
         .text(1, table)
@@ -209,17 +210,17 @@ pub(crate) fn get_counter(family: Family, table: &str, name: &str) -> Message {
         .number(3, OBJECT_COUNTER)
 }
 
-/// What is looked at in a packet, and what becomes of it, from left to right.
+/// The conditions and actions of a rule, evaluated in order.
 #[derive(Debug, Default)]
 pub(crate) struct Rule {
-    /// Looked at first, where a table sees both.
+    /// Checked first in a table that sees both versions.
     version: Option<Version>,
     expressions: Vec<Expression>,
 }
 
-/// Of the loopback interface, in every namespace (`LOOPBACK_IFINDEX`).
+/// The loopback interface's index in every namespace (`LOOPBACK_IFINDEX`).
 const LOOPBACK_INDEX: u32 = 1;
-/// Registers of four bytes each; a value is held by as many as it needs.
+/// The first 32-bit register. A value occupies as many consecutive registers as it needs.
 pub(crate) const FIRST: u32 = 8;
 
 impl Rule {
@@ -231,8 +232,8 @@ impl Rule {
         Self { version: Some(version), ..self }
     }
 
-    /// In a table that sees one version only, asking for it is more than idle: nft 1.0.6 takes it for another layer
-    /// and aborts in the midst of listing the host's whole ruleset.
+    /// In a table that sees only one version, a check for it is not just redundant: nft 1.0.6 takes it for
+    /// another layer and aborts while listing the host's whole ruleset.
     fn expressions(self, family: Family) -> Vec<Expression> {
         let asked = self.version.filter(|version| !family.is_only(*version));
         let mut all = asked.map_or_else(Vec::new, |version| {
@@ -250,7 +251,7 @@ impl Rule {
         self.meta(16, FIRST).compares(FIRST, NOT_EQUAL, &[protocol])
     }
 
-    /// That it is sent to; of TCP and UDP alike.
+    /// The destination port. Its offset is the same for TCP and UDP.
     pub(crate) fn port(self, port: u16) -> Self {
         self.load_port(FIRST).equals(FIRST, &port.to_be_bytes())
     }
@@ -259,7 +260,7 @@ impl Rule {
         self.payload(2, 0, 1, FIRST).equals(FIRST, &[kind])
     }
 
-    /// It leaves by the loopback interface, and so comes back in.
+    /// The packet leaves by the loopback interface, so it returns to this namespace.
     pub(crate) fn leaves_by_loopback(self) -> Self {
         self.meta(5, FIRST).equals(FIRST, &LOOPBACK_INDEX.to_ne_bytes())
     }
@@ -268,23 +269,23 @@ impl Rule {
         self.meta(4, FIRST).equals(FIRST, &LOOPBACK_INDEX.to_ne_bytes())
     }
 
-    /// It names stops on its way besides its destination: the address that is looked at is not the last one.
+    /// The packet has intermediate destinations, so the address in its header is not the final one.
     pub(crate) fn has_stops(self, version: Version) -> Self {
         const PLAIN_HEADER: u8 = 0x45;
         const ROUTING: u8 = 43;
         match version {
-            // Source routes are options, and nothing that is sent without privileges needs any.
+            // Source routes are IP options, and no packet that is sent without privileges needs options.
             Version::V4 => self.version(version).payload(1, 0, 1, FIRST).compares(
                 FIRST,
                 NOT_EQUAL,
                 &[PLAIN_HEADER],
             ),
-            // Only the privileged can put another header before it (ipv6(7), IPV6_RTHDR).
+            // Putting another extension header before it requires privileges (ipv6(7), IPV6_RTHDR).
             Version::V6 => self.version(version).payload(1, 6, 1, FIRST).equals(FIRST, &[ROUTING]),
         }
     }
 
-    /// Sent to an address of this range.
+    /// The destination is in this range.
     pub(crate) fn to(self, address: IpAddr, prefix: u8) -> Self {
         let version = Version::of(address);
         self.version(version).load_destination(version, FIRST).within(address, prefix)
@@ -294,7 +295,7 @@ impl Rule {
         self.version(Version::V4).payload(1, 12, 4, FIRST).within(address.into(), prefix)
     }
 
-    /// The connection that it belongs to has one of these bits set.
+    /// The packet's connection has at least one of these bits set.
     pub(crate) fn connection(self, key: ConnectionKey, bits: u32) -> Self {
         let key = match key {
             ConnectionKey::State => 0,
@@ -327,7 +328,7 @@ impl Rule {
         })
     }
 
-    /// Counts under the key that begins in this register.
+    /// Counts under the key that starts in this register.
     pub(crate) fn count_in(self, set: &'static str, register: u32) -> Self {
         self.push("dynset", move |data| {
             data.text(1, set)
@@ -363,7 +364,7 @@ impl Rule {
         })
     }
 
-    /// Send it there instead.
+    /// Rewrites the destination (DNAT).
     pub(crate) fn redirect(self, address: IpAddr, port: u16) -> Self {
         const DNAT: u32 = 1;
         let family = u32::from(Version::of(address).protocol());
@@ -383,14 +384,14 @@ impl Rule {
         self.push("masq", |data| data)
     }
 
-    /// The sender hears of it at once.
+    /// The sender gets an error immediately.
     pub(crate) fn reject(self) -> Self {
         const ICMPX_UNREACH: u32 = 2;
         const PORT_UNREACH: u8 = 1;
         self.push("reject", |data| data.number(1, ICMPX_UNREACH).attribute(2, &[PORT_UNREACH]))
     }
 
-    /// The same for TCP, which would take an ICMP error for a passing fault and try again.
+    /// The same for TCP, which would treat an ICMP error as transient and retry.
     pub(crate) fn reset(self) -> Self {
         const TCP_RESET: u32 = 1;
         self.push("reject", |data| data.number(1, TCP_RESET))
@@ -444,7 +445,7 @@ impl Rule {
     }
 }
 
-/// What of a connection is looked at.
+/// Which conntrack field a rule compares.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ConnectionKey {
     State,

@@ -1,7 +1,8 @@
-//! What a [`crate::fence`] rejected, read from outside through a socket that was made inside.
+//! Reads what a [`crate::fence`] rejected, from outside, through a socket that was created inside the
+//! namespace.
 //!
-//! The kernel lets a process with `CAP_NET_ADMIN` over the namespace read: inside of it, or as the owner of its
-//! user namespace.
+//! The kernel requires `CAP_NET_ADMIN` over the namespace: a process inside has it, and so does the owner of
+//! its user namespace.
 
 use crate::attributes::{attribute, attributes};
 use crate::fence::{REFUSED, REFUSED_V4, REFUSED_V6, TABLE};
@@ -13,30 +14,30 @@ use std::net::IpAddr;
 /// `struct nfgenmsg`
 const HEADER: usize = 4;
 
-/// Packets to one destination.
+/// Rejected packets to one destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
     pub address: IpAddr,
-    /// 0 where the protocol has none.
+    /// 0 if the protocol has no ports.
     pub port: u16,
-    /// As in an IP header: 17 is UDP.
+    /// As in an IP header; 17 is UDP.
     pub protocol: u8,
     pub packets: u64,
 }
 
-/// Everything that was rejected so far.
+/// All rejected packets so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// In the order of addresses. Beyond some thousands no new destination is remembered.
+    /// Sorted by address. After some thousands, further destinations are not recorded.
     pub destinations: Vec<Refusal>,
-    /// All packets, those to destinations that are not remembered too.
+    /// All packets, including those to destinations that are not recorded.
     pub packets: u64,
 }
 
-/// Reads the counts.
+/// Reads the counters.
 pub fn refusals(socket: &Socket) -> Result<Refusals> {
     match refusals_of(socket, Family::Inet) {
-        // The table is one for IPv4 alone.
+        // The table is for IPv4 only.
         Err(error) if matches!(error.errno, Errno::NOENT | Errno::AFNOSUPPORT) => {
             refusals_of(socket, Family::Ip)
         }
@@ -52,7 +53,7 @@ fn refusals_of(socket: &Socket, family: Family) -> Result<Refusals> {
         packets = data.and_then(counted).unwrap_or(packets);
     })?;
     let mut destinations = Vec::new();
-    // Most runs have none, and a list takes longer than the counter.
+    // Most runs have no rejections, and listing a set takes longer than reading a counter.
     if packets > 0 {
         for set in [REFUSED_V4, REFUSED_V6] {
             match socket.list(list_set(family, TABLE, set), |body| members(body, &mut destinations))

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// `lo` is the first link of every namespace.
+/// `lo` is the first link in every namespace.
 pub(crate) const LOOPBACK: u32 = 1;
 
 // linux/rtnetlink.h
@@ -41,22 +41,23 @@ const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
 const IFF_UP: u32 = 1;
-/// No search for another holder of the address: nobody else is on the link.
+/// Skips duplicate address detection: there is no other host on the link.
 const IFA_F_NODAD: u8 = 0x02;
 // linux/socket.h
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
-/// Which families of addresses the kernel has.
+/// The address families that the kernel supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Families {
     V4,
     Both,
 }
 
-/// Brings `lo` up, gives it these two addresses, and makes every address of both families its own: whatever is
-/// connected to ends in this namespace. The addresses are needed by programs that look for IPv6 only if they have
-/// an address that is not loopback (`AI_ADDRCONFIG`, getaddrinfo(3)). A kernel without IPv6 goes without.
+/// Brings `lo` up, assigns these two addresses to it, and makes every address of both families local, so that
+/// every connection ends in this namespace. The addresses are needed because programs query IPv6 only if the
+/// host has an address that is not loopback (`AI_ADDRCONFIG`, getaddrinfo(3)). On a kernel without IPv6, only
+/// IPv4 is set up.
 pub fn loopback_for_everything(v4: Ipv4Addr, v6: Ipv6Addr) -> Result<Families> {
     let messages = vec![
         up(LOOPBACK),
@@ -70,7 +71,7 @@ pub fn loopback_for_everything(v4: Ipv4Addr, v6: Ipv6Addr) -> Result<Families> {
     let refused = Socket::route()?.try_each(messages)?;
     match refused.first() {
         None => Ok(Families::Both),
-        // The namespace has no other link: what is not made local leads nowhere at all.
+        // The namespace has no other link, so addresses that are not local are unreachable.
         Some(first) if first.index >= FIRST_OF_V6 => Ok(Families::V4),
         Some(first) => {
             let what = names.get(first.index).copied().unwrap_or("a request");
@@ -79,7 +80,7 @@ pub fn loopback_for_everything(v4: Ipv4Addr, v6: Ipv6Addr) -> Result<Families> {
     }
 }
 
-/// The addresses of this namespace's links, those of `lo` left out.
+/// The addresses of this namespace's links, except those of `lo`.
 pub fn link_addresses() -> Result<Vec<IpAddr>> {
     /// `struct ifaddrmsg`
     const HEADER: usize = 8;
@@ -90,7 +91,7 @@ pub fn link_addresses() -> Result<Vec<IpAddr>> {
             return;
         }
         let attributes = body.get(HEADER..).unwrap_or_default();
-        // On a link between two, the other is the other end's.
+        // On a point-to-point link, IFA_ADDRESS is the address of the peer.
         let own = attribute(attributes, IFA_LOCAL).or_else(|| attribute(attributes, IFA_ADDRESS));
         let own = own.unwrap_or_default();
         found.extend(<[u8; 4]>::try_from(own).map(IpAddr::from));
@@ -99,8 +100,8 @@ pub fn link_addresses() -> Result<Vec<IpAddr>> {
     Ok(found)
 }
 
-/// Whether what is sent to the address stays in the socket's namespace: it is an address of one of its links, or of a range that
-/// is local as a whole (ip-route(8), `local`). An address without a route is an error.
+/// Whether packets to the address stay in the socket's namespace: it is an address of one of its links, or in a
+/// range that is local as a whole (ip-route(8), `local`). An address without a route is an error.
 pub fn is_local(socket: &Socket, address: IpAddr) -> Result<bool> {
     /// In `struct rtmsg`.
     const TYPE: usize = 7;
@@ -141,10 +142,10 @@ pub(crate) fn default_route(gateway: IpAddr, link: u32) -> Message {
         .native32(RTA_OIF, link)
 }
 
-/// A pair of links, one end in another namespace.
+/// A veth pair with one end in another namespace.
 pub(crate) fn veth_pair(ours: &str, theirs: &str, namespace: BorrowedFd<'_>) -> Message {
     let header = link_header(0, 0);
-    // The kernel reads it as an unsigned number.
+    // The kernel reads the descriptor as an unsigned number.
     let namespace = namespace.as_raw_fd().cast_unsigned();
     Message::new("make a pair of links", RTM_NEWLINK, flags::CREATE | flags::EXCL, &header)
         .text(IFLA_IFNAME, ours)
@@ -157,17 +158,17 @@ pub(crate) fn veth_pair(ours: &str, theirs: &str, namespace: BorrowedFd<'_>) -> 
         })
 }
 
-/// With its other end, if it is one of a pair.
+/// Deleting one end of a pair deletes both.
 pub(crate) fn delete(name: &str) -> Message {
     Message::new("delete a link", RTM_DELLINK, 0, &link_header(0, 0)).text(IFLA_IFNAME, name)
 }
 
-/// The number of a link.
+/// The interface index of a link.
 pub(crate) fn index_of(socket: &Socket, name: &str) -> Result<u32> {
     find_link(socket, name).map(|link| link.index)
 }
 
-/// Whether packets get through a link: some time after it was brought up.
+/// Whether the link passes packets, which takes some time after it is brought up.
 pub(crate) fn is_operational(socket: &Socket, name: &str) -> Result<bool> {
     const IF_OPER_UP: u8 = 6;
     find_link(socket, name).map(|link| link.state == Some(IF_OPER_UP))
@@ -199,7 +200,7 @@ fn link_header(index: u32, set: u32) -> [u8; 16] {
     fixed
 }
 
-/// `struct rtmsg`, to everywhere.
+/// `struct rtmsg`, for the default destination.
 fn route_header(family: u8, table: u8, scope: u8, kind: u8) -> [u8; 12] {
     [family, 0, 0, 0, table, RTPROT_BOOT, scope, kind, 0, 0, 0, 0]
 }

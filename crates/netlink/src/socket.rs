@@ -1,5 +1,5 @@
-//! A netlink socket: requests that the kernel acknowledges, and lists it answers with.
-//! The kernel works a request off before send(2) returns, so nothing here ever waits.
+//! A netlink socket: acknowledged requests, and dumps. The kernel processes a request before send(2) returns,
+//! so nothing here blocks.
 
 use crate::attributes::{Answer, answers, native32};
 use crate::message::Message;
@@ -11,18 +11,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// The kernel sends lists in pieces of at most 32 KiB (netlink(7)).
+/// The kernel sends dumps in packets of at most 32 KiB (netlink(7)).
 const MAX_PACKET_BYTES: usize = 32 * 1024;
-/// Longer lists are cut: nobody may keep us reading for ever.
+/// A longer dump is an error, so that reading always ends.
 const MAX_PACKETS: usize = 64;
 
-/// Keeps the network namespace that it was made in, wherever it is passed to.
+/// Bound to the network namespace that it was created in, whichever process uses it.
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
 }
 
-/// A message that the kernel refused: its place in the request, and why.
+/// A message that the kernel refused: its index in the request, and the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) index: usize,
@@ -51,7 +51,7 @@ impl Socket {
         .call(call)
     }
 
-    /// All of them or an error that names the first one refused.
+    /// Sends all messages; the error names the first that was refused.
     pub(crate) fn request(&self, messages: Vec<Message>) -> Result<()> {
         let names: Vec<&'static str> = messages.iter().map(|message| message.what).collect();
         match self.try_each(messages)?.first() {
@@ -63,8 +63,9 @@ impl Socket {
         }
     }
 
-    /// Sends the messages in one packet; tells which were refused. Only one is acknowledged, which stands for
-    /// the others: they are worked off in order, and what fails always answers.
+    /// Sends the messages in one packet and returns those that were refused. Only the last one requests an
+    /// acknowledgement, which covers the others: the kernel processes them in order and always answers a
+    /// failure.
     pub(crate) fn try_each(&self, messages: Vec<Message>) -> Result<Vec<Refused>> {
         let last = messages.iter().rposition(|message| message.answered).map_or(0, |at| at + 1);
         let mut packet = Vec::new();
@@ -78,7 +79,7 @@ impl Socket {
         let mut buffer = vec![0; MAX_PACKET_BYTES];
         loop {
             let length = match self.receive(&mut buffer) {
-                // A request of several messages may end at the first that fails.
+                // A request of several messages may stop at the first failure.
                 Err(error) if error.errno == Errno::AGAIN && !refused.is_empty() => {
                     return Ok(refused);
                 }
@@ -96,7 +97,7 @@ impl Socket {
         }
     }
 
-    /// Hands every message of a list to `each`.
+    /// Calls `each` for every message of the answer.
     pub(crate) fn list(&self, message: Message, mut each: impl FnMut(&[u8])) -> Result<()> {
         let what = message.what;
         let refused = |errno| SysError::new("netlink", what, errno);
@@ -126,7 +127,7 @@ impl Socket {
     }
 }
 
-/// The errno of an answer; none if it acknowledges.
+/// The errno of an answer, or `None` for an acknowledgement.
 fn failure(answer: Answer<'_>) -> Result<Option<Errno>> {
     let Some(code) = native32(answer.body, 0) else {
         return Err(SysError::new("netlink", "an answer that does not parse", Errno::BADMSG));

@@ -1,7 +1,7 @@
-//! A way out for a privileged caller's sandbox: a pair of links and a masquerade in the host's namespace.
+//! Network access for a privileged caller's sandbox: a veth pair, and masquerading in the host's namespace.
 //!
-//! This is the one place that changes the host's network. The table is owned by the socket that made it and
-//! goes with it, even if we are killed; the links go with the sandbox's namespace.
+//! Only this module changes the host's network. The socket that creates the table owns it, so the kernel
+//! removes the table with the socket even if we are killed. The links disappear with the sandbox's namespace.
 
 use crate::fence::install;
 use crate::nft::{ChainPosition, Family, Lifetime, Rule, Table};
@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-/// The two ends. They are in one network of four addresses.
+/// The two ends of the pair, in one /30 network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
     pub outside_name: String,
@@ -21,13 +21,13 @@ pub struct Pair {
 }
 
 const PREFIX: u8 = 30;
-/// A link is there within milliseconds.
+/// A link is usually up within milliseconds.
 const LINK_TIMEOUT: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_micros(500);
-/// As it is called inside.
+/// The interface name inside.
 pub const INSIDE_NAME: &str = "eth0";
 
-/// In the host's namespace: makes the links, one end in `namespace`, and brings ours up.
+/// In the host's namespace: creates the pair with one end in `namespace`, and brings our end up.
 pub fn connect_outside(pair: &Pair, namespace: BorrowedFd<'_>) -> Result<()> {
     let socket = Socket::route()?;
     socket.request(vec![veth_pair(&pair.outside_name, INSIDE_NAME, namespace)])?;
@@ -35,7 +35,7 @@ pub fn connect_outside(pair: &Pair, namespace: BorrowedFd<'_>) -> Result<()> {
     socket.request(vec![address(link, pair.outside.into(), PREFIX), up(link)])
 }
 
-/// In the sandbox's: brings its end up and leads everything there.
+/// In the sandbox's namespace: brings its end up and adds the default route.
 pub fn connect_inside(pair: &Pair) -> Result<()> {
     let socket = Socket::route()?;
     let link = index_of(&socket, INSIDE_NAME)?;
@@ -47,17 +47,18 @@ pub fn connect_inside(pair: &Pair) -> Result<()> {
     wait_for_link(&socket, INSIDE_NAME)
 }
 
-/// In the host's again, once both ends are up.
+/// In the host's namespace, after both ends are up: waits until our end passes packets.
 pub fn wait_outside(pair: &Pair) -> Result<()> {
     wait_for_link(&Socket::route()?, &pair.outside_name)
 }
 
-/// In the host's: takes the links away, without waiting for the kernel to clear up after the sandbox.
+/// In the host's namespace: deletes the pair without waiting for the kernel to clean up the sandbox's
+/// namespace.
 pub fn disconnect(pair: &Pair) -> Result<()> {
     Socket::route()?.request(vec![delete(&pair.outside_name)])
 }
 
-/// The kernel drops what is sent before it has noticed that a link is up, and TCP tries again only after a second.
+/// The kernel drops packets until it has noticed that the link is up, and TCP retries only after a second.
 fn wait_for_link(socket: &Socket, name: &str) -> Result<()> {
     let deadline = Instant::now() + LINK_TIMEOUT;
     while !is_operational(socket, name)? && Instant::now() < deadline {
@@ -66,7 +67,8 @@ fn wait_for_link(socket: &Socket, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// In the host's: what comes from inside leaves under the host's own addresses, for as long as the socket lives.
+/// In the host's namespace: gives packets from inside one of the host's addresses, for as long as the socket is
+/// open.
 pub fn masquerade(pair: &Pair, table: &str) -> Result<Socket> {
     const CHAIN: &str = "leaving";
     let socket = Socket::netfilter()?;

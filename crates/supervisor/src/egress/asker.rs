@@ -1,7 +1,8 @@
-//! Which program a connection belongs to, as the host's `/proc` tells: for people to look at, never to decide by.
+//! Finds the program that owns a connection, from the host's `/proc`. The result is only displayed; no decision
+//! may depend on it.
 //!
-//! The search is bounded, for the command chooses how many processes and descriptors there are to look through. What
-//! is not found is left out of the question.
+//! The search is bounded, because the command controls how many processes and descriptors there are. A program
+//! that is not found is left out of the question.
 
 use crate::process::describe;
 use palisade_ask::Process;
@@ -12,12 +13,13 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// Processes, threads and descriptors that are looked at.
+/// Limit for the processes, threads and descriptors that are examined.
 const MAX_LOOKS: usize = 4096;
-/// Of a table of sockets; thousands of lines.
+/// Limit for a socket table; enough for thousands of lines.
 const MAX_TABLE_BYTES: u64 = 1 << 20;
 
-/// Who holds the socket with this address in the sandbox with these roots: pid 1 as the host numbers it, then the spawner.
+/// The process that holds the socket with this address. `roots` are the sandbox's pid 1, as the host numbers
+/// it, then the spawner.
 pub(super) fn asker(roots: &[u32], client: SocketAddr) -> Option<Process> {
     let link = format!("socket:[{}]", inode_of(*roots.first()?, client)?).into();
     let mut search = Search { looks: MAX_LOOKS, next: roots.iter().copied().collect() };
@@ -27,7 +29,7 @@ pub(super) fn asker(roots: &[u32], client: SocketAddr) -> Option<Process> {
     Some(describe(holder, roots, executable.as_os_str().as_bytes(), cwd.as_os_str().as_bytes()))
 }
 
-/// proc_pid_net(5). A socket that nobody holds any more has none.
+/// See proc_pid_net(5). A socket that no process holds any more has inode 0.
 fn inode_of(top: u32, client: SocketAddr) -> Option<u64> {
     spellings(client).into_iter().find_map(|(table, local)| {
         let table = File::open(format!("/proc/{top}/net/{table}")).ok()?;
@@ -40,8 +42,8 @@ fn inode_of(top: u32, client: SocketAddr) -> Option<u64> {
     })
 }
 
-/// How the tables spell an address: each word of it as a number of the machine's. One of IPv4 may be that of a socket
-/// of IPv6.
+/// The address as the tables write it: each 32-bit word in native byte order. An IPv4 address may belong to an
+/// IPv6 socket.
 fn spellings(client: SocketAddr) -> Vec<(&'static str, String)> {
     let word = |octets: &[u8]| {
         let octets = octets.try_into().unwrap_or_default();
@@ -61,7 +63,7 @@ fn spellings(client: SocketAddr) -> Vec<(&'static str, String)> {
     }
 }
 
-/// From a process down to its children, and theirs.
+/// Searches breadth-first from the roots through their descendants.
 struct Search {
     looks: usize,
     next: VecDeque<u32>,
@@ -89,7 +91,7 @@ impl Search {
             .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|found| found == *link))
     }
 
-    /// Each thread has its own.
+    /// Each thread has its own list of children.
     fn add_children(&mut self, pid: u32) {
         let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
         for thread in threads.flatten() {

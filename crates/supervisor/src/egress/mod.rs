@@ -1,8 +1,9 @@
-//! The supervisor's side of the way out (NET-3 to NET-8): starts the egress process, hears it, asks for it.
+//! The supervisor's side of network egress (NET-3 to NET-8): starts the egress process, receives its events and
+//! asks people on its behalf.
 //!
-//! `state` decides what follows from what the process says; this file holds the process and carries that out. The process
-//! judges connections; nothing here does. A run whose way out has gone wrong is ended: it must not go on with nobody
-//! logging what it tries.
+//! `state` decides how to react to events; this file owns the process and carries the decisions out. The egress
+//! process judges connections; nothing here does. If egress fails, the run is ended: it must not continue
+//! without a log of its connection attempts.
 
 mod asker;
 mod state;
@@ -25,14 +26,14 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 use tally::Tally;
 
-/// Heard in one turn of the loop: clock and signals must not wait for the end of a flood.
+/// Messages received in one turn of the main loop: timers and signals must not wait for a flood to end.
 const MESSAGES_A_TURN: usize = 256;
-/// So long the process may take to say what is yet untold, when all is over: all that it allows itself, and a second to
-/// be gone. Whoever stops listening before that loses the last connections out of log and report.
+/// How long the process may take at the end to send its remaining events: its own shutdown limit, plus a second
+/// to exit. A shorter timeout would lose the last connections from log and report.
 const FAREWELL: Duration =
     palisade_egress::MAX_SHUTDOWN_TIME.saturating_add(Duration::from_secs(1));
 
-/// What went out, and what people answered.
+/// What the run reached on the network, and the answers that people gave.
 #[derive(Debug, Default)]
 pub struct EgressSummary {
     pub report: NetworkReport,
@@ -44,18 +45,18 @@ pub struct EgressSummary {
 pub struct EgressControl<'p> {
     plan: &'p Plan,
     state: EgressState,
-    /// Until the process is started with it.
+    /// `None` once the process has been started.
     config: Option<Config>,
     process: Option<EgressProcess>,
-    /// Pid 1 inside, as the host numbers it, then the spawner.
+    /// The sandbox's pid 1, as the host numbers it, then the spawner.
     roots: Vec<u32>,
     stores: SharedStore,
-    /// Answers that could not be kept.
+    /// Answers that could not be saved.
     notes: Vec<String>,
 }
 
 impl<'p> EgressControl<'p> {
-    /// None where nothing leads out or in, or no wall is around it. Without a `config` no process is started.
+    /// `None` if the plan has neither egress nor published ports. Without a `config` no process is started.
     pub fn of(plan: &'p Plan, config: Option<Config>, stores: SharedStore) -> Option<Self> {
         if plan.sandbox.egress.is_none() && plan.sandbox.publish.is_empty() {
             return None;
@@ -81,7 +82,7 @@ impl<'p> EgressControl<'p> {
         })
     }
 
-    /// The namespace is there, and its listeners came out of it.
+    /// Called when the namespace exists and its listeners have been received.
     pub(crate) fn start(
         &mut self,
         inside: InsideNetwork,
@@ -96,12 +97,12 @@ impl<'p> EgressControl<'p> {
         Ok(())
     }
 
-    /// Readable when the process says something, or is gone.
+    /// Readable when the process has sent something or has exited.
     pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.process.as_ref().map(EgressProcess::socket)
     }
 
-    /// Hears what the process said, a part of it if it says very much.
+    /// Receives the process's messages, at most [`MESSAGES_A_TURN`] of them.
     pub(crate) fn hear(
         &mut self,
         asking: &mut Asking,
@@ -118,7 +119,7 @@ impl<'p> EgressControl<'p> {
                 }
                 EgressMessage::Gone => {
                     self.process = None;
-                    // Whether it died is known by its status.
+                    // Its exit status says whether it failed.
                     self.state.process_is_gone(&mut asking.moment(People::Nobody));
                     return Ok(());
                 }
@@ -133,17 +134,17 @@ impl<'p> EgressControl<'p> {
         Ok(())
     }
 
-    /// Somebody answered, or nobody did in time.
+    /// A person answered, or the question timed out.
     pub(crate) fn decided(&mut self, decided: Decided) {
         self.state.carry_out(decided, Now::read());
     }
 
-    /// What people answered for the session.
+    /// Answers that people gave for the session.
     pub(crate) fn answered(&self) -> &[HostAnswer] {
         &self.state.answered
     }
 
-    /// Carries out what the state asks for.
+    /// Carries out the actions that the state has queued.
     pub(crate) fn act(
         &mut self,
         asking: &mut Asking,
@@ -175,7 +176,7 @@ impl<'p> EgressControl<'p> {
         Ok(())
     }
 
-    /// Nobody inside is left. What the process has yet to tell is heard, for a moment at most.
+    /// Called when no process is left inside. Receives the remaining events, for at most [`FAREWELL`].
     pub(crate) fn finish(&mut self, asking: &mut Asking, log: &mut dyn FnMut(EventKind)) {
         let until = Instant::now() + FAREWELL;
         if let Some(process) = self.process.take()
@@ -184,16 +185,16 @@ impl<'p> EgressControl<'p> {
             self.hear_the_rest(&process, asking, until);
         }
         self.state.process_is_gone(&mut asking.moment(People::Nobody));
-        // Who is gone needs no answers; what was told is still recorded.
+        // The process needs no answers any more, but what it reported is still recorded.
         let _ = self.act(asking, log);
     }
 
-    /// Until the process is gone, which is its last word.
+    /// Receives until the process closes its socket.
     fn hear_the_rest(&mut self, process: &EgressProcess, asking: &mut Asking, until: Instant) {
         loop {
             match process.receive() {
                 EgressMessage::EgressEvent(event) => {
-                    // Nobody is left who could have asked.
+                    // All processes inside have ended, so the asker cannot be found.
                     self.state.event(event, |_| None, &mut asking.moment(People::Nobody));
                 }
                 EgressMessage::Nothing => {
@@ -209,7 +210,7 @@ impl<'p> EgressControl<'p> {
         }
     }
 
-    /// What is left to tell at the end.
+    /// The summary at the end of the run.
     pub(crate) fn end(self) -> EgressSummary {
         let EgressState { tally, answered, .. } = self.state;
         let report = tally.into_report(|host| self.stores.file_that_denies(host));

@@ -1,8 +1,8 @@
-//! What the egress process says and asks, and what follows from it.
+//! Reacts to the events and questions of the egress process.
 //!
-//! It moves no byte itself: messages come in, [`Action`]s go out, so every order of events can be tested. It never
-//! says yes without a policy or an answer that does, and every question of the process gets exactly one answer, unless
-//! it is withdrawn first.
+//! Does no I/O: messages come in, [`Action`]s go out, so every order of events can be tested. It never allows a
+//! host unless a policy or an answer does. Every question of the process gets exactly one answer, unless it is
+//! withdrawn first.
 
 use super::tally::Tally;
 use crate::answers::HostAnswer;
@@ -21,30 +21,30 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// The source of a no to what is not a host at all.
+/// The source of a denial of text that is not a valid host.
 const NO_HOST: &str = "not-a-host";
-/// So many answers of the policy hold for the session; the process remembers each. What comes later is asked again
-/// each time, and gets the same answer.
+/// Limit for the policy's answers that apply to the whole session, because the process remembers each. Beyond
+/// it, the process asks every time and gets the same answer.
 const MAX_STANDING: usize = 1000;
 
-/// What is to be done, in this order.
+/// What the caller must do, in this order.
 #[derive(Debug)]
 pub(super) enum Action {
     Send(EgressRequest),
     /// For the audit log.
     Record(EventKind),
-    /// People should see this question.
+    /// Show this question to people.
     Opened(QuestionId),
-    /// More wait for this question.
+    /// Another request is waiting for this question.
     Joined(QuestionId),
-    /// Nobody needs to answer it any more.
+    /// The question no longer needs an answer.
     Closed(Box<Decided>),
-    /// Somebody answered for good.
+    /// A person chose to always allow or deny it.
     Save(Box<HostAnswer>, Store),
     EndRun(String),
 }
 
-/// A question of the process that has no answer yet.
+/// A question of the process that is not answered yet.
 #[derive(Debug)]
 struct Waiting {
     host: HostSubject,
@@ -56,11 +56,11 @@ struct Waiting {
 pub(super) struct EgressState {
     on_ask: OnAsk,
     patience: Duration,
-    /// By the process' own numbers.
+    /// By the process's ask numbers.
     waiting: HashMap<u64, Waiting>,
-    /// How many answers of the policy hold.
+    /// How many of the policy's answers apply to the whole session.
     standing: usize,
-    /// What people answered for the session.
+    /// Answers that people gave for the session.
     pub(super) answered: Vec<HostAnswer>,
     pub(super) actions: VecDeque<Action>,
     pub(super) tally: Tally,
@@ -83,7 +83,7 @@ impl EgressState {
         self.on_ask
     }
 
-    /// `asker` finds the program that has a connection, if a person is to see it.
+    /// `asker` finds the program that owns a connection, if a person is to see it.
     pub(super) fn event(
         &mut self,
         event: EgressEvent,
@@ -106,11 +106,12 @@ impl EgressState {
             }
             EgressEvent::Asked { ask, host, port, client } => match Host::parse(&host) {
                 Ok(host) => {
-                    // As our own parser spells it, so that what a person reads and what is saved is one host.
+                    // In our parser's normal form, so that the host that a person reads is the one that is
+                    // saved.
                     let host = HostSubject { host: host.to_string(), port };
                     self.asked(ask, host, || client.and_then(asker), at);
                 }
-                // No host, so no question: a yes would save something else, a pattern even.
+                // Not a host, so nobody is asked: a yes could save something else, even a pattern.
                 Err(_) => self.decide(ask, &HostSubject { host, port }, Decision::Denied, NO_HOST),
             },
             EgressEvent::Withdrawn { ask } => self.withdrawn(ask, at),
@@ -118,7 +119,7 @@ impl EgressState {
         }
     }
 
-    /// Somebody answered, or nobody did in time.
+    /// A person answered, or the question timed out.
     pub(super) fn carry_out(&mut self, decided: Decided, now: Now) {
         let Subject::Host(host) = &decided.question.subject else { return };
         let is_allowed = decided.answer.is_allowed();
@@ -168,13 +169,13 @@ impl EgressState {
         self.actions.push_back(Action::Closed(Box::new(decided)));
     }
 
-    /// The process is gone: nobody waits any more.
+    /// The process has exited: withdraws all its questions.
     pub(super) fn process_is_gone(&mut self, at: &mut Moment<'_>) {
         let asks: Vec<u64> = self.waiting.keys().copied().collect();
         asks.into_iter().for_each(|ask| self.withdrawn(ask, at));
     }
 
-    /// The policy's `onAsk`, or a person.
+    /// Answers by the policy's `onAsk`, or asks a person.
     fn asked(
         &mut self,
         ask: u64,
@@ -182,7 +183,7 @@ impl EgressState {
         asker: impl FnOnce() -> Option<Process>,
         at: &mut Moment<'_>,
     ) {
-        // A number is asked once; a second time is a process that is out of its mind, and gets no second answer.
+        // Each ask number is used once. A repeated one is a fault of the process and gets no second answer.
         if self.waiting.contains_key(&ask) {
             return;
         }
@@ -216,7 +217,8 @@ impl EgressState {
         self.waiting.insert(ask, Waiting { host, question, since: at.now.monotonic });
     }
 
-    /// Nobody inside waits for it any more. An answer that was given before is on its way, and does no harm.
+    /// Nobody inside is waiting any more. An answer that was already sent is harmless: the process applies it only
+    /// if it is valid for the session.
     fn withdrawn(&mut self, ask: u64, at: &mut Moment<'_>) {
         let Some(Waiting { host, question, since }) = self.waiting.remove(&ask) else { return };
         let Some(decided) = at.queue.withdraw_from(question, ask, at.now) else { return };
@@ -233,9 +235,10 @@ impl EgressState {
         self.actions.push_back(Action::Closed(Box::new(decided)));
     }
 
-    /// Without a question.
+    /// Answers without asking a person.
     fn decide(&mut self, ask: u64, host: &HostSubject, decision: Decision, source: &str) {
-        // What the policy answers, it answers for the whole session; a no for want of people may change.
+        // The policy's answer applies to the whole session. A denial because nobody could be asked may change
+        // later.
         let holds = if source == "on-ask" && self.standing < MAX_STANDING {
             self.standing += 1;
             Holds::Session

@@ -1,4 +1,4 @@
-//! What went out in a run and what did not, for its report: counted in full, listed in part.
+//! Network statistics of a run for its report: the counts are complete, the lists are limited.
 
 use palisade_hosts::{Host, Reason};
 use palisade_record::network::{
@@ -8,16 +8,16 @@ use palisade_record::{DeniedHost, NetworkReport, OtherHosts, ReachedHost, Suspec
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// So many different hosts are told apart, of each kind.
+/// Limit for the hosts listed, for each list.
 const MAX_HOSTS: usize = 500;
-/// And so many ports of a host that was denied: one that tries them all must not fill the list.
+/// Limit for the ports listed of a denied host, so that a port scan does not fill the list.
 const MAX_PORTS: usize = 16;
 const MAX_SUSPECTED: usize = 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     report: NetworkReport,
-    /// Denied for good in this run.
+    /// Denied permanently during this run.
     forbidden: BTreeSet<String>,
 }
 
@@ -27,7 +27,7 @@ impl Tally {
         Self { report, forbidden: BTreeSet::new() }
     }
 
-    /// What stands at the way out.
+    /// Sets the name of what serves the sandbox's egress.
     pub(super) fn front(&mut self, front: &str) {
         front.clone_into(&mut self.report.front);
     }
@@ -37,7 +37,7 @@ impl Tally {
             self.report.datagrams_rejected += attempt.count;
             return;
         }
-        // Who came from outside is no host that was reached or not.
+        // A client from outside is not a host that the run tried to reach.
         if attempt.via == Via::Published {
             return;
         }
@@ -94,12 +94,12 @@ impl Tally {
                 queries.suspected.push(SuspectedName { name, suspicion });
             }
         }
-        // A program that gets no address makes no connection: this is all that is seen of it.
+        // A program that gets no address makes no connection, so the query is the only trace of it.
         let is_unknown = queried.reason.is_some() && queried.rule.is_none();
         let is_listed = is_listed(queried.reason.as_deref());
         let is_denied = is_unknown || is_listed;
         if let Some(host) = Host::parse(&queried.name).ok().filter(|_| is_denied) {
-            // For whatever port it was looked up.
+            // The query does not say for which port.
             let flag = is_unknown && queried.suspicion.is_none();
             self.denied(DeniedHost {
                 host: queried.name.clone(),
@@ -117,20 +117,20 @@ impl Tally {
         }
     }
 
-    /// Somebody denied it for good, and a policy file has that now: `HOST:PORT`.
+    /// Records that a person denied `HOST:PORT` permanently, and that a policy file contains it now.
     pub(super) fn forbidden(&mut self, place: String) {
         self.forbidden.insert(place);
     }
 
-    /// `file_of` finds the file that has a denied host. Nothing that is allowed wins over a denial, so no option is told
-    /// for these: what would help is to take the denial back.
+    /// `file_of` finds the policy file that denies a host. Nothing overrides a denial, so no option is
+    /// suggested for these hosts: the user has to remove the rule.
     pub(super) fn into_report(self, file_of: impl Fn(&str) -> Option<PathBuf>) -> NetworkReport {
         let Self { mut report, forbidden } = self;
         for denied in &mut report.denied {
             let place = denied.place();
             let rule = match &denied.rule {
                 _ if forbidden.contains(&place) => place,
-                // What was denied for the session only, a flag allows the next time.
+                // A host denied for the session only can be allowed by an option in the next run.
                 Some(rule) if denied.allow.is_none() && is_listed(denied.reason.as_deref()) => {
                     rule.clone()
                 }
@@ -158,7 +158,7 @@ impl Tally {
         self.report.others.get_or_insert_default()
     }
 
-    /// None if it is one of many.
+    /// `None` if the host is not listed individually.
     fn reached(&mut self, host: &str, port: u16) -> Option<&mut ReachedHost> {
         if stands_for_many(host) {
             return None;
@@ -188,7 +188,8 @@ impl Tally {
             |known: &&mut DeniedHost| known.host == denied.host && known.port == denied.port;
         if let Some(known) = self.report.denied.iter_mut().find(is_same) {
             let count = known.count.saturating_add(denied.count);
-            // Once somebody has said no, the next refusal is for that; what allows it stays the same.
+            // After a person denied it, the last refusal gives the reason; the option that allows it stays the
+            // same.
             let allow = denied.allow.clone().or_else(|| known.allow.take());
             *known = DeniedHost { count, allow, ..denied };
             return;
@@ -196,7 +197,7 @@ impl Tally {
         let list = &mut self.report.denied;
         let ports = list.iter().filter(|known| known.host == denied.host).count();
         match denied.port {
-            // Its option would allow one of them.
+            // An option would allow only one of the ports.
             Some(_) if ports >= MAX_PORTS => {
                 self.denied(DeniedHost { port: None, allow: None, ..denied });
             }
@@ -206,12 +207,12 @@ impl Tally {
     }
 }
 
-/// `(others)` and the like: no name begins so.
+/// `(others)` and similar: no host name starts with a parenthesis.
 fn stands_for_many(host: &str) -> bool {
     host.starts_with('(')
 }
 
-/// The egress process tells reasons as text.
+/// The egress process reports reasons as text.
 fn is_listed(reason: Option<&str>) -> bool {
     reason.is_some_and(|reason| reason == Reason::Listed.to_string())
 }

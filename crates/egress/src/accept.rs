@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
-/// When descriptors have run out, connections wait in the kernel's queue.
+/// Pause after descriptors have run out; meanwhile connections wait in the kernel's queue.
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(20);
 
-/// The next connection, and where it came from. May be dropped at any point.
+/// The next connection and its peer address. Cancel-safe.
 pub(crate) async fn next(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
@@ -20,7 +20,7 @@ pub(crate) async fn next(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// An error that belongs to the connection which was to be accepted, not to the listener. See accept(2).
+/// Whether the error concerns only the connection that was to be accepted, not the listener. See accept(2).
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

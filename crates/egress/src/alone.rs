@@ -24,22 +24,22 @@ use tokio::task::{JoinSet, LocalSet};
 
 /// The user who runs the proxy.
 pub trait Operator {
-    /// Something happened. The proxy ends if this cannot be recorded.
+    /// Receives an event. The proxy ends if it cannot be recorded.
     fn hear(&mut self, event: EgressEvent) -> ControlFlow<()>;
-    /// The rules as they are now, if they can be had; otherwise those that hold stay.
+    /// The current rules, or `None` if they cannot be read; then the previous rules stay in force.
     fn reread(&mut self) -> Option<Config>;
-    /// They hold from now on, or cannot be used and those before still hold.
+    /// Reports whether the new rules are in force, or are invalid and the previous ones stay in force.
     fn renewed(&mut self, renewed: Result<(), EgressError>);
 }
 
-/// Serves until it is told to end: `SIGTERM`, `SIGINT`. `SIGHUP` makes it read its rules anew.
+/// Serves until `SIGTERM` or `SIGINT`. `SIGHUP` makes it reload its rules.
 pub fn serve(
     listener: TcpListener,
     config: Config,
     operator: &mut impl Operator,
 ) -> Result<(), EgressError> {
     raise_descriptor_limit();
-    // Secrets are in its memory; other processes of the same user have no business there.
+    // Its memory contains secrets, which other processes of the same user must not read.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).doing("close the process to others")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.doing("start a runtime")?;
@@ -84,9 +84,9 @@ async fn until_the_end(
             _ = interrupt.recv() => break,
         }
     }
-    // What was open says that it is closed.
+    // Open connections report that they are closed.
     clients.shutdown().await;
-    // Nobody hears it after a failure; the rest is recorded as far as it can be.
+    // If recording fails, nobody can be told; the remaining events are recorded as far as possible.
     let _ = outbox.rest().into_iter().try_for_each(|event| operator.hear(event));
     Ok(())
 }
@@ -97,7 +97,8 @@ pub(crate) async fn serve_client(engine: Rc<Engine>, client: TcpStream, from: So
     let Some(slot) = engine.load.slot_of((from.to_string(), 0), whose) else {
         return turned_away::answer(engine, client, Some(from)).await;
     };
-    // It is reset: what it waits for may be a host's first words in a tunnel, and an answer of ours is none.
+    // The connection is reset: the client may be waiting for a host's first bytes in a tunnel, where a response
+    // of ours would be misread.
     if slot.hold(explicit::serve(Rc::clone(&engine), client)).await.is_none() {
         let reason = turned_away::with_client(engine.load.pushed_out(), Some(from));
         turned_away::tell(&engine, Via::Http, (turned_away::UNNAMED.to_owned(), 0), reason);

@@ -14,16 +14,16 @@ use std::time::Instant;
 use tokio::sync::watch;
 use tokio::task::futures::TaskLocalFuture;
 
-/// So many questions can be open: a person would not answer more, and random names would fill memory.
+/// Limit for open questions: a person would not answer more, and random names would fill memory.
 const MAX_OPEN: usize = 32;
-/// So many new ones in a second, and twice as many at once. A client that hangs up before the answer opens none for long,
-/// but each is shown to people and written down.
+/// New questions allowed per second, with a burst of twice as many. A client that hangs up before the answer
+/// keeps no question open, but each one is shown to people and logged.
 const NEW_A_SECOND: u32 = 16;
-/// So many of a run come at that pace, and then one a second (unused seconds are saved up): log and terminal would
-/// otherwise grow for as long as it lasts.
+/// How many questions of a run may come at that rate. After that, one per second is allowed, and unused seconds
+/// accumulate. Otherwise log and terminal output would grow for as long as the run lasts.
 const NEW_AT_FIRST: u32 = 200;
 const NEW_A_SECOND_LATER: u32 = 1;
-/// So many withdrawn ones are remembered: an answer for the session may have crossed the withdrawal.
+/// How many withdrawn questions are remembered: an answer for the session may have crossed the withdrawal.
 const REMEMBERED: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Answer {
     pub(crate) source: String,
 }
 
-/// Nobody is asked.
+/// Why no question can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TooMany {
     #[error("too many questions are open")]
@@ -42,7 +42,7 @@ pub(crate) enum TooMany {
     New,
 }
 
-/// An answer that holds from now on, and for what.
+/// An answer that applies from now on, with its host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LastingAnswer {
     pub(crate) host: Host,
@@ -65,7 +65,7 @@ struct State {
     pace: Pace,
 }
 
-/// How fast new questions may come.
+/// The rate limit for new questions.
 #[derive(Debug)]
 struct Pace {
     at_first: Bucket,
@@ -95,18 +95,18 @@ struct Open {
 
 type Answered = watch::Receiver<Option<Answer>>;
 
-/// One that waits. Dropped, it waits no more.
+/// A connection that waits for an answer. Dropping it stops the wait.
 struct Waiting<'a> {
     asks: &'a Asks,
     ask: u64,
 }
 
 tokio::task_local! {
-    /// Whose connection this task serves, by the address it has inside.
+    /// The client whose connection this task serves, by its address inside.
     static CLIENT: SocketAddr;
 }
 
-/// Whatever is asked meanwhile is asked for this client. No `async fn`, which would hold what it is given twice.
+/// Questions asked by `serving` name this client. Not an `async fn`, which would store its argument twice.
 pub(crate) fn on_behalf_of<F: Future>(
     client: SocketAddr,
     serving: F,
@@ -125,12 +125,12 @@ impl Asks {
         Self { events, state: RefCell::new(state) }
     }
 
-    /// Waits for an answer; dropping it stops waiting.
+    /// Waits for an answer. Dropping the future stops the wait.
     pub(crate) async fn ask(&self, host: &Host, port: u16) -> Result<Answer, TooMany> {
         let (ask, mut answered) = self.join(host, port)?;
         let _waiting = Waiting { asks: self, ask };
         let answer = answered.wait_for(Option::is_some).await;
-        // A question is not forgotten while somebody waits.
+        // Unreachable: a question is not removed while a connection waits for it, except with an answer.
         answer.ok().and_then(|answer| answer.clone()).ok_or(TooMany::Open)
     }
 
@@ -157,7 +157,7 @@ impl Asks {
         Ok((ask, answered))
     }
 
-    /// Hands an answer to those who wait. Returns what holds from now on, if it does.
+    /// Passes an answer to the waiting connections. Returns it if it applies to the whole session.
     pub(crate) fn answer(&self, ask: u64, answer: Answer, holds: Holds) -> Option<LastingAnswer> {
         let mut state = self.state.borrow_mut();
         let (host, port) = match state.open.remove(&ask) {

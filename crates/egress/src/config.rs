@@ -5,24 +5,24 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// What becomes of a host that no rule names.
+/// What happens to a host that no rule names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnUnknown {
     Deny,
-    /// The connection waits for an answer; the supervisor's clock bounds it.
+    /// The connection waits for an answer; the supervisor limits the time.
     Ask,
 }
 
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// At any moment.
+    /// Open at the same time.
     pub connections: usize,
-    /// Sent and received, together.
+    /// Sent and received together.
     pub bytes: Option<u64>,
     pub queries_a_second: u32,
-    /// For a whole HTTP or SOCKS head to arrive.
+    /// For a complete HTTP or SOCKS head to arrive.
     pub head: Duration,
-    /// For a connection outside to be made.
+    /// For an outgoing connection to be established.
     pub dial: Duration,
 }
 
@@ -38,17 +38,17 @@ impl Default for Limits {
     }
 }
 
-/// A proxy that everything has to go through (`http://HOST:PORT`).
+/// A proxy that all connections must use (`http://HOST:PORT`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
     pub host: String,
     pub port: u16,
-    /// For `Proxy-Authorization: Basic`, already encoded.
+    /// The credentials for `Proxy-Authorization: Basic`, already encoded.
     pub authorization: Option<Secret>,
 }
 
 impl Upstream {
-    /// Of `http://[USER:PASSWORD@]HOST:PORT[/]`; user and password may hold `%XX`.
+    /// Parses `http://[USER:PASSWORD@]HOST:PORT[/]`. User and password may contain `%XX`.
     pub fn parse(url: &str) -> Option<Self> {
         let rest = url.strip_prefix("http://")?;
         let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -97,7 +97,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Text that nobody may see by accident.
+/// Text that must not appear in logs or debug output by accident.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -117,11 +117,11 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A secret that is put into requests to these hosts, outside.
+/// A secret that is inserted outside the sandbox into requests to these hosts.
 #[derive(Clone, Debug)]
 pub struct Credential {
     pub name: String,
-    /// Without ports: on every one.
+    /// An entry without ports applies to every port.
     pub hosts: Vec<HostEntry>,
     /// Lower case.
     pub header: String,
@@ -129,32 +129,32 @@ pub struct Credential {
     pub value: Secret,
 }
 
-/// The authority of one run, trusted inside only.
+/// The certificate authority of one run, trusted only inside.
 #[derive(Clone, Debug)]
 pub struct Authority {
     pub certificate: String,
     pub key: Secret,
 }
 
-/// Who to ask for addresses.
+/// The sources of name lookups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lookup {
     pub servers: Vec<SocketAddr>,
-    /// From the host's `/etc/hosts`, names in normal form.
+    /// From the host's `/etc/hosts`, with names in normal form.
     pub known: Vec<(String, IpAddr)>,
 }
 
-/// What is checked. Everything, but in builds that show which check holds an attack.
+/// Which checks are on. All of them, except in test builds that show which check stops an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
-    /// Names and ports, in connections, look-ups and redirects.
+    /// Names and ports in connections, lookups and redirects.
     pub rules: bool,
-    /// Addresses that names stand for, or that are given themselves.
+    /// Addresses that names resolve to, or that clients give directly.
     pub addresses: bool,
-    /// What TLS and HTTP call the host, against what was asked for.
+    /// That the host in TLS and HTTP is the one that was requested.
     pub agreement: bool,
     pub strict_http: bool,
-    /// How many at once, and how slow.
+    /// Limits on numbers and on time.
     pub bounded: bool,
 }
 
@@ -170,11 +170,11 @@ pub struct Config {
     pub rules: Rules,
     pub on_unknown: OnUnknown,
     pub limits: Limits,
-    /// Whether the explicit proxy follows redirects of plain HTTP itself.
+    /// Whether the explicit proxy follows redirects of plain HTTP.
     pub follow_redirects: bool,
     pub upstream: Option<Upstream>,
     pub credentials: Vec<Credential>,
-    /// With it, TLS to hosts that have a credential is opened.
+    /// If set, TLS to hosts with a credential is intercepted.
     pub authority: Option<Authority>,
     pub lookup: Lookup,
 }

@@ -13,17 +13,17 @@ fn of<'a>(config: &'a Config, host: &'a Host, port: u16) -> impl Iterator<Item =
     config.credentials.iter().filter(names)
 }
 
-/// Whether there is one for this host on this port.
+/// Whether a credential exists for this host and port.
 pub(crate) fn exist(config: &Config, host: &Host, port: u16) -> bool {
     of(config, host, port).next().is_some()
 }
 
-/// Whether a request there gets one.
+/// Whether a request to this host and port gets a credential.
 pub(crate) fn are_due(config: &Config, host: &Host, port: u16, scheme: Scheme) -> bool {
     exist(config, host, port) && (scheme == Scheme::Https || config.authority.is_none())
 }
 
-/// What the client itself said in those fields does not go out.
+/// Replaces the client's own values of these fields.
 pub(crate) fn add(config: &Config, host: &Host, port: u16, fields: &mut Fields) {
     for credential in of(config, host, port) {
         fields.set(&credential.header, credential.value.reveal().as_bytes());

@@ -16,15 +16,15 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// While nothing changes a look costs one small message.
+/// While the counters do not change; reading them then costs one small message.
 const LOOK_SELDOM: Duration = Duration::from_secs(5);
 
 /// Which packets the filter rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// All but TCP and look-ups, which come to listeners of ours.
+    /// All except TCP and DNS queries, which reach our listeners.
     Protocols,
-    /// There are none of these, and all goes out by a NAT but what is sent to some addresses.
+    /// Packets to blocked addresses. There are no listeners: everything else leaves through NAT.
     Addresses,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Counters {
 
 /// Address, port and protocol.
 type Destination = (IpAddr, u16, u8);
-/// Packets by destination, and those to destinations that the kernel did not remember.
+/// Packets by destination. `None` counts those to destinations that the kernel did not record.
 type Counts = BTreeMap<Option<Destination>, u64>;
 
 impl Counters {
@@ -51,9 +51,9 @@ impl Counters {
         }
     }
 
-    /// Tells what came since the last look. Whether something did.
+    /// Reports what was rejected since the last call. Returns whether there was anything.
     pub(crate) fn tell_new(&self, events: &Events) -> bool {
-        // The namespace is gone, and with it everybody who could be refused something.
+        // The namespace is gone, and with it every process whose packets could be rejected.
         let Ok(refusals) = palisade_netlink::refusals(&self.socket) else { return false };
         let new = new_packets(&mut self.event.borrow_mut(), &refusals);
         let attempts = new.into_iter().map(|(to, packets)| attempt(self.refused, to, packets));

@@ -11,7 +11,7 @@ pub enum EgressError {
     Authority(String),
 }
 
-/// Names what was tried when an I/O call failed.
+/// Adds what was attempted to a failed I/O call.
 pub(crate) trait While<T> {
     fn doing(self, what: &'static str) -> Result<T, EgressError>;
 }

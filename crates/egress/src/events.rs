@@ -18,17 +18,17 @@ use sum::Key;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 
-/// So many events of each account are told one by one in every second of a run.
+/// How many events of each account are reported singly in every second of a run.
 const SINGLY_A_SECOND: u32 = 1;
-/// The same for a proxy that runs alone, for many and for long.
+/// The same for a standalone proxy, which serves many clients for a long time.
 pub(crate) const SINGLY_A_SECOND_ALONE: u32 = 20;
-/// From here on, what is new waits until the supervisor has read.
+/// From this length on, new connections wait until the supervisor has read.
 const MAX_QUEUE_LEN: usize = 1024;
-/// Of a host or a query that is told. Names have up to 253 characters, and those of real hosts far fewer.
+/// Limit for a reported host or query name. Names have up to 253 characters, and those of real hosts far fewer.
 const MAX_NAME_LEN: usize = 100;
-/// Of a reason, which may hold two of them and words, or of an option.
+/// Limit for a reason, which may contain two names and other text, or for an option.
 const MAX_TEXT_LEN: usize = 300;
-/// Longer than it takes to make a connection, and too short for a person to notice.
+/// Longer than it takes to establish a connection, and too short for a person to notice.
 const GATHERED_WITHIN: Duration = Duration::from_millis(5);
 
 /// Where events go. Cheap to clone.
@@ -46,9 +46,9 @@ pub struct Outbox {
 #[derive(Debug)]
 struct Shared {
     queue: RefCell<VecDeque<EgressEvent>>,
-    /// What was reached, and what it carried.
+    /// Hosts that were reached, and the bytes carried.
     reached: RefCell<Account>,
-    /// What was refused or looked up, and who came from outside.
+    /// Refused connections, name queries, and connections from outside.
     rest: RefCell<Account>,
     added: Notify,
     taken: Notify,
@@ -60,7 +60,7 @@ impl Events {
         Self::with_pace(SINGLY_A_SECOND)
     }
 
-    /// With another number of events that are told one by one in every second.
+    /// With another number of events reported singly per second.
     pub(crate) fn with_pace(singly_a_second: u32) -> (Self, Outbox) {
         let shared = Rc::new(Shared {
             queue: RefCell::default(),
@@ -72,7 +72,7 @@ impl Events {
         (Self { shared: Rc::clone(&shared) }, Outbox { shared })
     }
 
-    /// Tells it, alone or in a sum. Never waits: see [`Events::room`].
+    /// Reports the event, singly or in a sum. Never waits: see [`Events::room`].
     pub fn tell(&self, event: EgressEvent) {
         let event = shortened(event);
         match Key::of(&event) {
@@ -82,7 +82,7 @@ impl Events {
         self.shared.added.notify_one();
     }
 
-    /// Returns when there is room for more. Whatever makes an event waits here first.
+    /// Returns when the queue has room. Code that produces events waits here first.
     pub async fn room(&self) {
         while self.shared.queue.borrow().len() >= MAX_QUEUE_LEN {
             self.shared.taken.notified().await;
@@ -91,7 +91,7 @@ impl Events {
 }
 
 impl Shared {
-    /// Tells it alone if its account has that left, and adds it up otherwise.
+    /// Reports the event singly if the budget of its account allows it, and otherwise adds it to a sum.
     fn account_for(&self, key: Key, event: EgressEvent) {
         let account = if key.is_of_way_out() { &self.reached } else { &self.rest };
         let (mut account, mut queue) = (account.borrow_mut(), self.queue.borrow_mut());
@@ -104,7 +104,7 @@ impl Shared {
         }
     }
 
-    /// When there are sums to tell.
+    /// When the next sums are to be reported.
     fn due(&self) -> Option<Instant> {
         [&self.reached, &self.rest].into_iter().filter_map(|account| account.borrow().due()).min()
     }
@@ -118,7 +118,7 @@ impl Shared {
 }
 
 impl Outbox {
-    /// The next event, or sum.
+    /// The next event or sum.
     pub async fn next(&mut self) -> EgressEvent {
         loop {
             self.wait().await;
@@ -128,8 +128,8 @@ impl Outbox {
         }
     }
 
-    /// Returns when there is something to tell that cannot wait, or some time after there is something: the
-    /// reader would otherwise be woken in the middle of every new connection.
+    /// Returns at once if an urgent event is in the queue, and otherwise some time after the first event
+    /// arrives. Without the delay, the reader would be woken in the middle of every new connection.
     pub(crate) async fn gather(&mut self) {
         self.wait().await;
         let is_urgent = self.shared.queue.borrow().iter().any(|event| Key::of(event).is_none());
@@ -138,8 +138,8 @@ impl Outbox {
         }
     }
 
-    /// Hands on what is there, each event taken off only after it was passed on: nothing is lost if this is
-    /// dropped meanwhile.
+    /// Passes the queued events on. Each is removed only after `pass` has succeeded, so none is lost if the
+    /// future is dropped.
     pub(crate) async fn hand_on<E>(
         &mut self,
         mut pass: impl AsyncFnMut(&EgressEvent) -> Result<(), E>,
@@ -151,7 +151,7 @@ impl Outbox {
         }
     }
 
-    /// Returns when something is in the queue.
+    /// Returns when the queue is not empty.
     async fn wait(&mut self) {
         while self.shared.queue.borrow().is_empty() {
             match self.shared.due() {
@@ -164,7 +164,7 @@ impl Outbox {
         }
     }
 
-    /// What is untold by now, sums included.
+    /// All events not yet reported, including sums.
     pub fn rest(&mut self) -> Vec<EgressEvent> {
         let event = std::iter::from_fn(|| self.take()).collect::<Vec<_>>();
         let [reached, rest] = [&self.shared.reached, &self.shared.rest];
@@ -181,13 +181,13 @@ impl Outbox {
     }
 }
 
-/// Without more of what is chosen inside than a person reads.
+/// Limits the text that programs inside control to what a person would read.
 fn shortened(mut event: EgressEvent) -> EgressEvent {
     match &mut event {
         EgressEvent::Attempt(attempt) => {
             shorten_name(&mut attempt.host);
             attempt.reason.iter_mut().for_each(shorten_text);
-            // A part of an option would allow something else.
+            // A truncated option would allow something else.
             attempt.allow.take_if(|option| option.len() > MAX_TEXT_LEN);
         }
         EgressEvent::Closed(closed) => shorten_name(&mut closed.host),
@@ -206,7 +206,7 @@ fn shortened(mut event: EgressEvent) -> EgressEvent {
     event
 }
 
-/// The end of a name says whose it is; what stands before that may be anything.
+/// Keeps the end of a name, which identifies its owner; the part before it may be arbitrary.
 fn shorten_name(name: &mut String) {
     if let Some((last, _)) = name.char_indices().rev().nth(MAX_NAME_LEN) {
         let first_kept = name.ceil_char_boundary(last + 1);

@@ -25,7 +25,7 @@ const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 const WHAT_THIS_IS: &str =
     "this is the sandbox's proxy, no server: set it as HTTP_PROXY, HTTPS_PROXY or ALL_PROXY";
 
-/// Serves one client of the proxy until it or its host goes.
+/// Serves one client of the proxy until it or its host closes the connection.
 pub async fn serve(engine: Rc<Engine>, client: TcpStream) {
     let mut client = Plain::over(client, Vec::new());
     if !matches!(within(&engine.config, client.incoming.fill()).await, Some(Ok(1..))) {
@@ -63,7 +63,7 @@ async fn serve_socks(engine: &Rc<Engine>, mut client: Plain) {
     }
 }
 
-/// A name that was looked up inside comes as the address that stands for it.
+/// A program that resolved a name inside passes its synthetic address, which is mapped back to the name.
 pub(crate) fn meant(engine: &Engine, host: Host) -> Host {
     match host {
         Host::Address(address) => engine.dns.name_of(address).map_or(host, Host::Name),
@@ -71,7 +71,7 @@ pub(crate) fn meant(engine: &Engine, host: Host) -> Host {
     }
 }
 
-/// Goes there, if it may; `None` if the client left while somebody was asked.
+/// Connects to the host if it is allowed. `None` if the client left while a person was being asked.
 async fn reach(
     engine: &Rc<Engine>,
     client: &mut Plain,
@@ -86,7 +86,7 @@ async fn reach(
     Some(dialled.map(|upstream| (admitted, upstream)))
 }
 
-/// Returns when the client has hung up. What it says in the meantime is kept, as far as that makes sense.
+/// Returns when the client has hung up. Until then, keeps what it sends, up to the maximum length of a head.
 async fn gone(client: &mut Plain) {
     while client.incoming.bytes().len() <= MAX_HEAD_BYTES {
         if !matches!(client.incoming.fill().await, Ok(1..)) {
@@ -96,7 +96,7 @@ async fn gone(client: &mut Plain) {
     pending::<()>().await;
 }
 
-/// Tells the client that it is through, and leaves it to what looks at first bytes.
+/// Tells the client that the tunnel is open, and passes the connection to the inspection of its first bytes.
 async fn tunnel(
     engine: &Rc<Engine>,
     mut client: Plain,
@@ -111,7 +111,7 @@ async fn tunnel(
     passage::carry(Rc::clone(engine), client, upstream, first, admitted).await;
 }
 
-/// A connection that was made for one host, and may serve another request to it.
+/// A connection that was made for one host, and may carry further requests to it.
 struct Open {
     server: Plain,
     admitted: Admitted,
@@ -134,7 +134,7 @@ async fn serve_http(engine: &Rc<Engine>, mut client: Plain) {
             Err(NoHead::Gone) => return,
             Err(NoHead::Answer(answer)) => return client.finish(&answer).await,
         };
-        // It was waited for any length of time.
+        // The rules may have changed while it waited for the head.
         let engine = &engine.now();
         let place = match &head.target {
             Target::Authority(target) => {
@@ -158,7 +158,7 @@ async fn serve_http(engine: &Rc<Engine>, mut client: Plain) {
     }
 }
 
-/// The next head; a server that closes in the meantime is forgotten.
+/// The next head. If the server closes the connection meanwhile, it is dropped.
 async fn next_head(
     engine: &Engine,
     client: &mut Plain,
@@ -180,7 +180,8 @@ async fn next_head(
     next.await
 }
 
-/// One request with a whole URL. What is kept serves the next one; an error is the last that is said.
+/// One request with an absolute URL. Returns the connection for the next one; an error says how to end the
+/// client's connection.
 async fn request(
     engine: &Rc<Engine>,
     client: &mut Plain,
@@ -218,7 +219,7 @@ async fn request(
 }
 
 async fn connect(engine: &Rc<Engine>, mut client: Plain, head: &RequestHead, target: Authority) {
-    // A body would be read by some as the first bytes of the tunnel.
+    // Some servers would read a body as the first bytes of the tunnel.
     if head.body != Framing::NONE {
         return client.finish(&answer::bad(400, "CONNECT has no body", Shape::Whole)).await;
     }

@@ -16,13 +16,13 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-/// Whether TLS to this host is opened on this port.
+/// Whether TLS to this host and port is intercepted.
 pub fn wanted(config: &Config, host: &Host, port: u16) -> bool {
     config.authority.is_some() && credentials::exist(config, host, port)
 }
 
-/// Serves a connection that begins with a TLS greeting for the host it was admitted for. `first` was read
-/// from the client already.
+/// Serves a connection that starts with a ClientHello for the host it was admitted for. `first` was already
+/// read from the client.
 pub async fn serve(
     engine: Rc<Engine>,
     client: TcpStream,
@@ -34,7 +34,7 @@ pub async fn serve(
     let Ok(config) = inside.config_for(&admitted.host) else { return };
     let (reader, writer) = client.into_split();
     let client = tokio::io::join(Cursor::new(first).chain(reader), writer);
-    // A client that does not trust the authority says so by closing.
+    // A client that does not trust the authority closes the connection.
     let Some(Ok(client)) = within(&engine.config, TlsAcceptor::from(config).accept(client)).await
     else {
         return;

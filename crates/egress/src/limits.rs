@@ -18,15 +18,15 @@ pub(crate) struct Load {
     arrivals: Cell<u64>,
     served: Cell<usize>,
     waiting: RefCell<BTreeMap<Destination, Queue>>,
-    /// Places by client, where there are clients.
+    /// Slots held by each client, if clients are distinguished.
     held: RefCell<BTreeMap<Client, usize>>,
-    /// So many that found no place are being answered.
+    /// Connections without a slot that are being answered.
     turned_away: Cell<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Without it nothing here refuses.
+    /// If false, nothing here refuses a connection.
     bounded: bool,
     most: usize,
     most_bytes: Option<u64>,
@@ -40,13 +40,14 @@ impl Limits {
     }
 }
 
-/// What a connection was made to, in words: those that wait for the same one are in one queue.
+/// The destination of a connection, as text. Connections that wait for the same one share a queue.
 pub(crate) type Destination = (String, u16);
 
-/// Fewer places than this are not divided: half of them would be too few for anybody.
+/// A smaller number of slots is not divided: half of it would be too few for any client.
 const FEWEST_SHARED: usize = 8;
 
-/// Who connects to a proxy that runs alone: an address, or a network of IPv6 of which one client has all addresses.
+/// A client of a standalone proxy: an address, or the IPv6 /64 network, whose addresses all belong to one
+/// client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Client(IpAddr);
 
@@ -62,7 +63,7 @@ impl Client {
     }
 }
 
-/// The oldest first.
+/// Oldest first.
 type Queue = BTreeMap<u64, Rc<Notify>>;
 
 /// One connection from inside.
@@ -71,15 +72,15 @@ pub(crate) struct ConnectionSlot {
     load: Rc<Load>,
     destination: Destination,
     client: Option<Client>,
-    /// So many ways out are open for it; without one it waits.
+    /// The number of outgoing connections open for it. Without one, it waits.
     open: Cell<usize>,
-    /// By when it came: the one that came first makes way first.
+    /// The order of arrival: the oldest connection is displaced first.
     number: u64,
     is_waiting: Cell<bool>,
     lost: Rc<Notify>,
 }
 
-/// A way out is open for the connection of this task, which is therefore served.
+/// An outgoing connection is open for this task's connection, so it counts as served.
 #[derive(Debug)]
 pub(crate) struct Permit {
     load: Rc<Load>,
@@ -87,10 +88,10 @@ pub(crate) struct Permit {
     is_waiting: Cell<bool>,
 }
 
-/// Each takes a descriptor for some seconds at most.
+/// Each uses a descriptor for a few seconds at most.
 const MAX_TURNED_AWAY: usize = 32;
 
-/// A connection without a place, while it is answered.
+/// A connection without a slot, while it is being answered.
 #[derive(Debug)]
 pub(crate) struct TurnedAway(Rc<Load>);
 
@@ -118,28 +119,28 @@ impl Load {
         })
     }
 
-    /// Other limits hold from now on, for all that is open and was carried as well.
+    /// Applies other limits from now on. Open connections and bytes already carried count too.
     pub(crate) fn limit(&self, config: &Config) {
         self.limits.set(Limits::of(config));
     }
 
-    /// Counts bytes. Whether they were within the limit.
+    /// Counts bytes. Returns whether they are within the limit.
     pub(crate) fn carry(&self, bytes: u64) -> bool {
         self.bytes.set(self.bytes.get().saturating_add(bytes));
         self.limits.get().most_bytes.is_none_or(|most| self.bytes.get() <= most)
     }
 
-    /// So many bytes may still be carried.
+    /// How many bytes may still be carried.
     pub(crate) fn left(&self) -> u64 {
         self.limits.get().most_bytes.map_or(u64::MAX, |most| most.saturating_sub(self.bytes.get()))
     }
 
-    /// A place for a connection that came. `None`: all that are there are served.
+    /// A slot for a new connection. `None` if all slots are in use by connections that are served.
     pub(crate) fn slot(self: &Rc<Self>, destination: Destination) -> Option<Rc<ConnectionSlot>> {
         self.slot_of(destination, None)
     }
 
-    /// The same for one of several clients. `None`: or all that this one may have are served.
+    /// The same for one of several clients. Also `None` if all slots of this client's share are served.
     pub(crate) fn slot_of(
         self: &Rc<Self>,
         destination: Destination,
@@ -165,8 +166,8 @@ impl Load {
         Some(slot)
     }
 
-    /// The connection of this task is served from now on, as long as the permit is there. `None`: it has no
-    /// place yet, and there is none.
+    /// The connection of this task counts as served while the permit exists. `None` if it has no slot and none
+    /// is free.
     pub(crate) fn enter(self: &Rc<Self>) -> Option<Permit> {
         let slot = SLOT.try_with(Rc::clone).ok();
         if slot.is_none() && self.is_full() && !self.push_one_out() {
@@ -177,7 +178,7 @@ impl Load {
         Some(permit)
     }
 
-    /// Whether a client has half of the places that the others leave free, so that the next client finds some, too.
+    /// Whether a client holds half of the slots that the others leave free. The rest stays for the next client.
     fn has_its_share(&self, client: Client) -> bool {
         let Limits { bounded, most, .. } = self.limits.get();
         let held = self.held.borrow();
@@ -186,14 +187,14 @@ impl Load {
         bounded && most >= FEWEST_SHARED && own >= (most.saturating_sub(others) / 2).max(1)
     }
 
-    /// The one that waited longest of this queue makes room. Whether there was one.
+    /// Displaces the oldest waiting connection of this queue. Returns whether there was one.
     fn push_out_of(&self, destination: &Destination) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         let lost = waiting.get_mut(destination).and_then(|queue| queue.pop_first());
         lost.map(|(_, lost)| lost.notify_one()).is_some()
     }
 
-    /// Why there is no place for this client, in words.
+    /// The reason why there is no slot for this client.
     pub(crate) fn full_for(&self, client: Option<Client>) -> String {
         match client.filter(|client| self.has_its_share(*client)) {
             Some(_) => "this client has as many connections open as one may have".to_owned(),
@@ -201,18 +202,18 @@ impl Load {
         }
     }
 
-    /// Why there is no place, in words.
+    /// The reason why there is no slot.
     pub(crate) fn full(&self) -> String {
         format!("{} connections are open, which is the limit", self.limits.get().most)
     }
 
-    /// Why a connection lost its place, in words.
+    /// The reason why a connection lost its slot.
     pub(crate) fn pushed_out(&self) -> String {
         let most = self.limits.get().most;
         format!("waited while {most} connections were open, and a new one took its place")
     }
 
-    /// One that found no place may be answered. `None`: others are, which is enough.
+    /// Allows a connection without a slot to be answered. `None` if enough others are being answered.
     pub(crate) fn turn_away(self: &Rc<Self>) -> Option<TurnedAway> {
         let count = self.turned_away.get();
         (count < MAX_TURNED_AWAY).then(|| {
@@ -227,7 +228,7 @@ impl Load {
         bounded && self.served.get() + waiting >= most
     }
 
-    /// Takes the place of the one that waited longest in the longest queue. Whether there was one.
+    /// Displaces the oldest waiting connection of the longest queue. Returns whether there was one.
     fn push_one_out(&self) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         let longest = waiting.iter_mut().max_by_key(|(_, queue)| queue.len());
@@ -244,7 +245,7 @@ impl Load {
 }
 
 impl ConnectionSlot {
-    /// Runs what serves the connection. `None`: it waited, and another one took its place.
+    /// Runs the future that serves the connection. `None` if it was displaced while it waited.
     pub(crate) async fn hold<T>(self: Rc<Self>, serving: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -287,7 +288,8 @@ impl Drop for ConnectionSlot {
 }
 
 impl Permit {
-    /// Nothing can come over the way out yet: until [`Permit::resume`] the connection waits.
+    /// The outgoing connection cannot carry anything yet: the connection counts as waiting until
+    /// [`Permit::resume`].
     pub(crate) fn wait(&self) {
         if self.slot.is_some() && !self.is_waiting.replace(true) {
             self.close();

@@ -22,33 +22,34 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::timeout;
 
-/// An answer holds at least so long: a rebinding server says 0 seconds and another address right after the check.
+/// Minimum time that a result is kept: a rebinding server sends a TTL of 0 and another address right after the
+/// check.
 const HOLDS_AT_LEAST: Duration = Duration::from_secs(60);
-/// And at most so long: services do move.
+/// Maximum time that a result is kept, because services move.
 const HOLDS_AT_MOST: Duration = Duration::from_secs(3600);
-/// A name that is not there may be in a moment.
+/// How long a failure is kept: a missing name may appear soon.
 const ABSENCE_HOLDS: Duration = Duration::from_secs(5);
-/// Of one server, once. Programs inside give up after 5 seconds (`resolv.conf(5)`).
+/// For one query to one server. Programs inside give up after 5 seconds (`resolv.conf(5)`).
 const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(8);
-/// Each is two sockets.
+/// Each lookup uses two sockets.
 const AT_ONCE: usize = 32;
 const MAX_NAMES: usize = 65_536;
-/// Beyond, addresses are left out; what is left out is never connected to.
+/// Further addresses are ignored and never connected to.
 const MAX_ADDRESSES: usize = 64;
 
-/// What a name stands for, until then.
+/// The result for a name, and how long it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
     pub resolved: Resolved,
     pub until: Instant,
 }
 
-/// What the name servers said about a name.
+/// The name servers' answer for a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
     pub addresses: Vec<IpAddr>,
-    /// The names that it is an alias of (CNAME).
+    /// The CNAME targets of the name.
     pub aliases: Vec<Name>,
 }
 
@@ -102,7 +103,7 @@ impl Lookup {
         }
     }
 
-    /// Every address the name stands for, of both families, and how long they hold.
+    /// All addresses of the name, of both families, and how long they are valid.
     pub async fn addresses(&self, name: &Name) -> Result<Pinned, LookupError> {
         let entry = self.remembered.borrow_mut().entry(name, Instant::now())?;
         let found = entry.get_or_init(|| self.find(name)).await;
@@ -110,7 +111,7 @@ impl Lookup {
         Ok(Pinned { resolved, until: found.until })
     }
 
-    /// Whether nobody would have to be asked for it.
+    /// Whether the name can be resolved without a query.
     pub fn remembers(&self, name: &Name) -> bool {
         let remembered = self.remembered.borrow();
         let entry = remembered.entries.get(name);
@@ -123,7 +124,7 @@ impl Lookup {
             return Found { result: Ok(resolved), until: Instant::now() + HOLDS_AT_MOST };
         }
         let asked = async {
-            // Closed never; were it, nothing would be asked.
+            // The semaphore is never closed. If it were, no query would be sent.
             let _slot = self.slots.acquire().await.map_err(|_| LookupError::TooMany)?;
             self.ask(name).await
         };
@@ -142,7 +143,7 @@ impl Lookup {
             .as_ref()
             .ok_or_else(|| LookupError::Failed("there are none in /etc/resolv.conf".to_owned()))?;
         let mut wire = WireName::from_ascii(name.as_str()).map_err(|_| LookupError::NotFound)?;
-        // Without it, search domains would be tried.
+        // Otherwise search domains would be tried.
         wire.set_fqdn(true);
         let answer = resolver.lookup_ip(wire).await.map_err(|error| why(&error))?;
         let mut addresses: Vec<IpAddr> = Vec::new();
@@ -159,7 +160,7 @@ impl Lookup {
     }
 }
 
-/// What is no host's name has no rule either.
+/// Targets that are not host names are ignored: no rule can name them.
 fn aliases(records: &[Record]) -> Vec<Name> {
     let mut aliases: Vec<Name> = Vec::new();
     for record in records {
@@ -193,7 +194,7 @@ impl Remembered {
         Ok(entry)
     }
 
-    /// Forgets what does not hold any more. What does is never forgotten to make room: a flood of names could
+    /// Removes expired entries. Valid entries are never removed to make room, because a flood of names could
     /// otherwise undo a pin.
     fn sweep(&mut self, now: Instant) -> Result<(), LookupError> {
         let lately = |swept: Instant| now.saturating_duration_since(swept) < ABSENCE_HOLDS;
@@ -232,9 +233,9 @@ fn resolver(servers: &[SocketAddr]) -> Option<TokioResolver> {
     options.attempts = 1;
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.use_hosts_file = ResolveHosts::Never;
-    // Aliases are looked at, too.
+    // CNAME targets are checked too.
     options.preserve_intermediates = true;
-    // Pins are the cache.
+    // The pinned results serve as the cache.
     options.cache_size = 0;
     options.num_concurrent_reqs = 1;
     let config = ResolverConfig::from_name_servers(servers);
@@ -252,7 +253,7 @@ fn why(error: &NetError) -> LookupError {
     }
 }
 
-/// What this host's own programs would ask. Called before the process is confined.
+/// The servers and names that programs of this host use. Called before the process is confined.
 pub fn system() -> config::Lookup {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     config::Lookup {
@@ -261,8 +262,8 @@ pub fn system() -> config::Lookup {
     }
 }
 
-/// `resolv.conf(5)`: without a server, the one of this machine is meant. Servers on one link only (`fe80::1%eth0`)
-/// are left out.
+/// `resolv.conf(5)`: without a `nameserver`, the local machine is used. Servers with a zone (`fe80::1%eth0`)
+/// are skipped.
 fn servers_in(text: &str) -> Vec<SocketAddr> {
     let servers: Vec<SocketAddr> = text
         .lines()
@@ -275,7 +276,7 @@ fn servers_in(text: &str) -> Vec<SocketAddr> {
     if servers.is_empty() { vec![(Ipv4Addr::LOCALHOST, 53).into()] } else { servers }
 }
 
-/// `hosts(5)`. Names that are no host names are left out.
+/// `hosts(5)`. Names that are not valid host names are skipped.
 fn known_in(text: &str) -> Vec<(String, IpAddr)> {
     text.lines()
         .map(|line| line.split_once('#').map_or(line, |(before, _)| before))

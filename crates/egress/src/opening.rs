@@ -6,43 +6,44 @@
 
 use crate::http::fields::is_of_token;
 
-/// What can be told so far. More bytes never change the first two.
+/// The classification so far. Further bytes never change the first two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     Request,
     NoRequest,
-    /// It may become one, and has none of what a server could act on.
+    /// It may become a request, but a server cannot act on it yet.
     Open(SoFar),
 }
 
-/// The later, the more careful.
+/// In ascending order of caution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SoFar {
-    /// A line that is whole, and whose sender may wait for an answer; or bytes that are no text.
+    /// A complete line whose sender may be waiting for an answer, or bytes that are not text.
     MayPass,
-    /// A word, or nothing but blanks.
+    /// A word, or only blanks.
     Word,
-    /// A word and a blank: the rest of a line makes a request of it, and to some servers so does the end.
+    /// A word and a blank. The rest of the line would make it a request, and for some servers so would the end
+    /// of the connection.
     Line,
 }
 
-/// No line of text that begins another protocol is longer.
+/// The first text line of another protocol is never longer.
 const MAX_LINE_BYTES: usize = 8 * 1024;
-/// No line is looked at beyond. Python's servers read no longer ones, others do.
+/// No line is inspected beyond this. Python's servers do not read longer lines; others do.
 const MAX_BINARY_LINE_BYTES: usize = 64 * 1024 + 2;
-/// With a path of the longest kind.
+/// Includes a path of maximum length.
 const MAX_GIT_REQUEST_BYTES: usize = 4 * 1024;
 const VERSION: &[u8] = b"HTTP/";
-/// With these some servers take a target of any kind, without a version, and read fields behind it (Python's). `PROXY` is
-/// what load balancers put before a connection: anything may follow.
+/// With these methods some servers (Python's) accept any target without a version and read fields after it.
+/// `PROXY` is the line that load balancers put before a connection: anything may follow.
 const METHODS: [&[u8]; 11] = [
     b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"TRACK",
     b"PATCH", b"PROXY",
 ];
-/// The second version of the same (HAProxy's proxy-protocol.txt, 2.2).
+/// Version 2 of the PROXY protocol (HAProxy's proxy-protocol.txt, 2.2).
 const PROXY_SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// A request in one reading is a request.
+/// Bytes that are a request in any one interpretation are a request.
 pub(crate) fn look(bytes: &[u8]) -> Opening {
     let enough = bytes.get(..=MAX_BINARY_LINE_BYTES);
     let bytes = enough.unwrap_or(bytes);
@@ -59,7 +60,8 @@ pub(crate) fn look(bytes: &[u8]) -> Opening {
     let lines = by_lines(bytes, Ends::Lf).or(by_lines(bytes, Ends::CrOrLf));
     let has_control = bytes.iter().any(|byte| is_control(*byte));
     match lines.or(java).or(without_crs(bytes)) {
-        // One server would still take it for the beginning of a method (Java's), but zeros and packed data look the same.
+        // One server (Java's) would still read it as the start of a method, but zeros and compressed data look
+        // the same.
         Opening::Open(_) if enough.is_some() && has_control => Opening::NoRequest,
         Opening::Open(_) if enough.is_some() => Opening::Request,
         Opening::Open(_) if has_control => Opening::Open(SoFar::MayPass),
@@ -78,8 +80,9 @@ impl Opening {
     }
 }
 
-/// The reading of most servers. Empty lines are skipped, for servers skip them (RFC 9112, 2.2), and so is what only some
-/// of them skip: blanks and, in older versions of Jetty, all control bytes.
+/// The interpretation of most servers. Empty lines are skipped, because servers skip them (RFC 9112, 2.2).
+/// Bytes that only some servers skip are skipped too: blanks and, in older versions of Jetty, all control
+/// bytes.
 fn by_lines(bytes: &[u8], ends: Ends) -> Opening {
     let start = bytes.iter().position(|byte| *byte > b' ' && !is_blank(*byte));
     let start = start.unwrap_or(bytes.len());
@@ -95,7 +98,7 @@ fn by_lines(bytes: &[u8], ends: Ends) -> Opening {
         return Opening::Request;
     }
     match behind.first() {
-        // A NUL or another byte that no text has, before any blank.
+        // A NUL or another byte that does not occur in text, before any blank.
         Some(byte) if is_control(*byte) => binary(&line),
         Some(_) if contains(line.text, VERSION) => Opening::Request,
         Some(_) => text(&line, word, behind, ends),
@@ -106,13 +109,13 @@ fn by_lines(bytes: &[u8], ends: Ends) -> Opening {
     }
 }
 
-/// Busybox deletes them, wherever they stand.
+/// Busybox deletes CRs everywhere.
 fn without_crs(bytes: &[u8]) -> Opening {
     let kept = bytes.iter().copied().filter(|byte| *byte != b'\r');
     by_lines(&kept.collect::<Vec<u8>>(), Ends::Lf)
 }
 
-/// A word and a blank.
+/// Classifies a line that starts with a word and a blank.
 fn text(line: &Line, word: &[u8], behind: &[u8], ends: Ends) -> Opening {
     let target = behind.iter().position(|byte| !is_blank(*byte));
     let target = target.and_then(|start| behind.get(start..)).unwrap_or_default();
@@ -140,7 +143,7 @@ fn text(line: &Line, word: &[u8], behind: &[u8], ends: Ends) -> Opening {
     }
 }
 
-/// A line of one word is no request, unless the word itself says so.
+/// A line of one word is not a request, unless the word is a method.
 fn one_word(word: &[u8]) -> Opening {
     if is_method(word) && !is_of_another_protocol(word, b"") {
         Opening::Request
@@ -149,14 +152,14 @@ fn one_word(word: &[u8]) -> Opening {
     }
 }
 
-/// STOMP has this one alone on its line, with fields behind it, and NATS has an object of JSON there; to HTTP it is
-/// nothing without a target.
+/// STOMP sends `CONNECT` alone on its line, followed by fields, and NATS sends it with a JSON object. In HTTP
+/// it needs a target.
 fn is_of_another_protocol(word: &[u8], target: &[u8]) -> bool {
     word == b"CONNECT" && matches!(target.first(), None | Some(b'{'))
 }
 
-/// Behind `WORD SOMETHING`: a field, or the empty line that ends fields, makes a request of both. Behind three words,
-/// which a request has, more is a field.
+/// The line after `WORD SOMETHING`. A field, or the empty line that ends the fields, makes both lines a
+/// request. After three words, as in a request line, any text with a colon counts as a field.
 fn second_line(line: &Line, words: usize) -> Opening {
     let text = line.text.split(|byte| is_control(*byte)).next().unwrap_or_default();
     let is_like_one = words == 3 && text.contains(&b':');
@@ -172,15 +175,15 @@ fn second_line(line: &Line, words: usize) -> Opening {
 
 enum Field {
     Seen,
-    /// The line is whole and has nothing in it.
+    /// The line is complete and empty.
     Empty,
-    /// It may become one.
+    /// It may become a field.
     Unseen,
     None,
 }
 
 fn field(line: &Line) -> Field {
-    // Some take one that is indented.
+    // Some servers accept an indented field.
     let start = line.text.iter().position(|byte| !is_blank(*byte)).unwrap_or(line.text.len());
     let text = line.text.get(start..).unwrap_or_default();
     let name = text.iter().position(|byte| !is_of_token(*byte)).unwrap_or(text.len());
@@ -193,8 +196,10 @@ fn field(line: &Line) -> Field {
     }
 }
 
-/// Bytes that are no text. Some servers skip those before a request, some have them in its method: the first line must
-/// not end as requests do. Python takes numbers with a sign, and others more blanks than there are in one byte.
+/// Bytes that are not text. Some servers skip such bytes before a request and some accept them in a method, so
+/// the first line must not end as requests do. Only `HTTP/` is compared, because Python accepts version numbers
+/// with a sign. Any byte that is not ASCII counts as a blank before it, because some servers accept blanks of
+/// several bytes.
 fn binary(line: &Line) -> Opening {
     let ends_as_requests_do = line.text.windows(VERSION.len() + 1).any(|part| {
         matches!(part, [before, version @ ..]
@@ -207,16 +212,17 @@ fn binary(line: &Line) -> Opening {
     }
 }
 
-/// After how many CRs a LF ends a line.
+/// After how many CRs an LF ends a line.
 #[derive(Clone, Copy)]
 enum CrLf {
     Any,
-    /// Java's `HttpServer` takes a CR and what follows it together.
+    /// Java's `HttpServer` consumes a CR together with the byte that follows it.
     Odd,
 }
 
-/// The reading of servers to which a lone CR or LF ends no line: any bytes are a method, up to a space, any text is a
-/// version, and a line may have any length (Java's `HttpServer`). They want a path.
+/// The interpretation of servers for which a lone CR or LF does not end a line (Java's `HttpServer`). Any bytes
+/// up to a space are a method, any text is a version, and a line may have any length. The target must have a
+/// path.
 fn up_to_cr_lf(mut bytes: &[u8], cr_lf: CrLf) -> Opening {
     while let Some(behind) = bytes.strip_prefix(b"\r\n") {
         bytes = behind;
@@ -245,12 +251,12 @@ fn up_to_cr_lf(mut bytes: &[u8], cr_lf: CrLf) -> Opening {
 
 enum Path {
     Seen,
-    /// It may become one.
+    /// It may become a path.
     Open,
     None,
 }
 
-/// What Java's `URI` finds one in: `/x`, `%2Fx`, `scheme:/x`.
+/// Targets in which Java's `URI` finds a path: `/x`, `%2Fx`, `scheme:/x`.
 fn path(target: &[u8]) -> Path {
     if target.iter().any(u8::is_ascii_control) {
         return Path::None;
@@ -264,7 +270,7 @@ fn path(target: &[u8]) -> Path {
     }
 }
 
-/// `git://` begins with its own length in four hexadecimal digits and the name of a service (gitprotocol-pack(5)).
+/// `git://` starts with its length in four hexadecimal digits and the name of a service (gitprotocol-pack(5)).
 fn is_git(bytes: &[u8]) -> bool {
     bytes.split_at_checked(4).is_some_and(|(length, behind)| {
         let services = [&b"git-upload-pack /"[..], b"git-receive-pack /", b"git-upload-archive /"];
@@ -273,7 +279,8 @@ fn is_git(bytes: &[u8]) -> bool {
     })
 }
 
-/// It has a path, a NUL, the host, and a NUL at the end of its length. What follows is not text, or no request.
+/// It consists of a path, a NUL, the host and, at the end of its length, a NUL. What follows is not text, or
+/// not a request.
 fn git(bytes: &[u8]) -> Opening {
     let length = bytes.first_chunk::<4>().and_then(|digits| std::str::from_utf8(digits).ok());
     let length = length.and_then(|digits| usize::from_str_radix(digits, 16).ok()).unwrap_or(0);
@@ -300,23 +307,23 @@ fn git(bytes: &[u8]) -> Opening {
 #[derive(Clone, Copy)]
 enum Ends {
     Lf,
-    /// Either, or both in this order (older versions of Jetty).
+    /// CR, LF, or CR LF (older versions of Jetty).
     CrOrLf,
 }
 
 struct Line<'a> {
-    /// Without its end.
+    /// Without its line ending.
     text: &'a [u8],
     end: End<'a>,
 }
 
 #[derive(Clone, Copy)]
 enum End<'a> {
-    /// It has not come.
+    /// Not received yet.
     Unseen,
-    /// Beyond what was looked at.
+    /// Beyond the inspected bytes.
     TooFar,
-    /// This follows it.
+    /// The bytes that follow the line ending.
     Before(&'a [u8]),
 }
 
@@ -349,17 +356,18 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
 }
 
-/// Servers that take small letters want a path with them; memcached has some of these words in small letters.
+/// Servers that accept lower-case methods require a path with them, and memcached has some of these words in
+/// lower case.
 fn is_method(word: &[u8]) -> bool {
     METHODS.contains(&word)
 }
 
-/// What stands between two words, to one server or another: Python splits lines at all of them.
+/// Bytes that some server accepts between two words: Python splits lines at all of them.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0x1c..=0x1f | 0x85 | 0xa0)
 }
 
-/// What no text has.
+/// Bytes that do not occur in text.
 fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && byte != b'\n' && !is_blank(byte)
 }

@@ -12,10 +12,10 @@ use std::io;
 use std::rc::Rc;
 use tokio::net::TcpStream;
 
-/// The first bytes of HTTP/2 (RFC 9113, 3.4). Its servers may speak before their clients do.
+/// The first bytes of HTTP/2 (RFC 9113, 3.4). Its servers may send before their clients do.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n";
 
-/// Carries a connection that was admitted and dialled; `read` was read from the client already.
+/// Serves a connection that was admitted and dialled. `read` was already read from the client.
 pub async fn carry(
     engine: Rc<Engine>,
     client: TcpStream,
@@ -31,7 +31,7 @@ pub async fn carry(
     let kind = tokio::select! {
         biased;
         kind = decide(&engine, &admitted, &mut first, &client) => kind,
-        // A protocol in which the server speaks first.
+        // A protocol in which the server sends first.
         _ = upstream.readable() => {
             admitted.resume();
             return carry_meanwhile(&engine, client, upstream, first, &admitted).await;
@@ -60,7 +60,7 @@ pub async fn carry(
     }
 }
 
-/// The other end is the upstream proxy itself: it gets whole requests, which are written anew, and nothing else.
+/// The other end is the upstream proxy itself. It gets only complete requests, serialised again.
 async fn carry_requests(
     engine: Rc<Engine>,
     client: TcpStream,
@@ -81,7 +81,8 @@ async fn carry_requests(
     tunnel::reset(client);
 }
 
-/// What the client says first. Where only the web is to pass, words wait until they are more than that.
+/// The protocol of the client's first bytes. On a port for the web, unclear bytes are held back until the
+/// protocol is known.
 async fn decide(
     engine: &Engine,
     admitted: &Admitted,
@@ -97,7 +98,8 @@ async fn decide(
     }
 }
 
-/// The server speaks, or the client waits for it to, while it is not clear yet what the client's first bytes are.
+/// The server sends, or the client waits for it to send, before the protocol of the client's first bytes is
+/// known.
 async fn carry_meanwhile(
     engine: &Rc<Engine>,
     client: TcpStream,
@@ -112,7 +114,8 @@ async fn carry_meanwhile(
     tell_if_spent(engine, admitted, carried);
 }
 
-/// Passes words on as long as they are nothing else, until it is clear what they begin. Gives what is left of them.
+/// Forwards bytes while their protocol is unclear. Returns the bytes not yet forwarded once the protocol is
+/// known and accepted.
 async fn open(
     engine: &Rc<Engine>,
     admitted: &Admitted,
@@ -133,7 +136,8 @@ async fn open(
             ProtocolKind::Http if first.bytes.starts_with(HTTP2) => {
                 ProtocolKind::Bad("HTTP/2 passes in TLS only")
             }
-            // No other server of HTTP speaks first, and a request that begins in pieces could not be read as a whole.
+            // No other HTTP server sends first, and a request of which parts were already forwarded cannot be
+            // parsed as a whole.
             ProtocolKind::Http => ProtocolKind::Bad("a request where none was to be expected"),
             kind => kind,
         };
@@ -150,16 +154,16 @@ fn is_opened(engine: &Engine, admitted: &Admitted, kind: &ProtocolKind) -> bool 
         && intercept::wanted(&engine.config, &admitted.host, admitted.port)
 }
 
-/// Whether nothing passes that does not name its host. No list of what servers forgive is ever complete, and behind bytes
-/// that one takes for a request, which we did not, nothing is looked at (N10): so it is where servers of the web usually
-/// are. Elsewhere any protocol passes.
+/// Whether only protocols that name their host may pass. No list of what lenient servers accept is ever
+/// complete. If a server reads a request in bytes that we do not classify as one, nothing after them is
+/// inspected (N10). So this applies to the usual ports of web servers. On other ports any protocol passes.
 fn is_for_the_web(engine: &Engine, admitted: &Admitted) -> bool {
     let port = admitted.port;
     engine.config.checks.strict_http && (is_usual_for_http(port) || is_usual_for_tls(port))
 }
 
-/// The first line of SSH (RFC 4253, 4.2), which people have on port 443 too. With two words and no target it is nothing
-/// that a server of HTTP would answer before it hangs up.
+/// The first line of SSH (RFC 4253, 4.2), which people also run on port 443. It has at most two words and no
+/// target, so an HTTP server does not answer it before hanging up.
 fn is_ssh(bytes: &[u8]) -> bool {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -168,7 +172,7 @@ fn is_ssh(bytes: &[u8]) -> bool {
     is_text && words <= 2 && (line.starts_with(b"SSH-2.0-") || line.starts_with(b"SSH-1.99-"))
 }
 
-/// Whether what the client said first fits the host that it was admitted to. An error: why not.
+/// Checks that the client's first bytes name the host that it was admitted to. The error is the reason.
 async fn agree(
     engine: &Rc<Engine>,
     admitted: &Admitted,

@@ -12,29 +12,30 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::time::{timeout, timeout_at};
 
-/// A greeting that is cut into many records takes more than one in a single record; not this much.
+/// A ClientHello split into many records is longer than one in a single record, but not by this much.
 const MAX_BYTES: usize = 2 * sni::MAX_HELLO_BYTES;
 const CHUNK: usize = 4 * 1024;
-/// A client that has more to say says it by then; longer than it takes to write a line in two pieces.
+/// A client with more to send sends it by then; long enough for a line written in two pieces.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// So many bytes are looked at without a thought.
+/// Up to this length, inspection is cheap and needs no pause.
 const CHEAP: usize = 2 * 1024;
-/// For each of these: sixteen mebibytes a second are looked at for one client, at most.
+/// Pause for each [`CHEAP`] bytes: for one client, at most 16 MiB per second are inspected.
 const PAUSE_FOR_EACH: Duration = Duration::from_micros(125);
-/// A look is worth it when there are more by this part.
+/// Inspecting again before the pause is over requires this fraction of new bytes.
 const MORE: usize = 8;
 
-/// What the first bytes are.
+/// The protocol of the first bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProtocolKind {
     Http,
-    /// TLS, with the host that it names.
+    /// TLS, with the server name.
     Tls(Option<Host>),
     Other,
-    /// No request and no greeting so far, and then silence, or bytes that are no text. What follows may make one of it.
+    /// Not a request or a ClientHello so far, followed by silence or by bytes that are not text. Further bytes
+    /// may still make it one.
     Unclear,
-    /// TLS that makes no sense, or bytes that come too slowly to be told.
+    /// Invalid TLS, or bytes that arrive too slowly to classify.
     Bad(&'static str),
 }
 
@@ -42,9 +43,9 @@ pub enum ProtocolKind {
 #[derive(Debug, Default)]
 pub struct First {
     pub bytes: Vec<u8>,
-    /// It will send no more.
+    /// The client has ended its side.
     ended: bool,
-    /// When they were looked at last, and how many there were.
+    /// The time of the last inspection, and the length then.
     looked: Option<(Instant, usize)>,
 }
 
@@ -53,9 +54,9 @@ impl First {
         Self { bytes, ..Self::default() }
     }
 
-    /// Reads until it is clear what they are, or until a client waits for an answer to what is not clear. The
-    /// first byte may take as long as it likes, the others that decide must come within `limit`. May be dropped
-    /// at any point; what was read stays.
+    /// Reads until the protocol is known, or until a client waits for an answer to bytes that are still
+    /// unclear. The first byte may take any time; the rest must arrive within `limit`. Cancel-safe: what was
+    /// read is kept.
     pub async fn decide(
         &mut self,
         client: &TcpStream,
@@ -90,8 +91,9 @@ impl First {
         }
     }
 
-    /// All of them are read again at every look. Many that come one by one must not cost others their time: they are gathered
-    /// first, for a moment that is as long as the last look was dear, or until there are a good deal more.
+    /// Each inspection reads all bytes again. A client that sends them one at a time must not delay other
+    /// connections. So bytes are collected first: for a time in proportion to the cost of the last inspection,
+    /// or until there are considerably more.
     async fn pace(&mut self, client: &TcpStream) -> io::Result<()> {
         if let Some((when, size)) = self.looked.filter(|(_, size)| *size > CHEAP) {
             let due = when + pause_after(size);
@@ -106,7 +108,7 @@ impl First {
         Ok(())
     }
 
-    /// Returns when the client will send no more, keeping what it sends until then as far as that is needed.
+    /// Returns when the client has ended its side. Keeps what it sends until then, up to a limit.
     pub async fn end(&mut self, client: &TcpStream) {
         while !self.ended {
             if self.bytes.len() > MAX_BYTES {
@@ -118,7 +120,7 @@ impl First {
         }
     }
 
-    /// Waits for more of them, or for the end.
+    /// Waits for more bytes or the end.
     pub async fn read(&mut self, client: &TcpStream) -> io::Result<()> {
         self.bytes.reserve(CHUNK);
         loop {
@@ -136,12 +138,12 @@ impl First {
     }
 }
 
-/// So long after a look at so many bytes the next one may come.
+/// The pause after an inspection of `size` bytes.
 fn pause_after(size: usize) -> Duration {
     PAUSE_FOR_EACH * u32::try_from(size / CHEAP).unwrap_or(u32::MAX)
 }
 
-/// `None`: more bytes must come before it can be told.
+/// `None` if more bytes are needed.
 pub fn classify(bytes: &[u8]) -> Option<ProtocolKind> {
     match see(bytes) {
         Seen::Is(kind) => Some(kind),
@@ -149,7 +151,7 @@ pub fn classify(bytes: &[u8]) -> Option<ProtocolKind> {
     }
 }
 
-/// What the bytes are, or may become.
+/// The protocol of the bytes, or what they may become.
 enum Seen {
     Is(ProtocolKind),
     Not(NotYet),
@@ -181,7 +183,7 @@ fn see(bytes: &[u8]) -> Seen {
 }
 
 impl NotYet {
-    /// Nothing follows.
+    /// The protocol if no further bytes follow.
     fn at_the_end(self) -> ProtocolKind {
         match self {
             Self::Request(SoFar::Word | SoFar::MayPass) => ProtocolKind::Other,

@@ -8,17 +8,17 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// What a pipe holds. More makes no transfer faster, and every user has only so many pages for pipes
-/// (`/proc/sys/fs/pipe-user-pages-soft`).
+/// Size of a pipe. A larger one does not make transfers faster, and each user has a limited number of pages for
+/// pipes (`/proc/sys/fs/pipe-user-pages-soft`).
 pub(crate) const CAPACITY: usize = 256 * 1024;
-/// Kept for the next one who needs one.
+/// Kept for reuse.
 const MAX_SPARE: usize = 16;
 
 thread_local! {
     static SPARE: RefCell<Vec<Pipe>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Empty, or on its way from one socket to another.
+/// Empty, or holding bytes in transit between two sockets.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     reader: OwnedFd,
@@ -33,21 +33,21 @@ impl Pipe {
         }
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         match fcntl_setpipe_size(&writer, CAPACITY) {
-            // Past the user's share of pages a pipe stays small, and works.
+            // Beyond the user's limit of pages a pipe stays small, but works.
             Ok(_) | Err(Errno::PERM) => {}
             Err(errno) => return Err(errno.into()),
         }
         Ok(Self { reader, writer, holds: 0 })
     }
 
-    /// Takes at most `most` bytes from a socket. Zero is its end.
+    /// Reads at most `most` bytes from a socket. Zero means end of stream.
     pub(crate) fn fill(&mut self, from: impl AsFd, most: usize) -> io::Result<usize> {
         let taken = splice(from, None, &self.writer, None, most.min(CAPACITY), flags())?;
         self.holds += taken;
         Ok(taken)
     }
 
-    /// Gives what it holds to a socket, or a part of it.
+    /// Writes its bytes, or a part of them, to a socket.
     pub(crate) fn drain(&mut self, to: impl AsFd) -> io::Result<usize> {
         let given = splice(&self.reader, None, to, None, self.holds, flags())?;
         self.holds -= given.min(self.holds);

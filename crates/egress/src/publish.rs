@@ -27,19 +27,20 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// The loopback inside answers at once, or is full.
+/// The loopback inside answers immediately, unless its queue is full.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Files that one connection holds open: two sockets, and a pipe each way.
+/// Descriptors used by one connection: two sockets, and a pipe for each direction.
 pub const FILES_A_CONNECTION: u64 = 6;
 
-/// A port of the host that leads to one inside.
+/// A port of the host that is forwarded to a port inside.
 #[derive(Debug)]
 pub struct Published {
     pub listener: OwnedFd,
     pub inner: u16,
 }
 
-/// The one that makes sockets inside: it is sent `4` or `6` and answers with a TCP socket of that family.
+/// Connection to the process that creates sockets inside. It receives `4` or `6` and answers with a TCP socket
+/// of that family.
 #[derive(Debug)]
 pub(crate) struct Maker {
     asking: Mutex<Asking>,
@@ -48,7 +49,7 @@ pub(crate) struct Maker {
 #[derive(Debug)]
 struct Asking {
     line: Line,
-    /// Answers that have not arrived yet. A caller that stops waiting leaves one behind.
+    /// Answers not yet received. A caller that stops waiting leaves one behind.
     due: u32,
 }
 
@@ -62,7 +63,7 @@ impl Maker {
         let mut asking = self.asking.lock().await;
         asking.line.send(family).await.map_err(|_| gone())?;
         asking.due += 1;
-        // They come in the order they were asked for, so the last one is ours. One that failed was one, too.
+        // Answers arrive in the order of the requests, so the last one is ours. A failed answer counts too.
         let answer = loop {
             let answer = asking.answer().await;
             asking.due -= 1;
@@ -108,20 +109,20 @@ fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "what makes connections into the sandbox has ended")
 }
 
-/// All that published ports share.
+/// State shared by all published ports.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     events: Events,
     load: Rc<Load>,
     maker: Maker,
-    /// Without it there may be any number.
+    /// `None` means no limit.
     most: Option<usize>,
     open: Cell<usize>,
 }
 
 impl Inbound {
-    /// Connections that come in have a share of those that may be open, and of descriptors: however many come, the way
-    /// out stays open.
+    /// Incoming connections may use at most half of the connection limit and of the descriptors, so that they
+    /// cannot block outgoing ones.
     pub(crate) fn new(
         events: Events,
         load: Rc<Load>,
@@ -136,11 +137,12 @@ impl Inbound {
         Ok(Self { events, load, maker: Maker::new(maker)?, most, open: Cell::new(0) })
     }
 
-    /// Says so if the one that makes sockets ends before the run does: nobody may come in for hours, and ask then.
+    /// Reports if the process that creates sockets ends before the run does. Otherwise this would go unnoticed
+    /// until the next connection, perhaps for hours.
     pub(crate) async fn watch(self: Rc<Self>, maker: OwnedFd) {
         let Ok(line) = line(maker) else { return };
         let end = || match recv(&line, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            // An answer, which is for somebody else.
+            // An answer for another task.
             Ok((1.., _)) => Err(io::ErrorKind::WouldBlock.into()),
             ended => ended.map(drop).map_err(io::Error::from),
         };
@@ -158,7 +160,7 @@ impl Inbound {
         }));
     }
 
-    /// A place for one more, if there is one.
+    /// A slot for one more connection, if one is free.
     fn enter(self: &Rc<Self>) -> Option<InboundSlot> {
         let open = self.open.get();
         if self.most.is_some_and(|most| open >= most) {
@@ -177,7 +179,7 @@ impl Drop for InboundSlot {
     }
 }
 
-/// Takes connections from outside until the process ends.
+/// Accepts connections from outside until the process ends.
 pub(crate) async fn accept(inbound: Rc<Inbound>, listener: TcpListener, inner: u16) {
     loop {
         inbound.events.room().await;
@@ -220,7 +222,7 @@ async fn serve(place: InboundSlot, from: TcpStream, carried: Carried) {
     }
 }
 
-/// Counts what comes in by a published port, and what is answered: both are within the limit of bytes.
+/// Counts the bytes of a published port in both directions. Both count against the byte limit.
 struct Carried {
     events: Events,
     load: Rc<Load>,

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-/// What may come at once after a quiet time, in seconds' worth: installers ask for all their hosts together, each by
-/// two queries of names.
+/// The burst allowed after a quiet time, in seconds of the rate: installers resolve all their hosts at once,
+/// with two queries each.
 const BURST: u32 = 2;
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl Bucket {
         Self::with_burst(a_second, a_second.saturating_mul(BURST), now)
     }
 
-    /// With another number that may come at once.
+    /// With another burst size.
     pub(crate) fn with_burst(a_second: u32, burst: u32, now: Instant) -> Self {
         let (a_second, burst) = (f64::from(a_second), f64::from(burst));
         Self { a_second, burst, tokens: burst, filled: now }

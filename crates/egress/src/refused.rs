@@ -3,7 +3,7 @@
 use palisade_hosts::{Host, Reason, Rules};
 use palisade_record::network::{NetworkAction, NetworkAttempt, Via};
 
-/// Somebody wants to go there.
+/// A requested destination.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     pub via: Via,
@@ -11,40 +11,40 @@ pub struct Wanted {
     pub port: u16,
 }
 
-/// What kind of no it is.
+/// The kind of refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// By rule, or nobody said yes.
+    /// Denied by a rule, or not allowed by anybody.
     Denied,
-    /// The address is one that is never allowed.
+    /// The address is always blocked.
     Address,
-    /// What TLS or HTTP named is not what was asked for.
+    /// TLS or HTTP names another host than the requested one.
     Disagrees,
-    /// Too many, or too much.
+    /// A limit on connections, names or bytes is reached.
     Limit,
-    /// The name could not be looked up.
+    /// The name could not be resolved.
     Lookup,
-    /// Nobody answered there.
+    /// The connection could not be established.
     Unreachable,
     TimedOut,
 }
 
-/// May not, or could not.
+/// A connection that is denied or has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub cause: Cause,
     pub action: NetworkAction,
     pub host: String,
     pub port: u16,
-    /// In a few words.
+    /// For the client and the log.
     pub reason: String,
     pub rule: Option<String>,
-    /// The flag that would allow it, if one would.
+    /// The option that would allow it, if any.
     pub flag: Option<String>,
 }
 
 impl Refused {
-    /// As it is told.
+    /// As an event.
     pub fn attempt(&self, via: Via) -> NetworkAttempt {
         NetworkAttempt {
             action: self.action,
@@ -60,7 +60,7 @@ impl Refused {
     }
 }
 
-/// Who denied a question, in words for the client.
+/// Who denied a question, for the client.
 pub(crate) fn said_no(source: &str) -> &str {
     match source {
         "terminal" | "socket" => "somebody said no",
@@ -72,13 +72,13 @@ pub(crate) fn said_no(source: &str) -> &str {
     }
 }
 
-/// Nobody said yes, and a flag could.
+/// No rule allows it, but an option could.
 pub(crate) fn not_allowed(wanted: &Wanted, reason: String, rules: &Rules) -> Refused {
     let flag = Some(rules.flag_for(&wanted.host, wanted.port));
     Refused { flag, ..refusal(wanted, Cause::Denied, reason) }
 }
 
-/// A rule said no.
+/// A rule denies it.
 pub(crate) fn denied(
     wanted: &Wanted,
     rule: Option<String>,
@@ -96,7 +96,7 @@ pub(crate) fn denied(
     Refused { rule, ..refused }
 }
 
-/// The words and the action that go with a cause.
+/// Builds a refusal with the action that belongs to its cause.
 pub(crate) fn refusal(wanted: &Wanted, cause: Cause, reason: String) -> Refused {
     let action = match (cause, &wanted.host) {
         (Cause::Lookup, _) => NetworkAction::ProxyBlockedDns,

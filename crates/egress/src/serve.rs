@@ -25,30 +25,30 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
-/// So long the last bytes of those who have ended get to go out.
+/// How long the last bytes of processes that have ended may take to be sent.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-/// So long the supervisor gets to read what is left, at the end.
+/// How long the supervisor has to read the remaining events.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
-/// From [`crate::wire::EgressRequest::End`] to the end, at most.
+/// Maximum time from [`crate::wire::EgressRequest::End`] to exit.
 pub const MAX_SHUTDOWN_TIME: Duration = DRAIN_TIMEOUT.saturating_add(REPORT_TIMEOUT);
 
-/// Everything the process holds when it starts.
+/// Everything the process receives when it starts.
 #[derive(Debug)]
 pub struct EgressStartup {
-    /// Whole packets both ways, see [`crate::wire`].
+    /// Carries whole packets in both directions, see [`crate::wire`].
     pub supervisor: OwnedFd,
-    /// Listeners that were made inside.
+    /// Listeners that were created inside.
     pub tcp: Vec<OwnedFd>,
     pub udp: Vec<OwnedFd>,
     /// Reads what the packet filter inside rejected.
     pub counters: Option<OwnedFd>,
     pub published: Vec<Published>,
-    /// Gives sockets that were made inside, see [`crate::publish`].
+    /// Provides sockets that were created inside, see [`crate::publish`].
     pub maker: Option<OwnedFd>,
     pub config: Config,
 }
 
-/// Serves, and ends the process. `confine` is called when everything was read and made.
+/// Serves, then ends the process. `confine` is called after all files are read and all sockets are set up.
 pub fn serve<E: Display>(startup: EgressStartup, confine: impl FnOnce() -> Result<(), E>) -> ! {
     let EgressStartup { supervisor, .. } = &startup;
     let line = supervisor.try_clone();
@@ -56,7 +56,7 @@ pub fn serve<E: Display>(startup: EgressStartup, confine: impl FnOnce() -> Resul
         Ok(()) => 0,
         Err(why) => {
             let event = EgressEvent::Unable { why }.encode();
-            // If the supervisor is gone nobody else can be told.
+            // If the supervisor is gone, there is nobody else to report to.
             let _gone = line.map(|line| rustix::net::send(line, &event, SendFlags::NOSIGNAL));
             1
         }
@@ -83,14 +83,14 @@ fn run<E: Display>(
         if let Some(counters) = counters {
             counters.tell_new(&engine.events);
         }
-        // What is still open ends here, and says so.
+        // Open connections end here and report it.
         drop(tasks);
         let _late = timeout(REPORT_TIMEOUT, send_all(&line, outbox.rest())).await;
         Ok(())
     })
 }
 
-/// The station in service.
+/// The process while it serves.
 struct Open {
     engine: Rc<Engine>,
     outbox: Outbox,
@@ -99,7 +99,7 @@ struct Open {
 }
 
 impl Open {
-    /// Every listener gets a task, which runs only after the process was confined.
+    /// Starts a task for each listener, which runs only after the process is confined.
     fn new(startup: EgressStartup) -> Result<Self, EgressError> {
         let (events, outbox) = Events::new();
         let engine = Engine::new(startup.config, events)?;
@@ -139,10 +139,11 @@ fn tcp_listener(fd: OwnedFd) -> Result<TcpListener, EgressError> {
     TcpListener::from_std(listener).doing("watch a listener")
 }
 
-/// What goes in never leaves the machine, so there is no congestion to control. A host's choice such as BBR would
-/// pace it with a timer for every burst, which costs a third of the speed. Connections inherit it.
+/// Traffic into the sandbox never leaves the machine, so it needs no congestion control. A host's default such
+/// as BBR would pace every burst with a timer, which costs a third of the throughput. Connections inherit the
+/// setting.
 fn never_pace(listener: &TcpListener) {
-    // It is always there (tcp(7), TCP_CONGESTION); without it everything works as well.
+    // Reno is always available (tcp(7), TCP_CONGESTION). A failure only costs speed.
     let _slower = sockopt::set_tcp_congestion(listener, "reno");
 }
 
@@ -152,15 +153,15 @@ fn udp_socket(fd: OwnedFd) -> Result<UdpSocket, EgressError> {
     UdpSocket::from_std(socket).doing("watch the resolver's socket")
 }
 
-/// A connection takes up to six descriptors, and the usual limit of 1,024 is meant for select(2).
+/// A connection uses up to six descriptors, and the default limit of 1,024 exists for select(2).
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // Without it connections wait in the kernel's queue when descriptors run out.
+    // If this fails, connections wait in the kernel's queue when descriptors run out.
     let _as_it_was =
         setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Passes on what is told and takes orders, until the last one or until the supervisor is gone.
+/// Sends events and receives requests, until the last request or until the supervisor is gone.
 async fn converse(engine: &Rc<Engine>, line: &Line, outbox: &mut Outbox) {
     let tell = async {
         loop {
@@ -197,7 +198,7 @@ async fn send(line: &Line, event: &EgressEvent) -> io::Result<()> {
     line.send(&event.encode()).await.map(drop)
 }
 
-/// The next order. `None`: it is no order, or the supervisor is gone; both are the end.
+/// The next request. `None` if it is invalid or the supervisor is gone; both end the process.
 async fn receive(line: &Line) -> io::Result<Option<EgressRequest>> {
     let mut packet = vec![0; MAX_PACKET_BYTES];
     let length = line.recv(&mut packet).await?;

@@ -5,23 +5,23 @@
 
 use palisade_hosts::Host;
 
-/// What a client said first.
+/// The result of parsing the first bytes of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hello {
-    /// Not enough of it has come.
+    /// Incomplete.
     NeedMore,
     NotTls,
-    /// The host it wants, if it names one.
+    /// The server name, if it has one.
     Name(Option<Host>),
-    /// Nothing that is well-formed, in a few words.
+    /// Malformed, with the reason.
     Bad(&'static str),
 }
 
-/// A greeting with post-quantum keys takes two thousand bytes; nobody's takes so many.
+/// A ClientHello with post-quantum keys has about 2,000 bytes; none comes near this.
 pub const MAX_HELLO_BYTES: usize = 16 * 1024;
 
 const RECORD_HANDSHAKE: u8 = 22;
-/// Change of cipher, alert, handshake, data, heartbeat (RFC 8446, 5.1; RFC 6520).
+/// ChangeCipherSpec, alert, handshake, application data, heartbeat (RFC 8446, 5.1; RFC 6520).
 const FIRST_RECORD: u8 = 20;
 const LAST_RECORD: u8 = 24;
 const RECORD_HEAD: usize = 5;
@@ -31,7 +31,7 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
 
-/// Reads the server name out of the first bytes of a connection.
+/// Parses the server name from the first bytes of a connection.
 pub fn server_name(bytes: &[u8]) -> Hello {
     match greeting(bytes) {
         Ok(body) => match read_hello(&body) {
@@ -42,7 +42,7 @@ pub fn server_name(bytes: &[u8]) -> Hello {
     }
 }
 
-/// The body of the greeting, put together from as many records as it was cut into.
+/// The body of the ClientHello, reassembled from its records.
 fn greeting(bytes: &[u8]) -> Result<Vec<u8>, Hello> {
     let mut handshake = Vec::new();
     let mut rest = bytes;
@@ -61,7 +61,7 @@ fn greeting(bytes: &[u8]) -> Result<Vec<u8>, Hello> {
     }
 }
 
-/// The handshake message without its head, if all of it is there.
+/// The handshake message without its header, if it is complete.
 fn complete(handshake: &[u8]) -> Result<Option<Vec<u8>>, Hello> {
     let Some(kind) = handshake.first() else { return Ok(None) };
     if *kind != CLIENT_HELLO {
@@ -75,22 +75,22 @@ fn complete(handshake: &[u8]) -> Result<Option<Vec<u8>>, Hello> {
     Ok(handshake.get(4..4 + length).map(<[u8]>::to_vec))
 }
 
-/// What a record carries, and the bytes behind it.
+/// The content of a record, and the bytes after it.
 type Record<'a> = (&'a [u8], &'a [u8]);
 
-/// The first record. `None`: not all of it is there.
+/// The first record. `None` if it is incomplete.
 fn record(bytes: &[u8], first: bool) -> Result<Option<Record<'_>>, Hello> {
     match bytes {
         [] => return Ok(None),
         [RECORD_HANDSHAKE] => return Ok(None),
         [RECORD_HANDSHAKE, 3, ..] => {}
-        // Inside a greeting no other record may come.
+        // No other record may interrupt a ClientHello.
         _ if !first => return Err(Hello::Bad("a greeting that breaks off")),
-        // Some servers drop alerts that come before a greeting, and take a first record of any version.
+        // Some servers ignore alerts before a ClientHello, and accept a first record of any version.
         [FIRST_RECORD..=LAST_RECORD, ..] => {
             return Err(Hello::Bad("TLS that does not begin with a greeting"));
         }
-        // The greeting of SSL 2, which can ask for TLS 1.2 and names no server (RFC 5246, E.2).
+        // The SSL 2 ClientHello, which can request TLS 1.2 and has no server name (RFC 5246, E.2).
         [0x80..=0xff, _, CLIENT_HELLO, 3, ..] => {
             return Err(Hello::Bad("a greeting of SSL 2"));
         }
@@ -106,7 +106,7 @@ fn record(bytes: &[u8], first: bool) -> Result<Option<Record<'_>>, Hello> {
     Ok(record.split_at_checked(length))
 }
 
-/// A run of bytes that is read from the front. Each read fails if there is too little.
+/// Reads bytes from the front. Each read fails if too few are left.
 struct Reader<'a>(&'a [u8]);
 
 type Read<T> = Result<T, &'static str>;
@@ -129,13 +129,13 @@ impl<'a> Reader<'a> {
         bytes.try_into().map(u16::from_be_bytes).map_err(|_| CUT)
     }
 
-    /// A vector with a length of one byte before it.
+    /// A vector with a length prefix of one byte.
     fn short(&mut self) -> Read<&'a [u8]> {
         let length = self.byte()?;
         self.take(length.into())
     }
 
-    /// A vector with a length of two bytes before it.
+    /// A vector with a length prefix of two bytes.
     fn long(&mut self) -> Read<&'a [u8]> {
         let length = self.number()?;
         self.take(length.into())
@@ -161,7 +161,7 @@ fn read_hello(body: &[u8]) -> Read<Option<Host>> {
         return Err("no compression, not even none");
     }
     if hello.is_done() {
-        // TLS 1.2 knows greetings without extensions.
+        // TLS 1.2 allows a ClientHello without extensions.
         return Ok(None);
     }
     let mut extensions = Reader(hello.long()?);
@@ -184,14 +184,14 @@ fn read_name(value: &[u8]) -> Read<Host> {
     let mut list = Reader(value.long()?);
     let kind = list.byte()?;
     let name = list.long()?;
-    // The list may hold one name of each kind, and only one kind was ever defined.
+    // The list may contain one name of each type, and only one type was ever defined.
     if kind != HOST_NAME || !list.is_done() || !value.is_done() {
         return Err("a list of server names that makes no sense");
     }
     let text = std::str::from_utf8(name).map_err(|_| "a server name that is no text")?;
     let host = Host::parse(text).map_err(|_| "a server name that is none")?;
-    // The greeting goes out as it is: what we would read as another spelling of a name (a dot at its end, a soft hyphen,
-    // full-width letters) is another name to the server. Case is not (RFC 6066, 3; RFC 4343).
+    // The ClientHello is forwarded unchanged. What we would normalise (a trailing dot, a soft hyphen,
+    // full-width letters) is a different name for the server. Case is not (RFC 6066, 3; RFC 4343).
     if !host.to_string().eq_ignore_ascii_case(text) {
         return Err("a server name that is not in its normal form");
     }

@@ -9,13 +9,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 pub(crate) const VERSION: u8 = 5;
-/// Of SOCKS 4, which knows no IPv6 and, as most clients speak it, no names.
+/// SOCKS 4, which does not support IPv6 and, as most clients implement it, names.
 pub(crate) const OLD_VERSION: u8 = 4;
 const NO_AUTHENTICATION: u8 = 0;
 const NO_METHOD: u8 = 0xff;
 const CONNECT: u8 = 1;
 
-/// How a request is answered (RFC 1928, 6).
+/// Reply codes (RFC 1928, 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Succeeded = 0,
@@ -33,7 +33,7 @@ pub(crate) enum Request {
     Refused(Reply),
 }
 
-/// The greeting and the request after it; `None` if it is no SOCKS 5, or the client went away.
+/// Reads the greeting and the request. `None` if it is not SOCKS 5, or the client has closed the connection.
 pub(crate) async fn read<R, W>(
     incoming: &mut Incoming<R>,
     outgoing: &mut W,
@@ -67,7 +67,7 @@ where
         }),
         3 => {
             let Some(length) = exactly(incoming, 1).await? else { return Ok(None) };
-            // A name that is none is refused as what it is; a NUL or a space in it does not cut it short.
+            // An invalid name is refused as a whole; a NUL or a space does not truncate it.
             exactly(incoming, usize::from(length[0])).await?.map(|bytes| {
                 let text = String::from_utf8(bytes).map_err(|_| Reply::Failed)?;
                 Host::parse(&text).map_err(|_| Reply::Failed)
@@ -99,12 +99,12 @@ async fn exactly<R: AsyncRead + Unpin>(
     Ok(Some(bytes))
 }
 
-/// The answer to a request. The address that the proxy connected from is nobody's business inside.
+/// The reply to a request. It does not reveal to the sandbox which address the proxy connected from.
 pub(crate) fn reply(reply: Reply) -> [u8; 10] {
     [VERSION, reply as u8, 0, 1, 0, 0, 0, 0, 0, 0]
 }
 
-/// The answer to any request in SOCKS 4: refused.
+/// The reply to any SOCKS 4 request: rejected.
 pub(crate) const OLD_REFUSAL: [u8; 8] = [0, 0x5b, 0, 0, 0, 0, 0, 0];
 
 #[cfg(test)]

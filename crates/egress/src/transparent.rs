@@ -18,13 +18,13 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-/// So long is waited for the request of a client that is refused, to tell it why in its own language.
+/// How long to wait for the request of a refused client, so that it can be answered in HTTP.
 const REQUEST_WITHIN: Duration = Duration::from_millis(300);
-/// On other ports a request is answered only if it is there already.
+/// On other ports a request is answered only if it has already arrived.
 const AT_ONCE: Duration = Duration::from_millis(20);
 const DNS_PORT: u16 = 53;
 
-/// Takes connections until the process ends.
+/// Accepts connections until the process ends.
 pub(crate) async fn accept(engine: Rc<Engine>, listener: TcpListener) {
     loop {
         let (client, from) = accept::next(&listener).await;
@@ -70,13 +70,13 @@ async fn serve_meant(engine: Rc<Engine>, client: TcpStream, meant: SocketAddr) {
     }
 }
 
-/// Whom a connection was for.
+/// The intended destination of a connection.
 #[derive(Debug, PartialEq, Eq)]
 enum Meant {
     Proxy,
     Resolver,
     Host(Host, u16),
-    /// An address of ours that stands for nothing.
+    /// An address in our range that is not assigned to a name.
     Nobody,
 }
 
@@ -100,8 +100,8 @@ impl Meant {
     }
 }
 
-/// Where the client wanted to go, before the packet filter sent it here. Without one the address it was
-/// accepted on is the one that was meant: every address is local.
+/// The destination before the packet filter redirected the connection. Without a packet filter, it is the local
+/// address of the accepted socket, because every address is local.
 fn meant(client: &TcpStream) -> io::Result<SocketAddr> {
     let here = client.local_addr()?;
     let before = match here {
@@ -111,7 +111,7 @@ fn meant(client: &TcpStream) -> io::Result<SocketAddr> {
     Ok(before.unwrap_or(here))
 }
 
-/// Goes where the client wants to, if it may.
+/// Connects the client to its destination, if it is allowed.
 async fn go(engine: Rc<Engine>, client: TcpStream, host: Host, port: u16) {
     let mut first = First::default();
     let wanted = Wanted { via: Via::Transparent, host, port };
@@ -126,7 +126,7 @@ async fn go(engine: Rc<Engine>, client: TcpStream, host: Host, port: u16) {
     }
 }
 
-/// Says no: to a request with an answer, to everything else with a reset, and never with silence.
+/// Refuses a connection: with a response if it is a request, otherwise with a reset, and never with silence.
 async fn refuse(client: TcpStream, mut first: First, refused: &Refused) {
     let patience = if is_usual_for_http(refused.port) { REQUEST_WITHIN } else { AT_ONCE };
     let kind = timeout(patience, first.decide(&client, None)).await;

@@ -17,14 +17,15 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// So long is waited for a request, to tell where it would have gone.
+/// How long to wait for a request, so that its destination can be reported.
 const REQUEST_WITHIN: Duration = Duration::from_millis(300);
-/// SOCKS 5: none of the ways to log in will do (RFC 1928, 3).
+/// SOCKS 5: no acceptable authentication method (RFC 1928, 3).
 const NO_WAY_IN: [u8; 2] = [socks::VERSION, 0xff];
-/// Stands for a host that was not named yet.
+/// Reported instead of a host that is not known yet.
 pub(crate) const UNNAMED: &str = "(unnamed)";
 
-/// Says 429 to a client of the explicit proxy. `from` is told where clients are not all one sandbox.
+/// Answers a client of the explicit proxy with 429. `from` is reported if the clients are not all in one
+/// sandbox.
 pub(crate) async fn answer(engine: Rc<Engine>, client: TcpStream, from: Option<IpAddr>) {
     let reason = with_client(engine.load.full_for(from.map(Client::of)), from);
     let Some(_turned_away) = engine.load.turn_away() else {
@@ -47,7 +48,7 @@ fn unnamed() -> (Via, Destination) {
     (Via::Http, (UNNAMED.to_owned(), 0))
 }
 
-/// Where a request would have gone.
+/// The destination of a request.
 fn named(engine: &Engine, head: &RequestHead) -> (Via, Destination) {
     let (via, host, port) = match &head.target {
         Target::Authority(target) => {
@@ -61,7 +62,7 @@ fn named(engine: &Engine, head: &RequestHead) -> (Via, Destination) {
     (via, (explicit::meant(engine, host).to_string(), port))
 }
 
-/// The reason, with the client that it was told to.
+/// The reason, followed by the client's address.
 pub(crate) fn with_client(reason: String, from: Option<IpAddr>) -> String {
     match from {
         Some(from) => reason + &format!("; asked by {from}"),

@@ -10,42 +10,42 @@ use palisade_record::network::{ConnectionClosed, NameQueried, NetworkAttempt};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// No packet is longer.
+/// Maximum length of a packet.
 pub const MAX_PACKET_BYTES: usize = 16 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "told")]
 pub enum EgressEvent {
-    /// Everything is served from now on.
+    /// The process is serving.
     Ready,
     Attempt(NetworkAttempt),
     Closed(ConnectionClosed),
     Queried(NameQueried),
-    /// A connection waits for an answer. The same host and port are asked about once.
+    /// A connection waits for an answer. Each host and port is asked about once at a time.
     Asked {
         ask: u64,
         host: String,
         port: u16,
-        /// Who connected first, by the address of its socket inside.
+        /// The client that connected first, by the address of its socket inside.
         client: Option<SocketAddr>,
     },
-    /// Nobody waits for it any more.
+    /// No connection waits for the answer any more.
     Withdrawn {
         ask: u64,
     },
-    /// It cannot go on; the supervisor ends the run.
+    /// The process cannot continue; the supervisor ends the run.
     Unable {
         why: String,
     },
 }
 
-/// How long an answer holds.
+/// How long an answer is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Holds {
-    /// For those who wait now.
+    /// For the connections that wait now.
     Once,
-    /// For as long as this process lives.
+    /// Until this process ends.
     Session,
 }
 
@@ -59,7 +59,7 @@ pub enum EgressRequest {
         /// Who decided, for the log: `terminal`, `socket`, `timeout` …
         source: String,
     },
-    /// Tell what is yet untold (counts), and go.
+    /// Report what is not reported yet (counts), then exit.
     End,
 }
 

@@ -9,31 +9,30 @@ use crate::wire::EgressEvent;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::time::{Duration, Instant};
 
-/// So many events are told one by one, at first or after a quiet time. A build that downloads a few hundred packages
-/// stays below it.
+/// How many events are reported singly at first or after a quiet time. A build that downloads a few hundred
+/// packages stays below it.
 pub(super) const SINGLY_AT_ONCE: u32 = 1000;
-/// So many sums are told at a time. What was reached by name waits for its turn; of the rest no more are kept apart:
-/// random names would otherwise fill memory and disk.
+/// How many sums are reported at a time. Hosts that were reached wait for their turn. Of all others, no more
+/// are kept separate, because random names would fill memory and disk.
 pub(super) const MAX_SUMS: usize = 32;
-/// So many hosts and ports that were reached are told by name, whatever else there is to tell. A run's report lists as
-/// many.
+/// How many reached destinations are always reported by name. A run's report lists as many.
 pub(super) const MAX_PLACES: usize = 500;
-/// After the first event of a sum it is told.
+/// Time from the first event of a sum to its report.
 const SUM_AFTER: Duration = Duration::from_secs(1);
-/// Each time later, up to this, as long as events come too fast.
+/// The interval doubles up to this, as long as events come too fast.
 pub(super) const SUM_AFTER_AT_MOST: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Account {
     singly: Bucket,
     sums: BTreeMap<Key, EgressEvent>,
-    /// Those of the sums, the oldest first.
+    /// The keys of the sums, oldest first.
     request: VecDeque<Key>,
-    /// Of what was reached.
+    /// Destinations that were reached and are reported by name.
     places: BTreeSet<(String, u16)>,
-    /// When the next sums are told, if there are any.
+    /// When the next sums are reported, if there are any.
     due: Option<Instant>,
-    /// How long those took that were told last, and when that was.
+    /// The interval of the last sums, and when they were reported.
     sum_after: Duration,
     flushed: Option<Instant>,
 }
@@ -56,12 +55,12 @@ impl Account {
         self.due
     }
 
-    /// Whether one more may be told alone.
+    /// Whether one more event may be reported singly.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         self.singly.take(now.into_std())
     }
 
-    /// Whether this is the first of a destination that is told by name from now on.
+    /// Whether this is the first event of a destination that is reported by name from now on.
     pub(super) fn is_new_place(&mut self, key: &Key) -> bool {
         match key {
             Key::Reached { host, port, .. } if key.is_of_way_out() => {
@@ -96,7 +95,7 @@ impl Account {
             || key.place().is_some_and(is_place)
     }
 
-    /// When sums are told that begin now.
+    /// When sums that start now are reported.
     fn next_due(&mut self, now: Instant) -> Instant {
         let before = self.sum_after;
         let goes_on = self.flushed.is_some_and(|flushed| now < flushed + before);
@@ -104,7 +103,7 @@ impl Account {
         now + self.sum_after
     }
 
-    /// The sums whose time has come.
+    /// The sums that are due.
     pub(super) fn flush(&mut self, now: Instant) -> Vec<EgressEvent> {
         if self.due.is_none_or(|due| now < due) {
             return Vec::new();

@@ -7,10 +7,10 @@ use palisade_record::network::{
     ConnectionClosed, NameQueried, NetworkAction, NetworkAttempt, OTHERS, Via,
 };
 
-/// Stands for what was said of each of them.
+/// Replaces the individual suspicions in a sum.
 const SUSPICIOUS: &str = "data in names";
 
-/// What makes two events alike.
+/// Events with the same key are added up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     Reached {
@@ -18,7 +18,7 @@ pub(super) enum Key {
         host: String,
         port: u16,
     },
-    /// By host alone: somebody who tries every port of it is told in one line.
+    /// By host only, so that a port scan is reported in one line.
     Refused {
         action: NetworkAction,
         via: Via,
@@ -38,7 +38,7 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// `None` for what is always told alone.
+    /// `None` for events that are always reported singly.
     pub(super) fn of(event: &EgressEvent) -> Option<Self> {
         Some(match event {
             EgressEvent::Attempt(NetworkAttempt { action, via, host, port, .. }) => {
@@ -66,7 +66,7 @@ impl Key {
         })
     }
 
-    /// Whether something went out. Who comes in by a published port is another matter.
+    /// Whether it concerns an outgoing connection. Connections to published ports do not count.
     pub(super) fn is_of_way_out(&self) -> bool {
         match self {
             Self::Reached { via, .. } | Self::Closed { via, .. } => *via != Via::Published,
@@ -74,7 +74,7 @@ impl Key {
         }
     }
 
-    /// Host and port of what was, or had been, reached.
+    /// Host and port of a connection that is or was open.
     pub(super) fn place(&self) -> Option<(&str, u16)> {
         match self {
             Self::Reached { host, port, .. } | Self::Closed { host, port, .. } => {
@@ -129,7 +129,7 @@ pub(super) fn among_others(event: EgressEvent) -> EgressEvent {
     }
 }
 
-/// Adds an event to the sum of those like it.
+/// Adds an event to the sum of its key.
 pub(super) fn join(sum: &mut EgressEvent, event: EgressEvent) {
     match (sum, event) {
         (EgressEvent::Attempt(sum), EgressEvent::Attempt(more)) => {

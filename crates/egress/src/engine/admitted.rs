@@ -13,15 +13,15 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// May go there. Dropped, it is over, which is told with what was carried.
+/// Permission to connect. Dropping it ends the connection, and reports the bytes carried.
 #[derive(Debug)]
 pub struct Admitted {
     pub via: Via,
     pub host: Host,
     pub port: u16,
-    /// Checked, and pinned. Empty for names that an upstream proxy looks up.
+    /// Checked and pinned. Empty for names that an upstream proxy resolves.
     pub addresses: Vec<SocketAddr>,
-    /// The names that the host's is an alias of, checked too.
+    /// The CNAME targets of the host's name, also checked.
     pub(crate) aliases: Vec<Name>,
     /// The rule that allowed it, as it was written.
     pub rule: String,
@@ -30,12 +30,12 @@ pub struct Admitted {
     since: Instant,
     sent: Cell<u64>,
     received: Cell<u64>,
-    /// Whether the connection ends at the upstream proxy, which takes requests but makes no tunnel.
+    /// Whether the connection ends at the upstream proxy, which accepts requests but no tunnel.
     forwarded: Cell<bool>,
 }
 
 impl Admitted {
-    /// Only the engine makes one, of addresses that it checked.
+    /// Only the engine creates one, with addresses that it has checked.
     pub(crate) fn new(
         engine: &Rc<Engine>,
         wanted: &Wanted,
@@ -60,39 +60,39 @@ impl Admitted {
         }
     }
 
-    /// The one that admitted it.
+    /// The engine that admitted it.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// What was asked for when it was admitted.
+    /// The destination that was requested.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted { via: self.via, host: self.host.clone(), port: self.port }
     }
 
-    /// Counts what went to the host. An error: that was more than may be carried.
+    /// Counts bytes sent to the host. Fails if the byte limit is exceeded.
     pub fn sent(&self, bytes: u64) -> io::Result<()> {
         self.sent.set(self.sent.get().saturating_add(bytes));
         self.carried(bytes)
     }
 
-    /// Counts what came from the host.
+    /// Counts bytes received from the host.
     pub fn received(&self, bytes: u64) -> io::Result<()> {
         self.received.set(self.received.get().saturating_add(bytes));
         self.carried(bytes)
     }
 
-    /// What was dialled is the upstream proxy itself.
+    /// Records that the upstream proxy itself was dialled.
     pub(crate) fn forward(&self) {
         self.forwarded.set(true);
     }
 
-    /// Whether only whole requests may go there: anything else would speak to the upstream proxy itself.
+    /// Whether only complete requests may be sent: anything else would address the upstream proxy itself.
     pub(crate) fn is_forwarded(&self) -> bool {
         self.forwarded.get()
     }
 
-    /// Neither side has said anything yet: until it does, others may take this connection's place.
+    /// Neither side has sent anything yet: until then, another connection may displace this one.
     pub(crate) fn wait(&self) {
         self.permit.wait();
     }
@@ -101,7 +101,7 @@ impl Admitted {
         self.permit.resume();
     }
 
-    /// So many bytes may still be carried.
+    /// How many bytes may still be carried.
     pub fn left(&self) -> u64 {
         self.engine.load.left()
     }
@@ -111,7 +111,7 @@ impl Admitted {
     }
 }
 
-/// What a relay ends with when the limit of bytes is reached.
+/// The error of a relay when the byte limit is reached.
 pub fn out_of_bytes() -> io::Error {
     io::Error::new(io::ErrorKind::QuotaExceeded, "the limit of bytes is reached")
 }
@@ -132,7 +132,7 @@ impl Drop for Admitted {
     }
 }
 
-/// What ended it may be the limit of bytes, which people hear of.
+/// Reports it if the byte limit ended the connection.
 pub(crate) fn tell_if_spent(engine: &Engine, admitted: &Admitted, carried: io::Result<()>) {
     if let Err(error) = carried
         && error.kind() == io::ErrorKind::QuotaExceeded

@@ -28,12 +28,13 @@ use tokio_rustls::client::TlsStream;
 const NAME: &str = "Palisade, for one sandbox";
 /// The clock inside may be a little behind.
 const BEFORE: Duration = Duration::from_hours(1);
-/// Longer than any run that people wait for.
+/// Longer than any expected run.
 const VALID: Duration = Duration::from_hours(7 * 24);
-/// Of hosts. A name under a wildcard costs a signature; nobody inside can make this grow without bound.
+/// Limit for cached certificates. Each name under a wildcard costs a signature, and a program inside must not
+/// make the cache grow without bound.
 pub(crate) const MAX_CERTIFICATES: usize = 256;
 
-/// An authority for these hosts, made anew for each run.
+/// A new authority for these hosts, created for each run.
 pub fn authority(hosts: &[HostPattern]) -> Result<Authority, EgressError> {
     let key = KeyPair::generate().map_err(broken)?;
     let certificate = authority_parameters(hosts).self_signed(&key).map_err(broken)?;
@@ -66,7 +67,7 @@ fn authority_parameters(hosts: &[HostPattern]) -> CertificateParams {
     parameters
 }
 
-/// Should the key ever leak into a sandbox, it is good for these names only.
+/// If the key ever leaks into a sandbox, it is valid for these names only.
 fn constraints(hosts: &[HostPattern]) -> Option<NameConstraints> {
     let mut permitted = Vec::new();
     for pattern in hosts {
@@ -77,11 +78,11 @@ fn constraints(hosts: &[HostPattern]) -> Option<NameConstraints> {
                 range.prefix_len(),
             )),
             None if written == "*" => return None,
-            // A constraint to a name includes what is below it.
+            // A constraint on a name includes the names below it.
             None => GeneralSubtree::DnsName(name_in(&written)?),
         });
     }
-    // A kind of name that nothing is said about would be free.
+    // A type of name without any constraint would be unrestricted.
     let has_names = permitted.iter().any(|one| matches!(one, GeneralSubtree::DnsName(_)));
     let has_addresses = permitted.len()
         > permitted.iter().filter(|one| matches!(one, GeneralSubtree::DnsName(_))).count();
@@ -101,7 +102,7 @@ fn name_in(pattern: &str) -> Option<String> {
     Host::parse(apex).ok().map(|host| host.to_string())
 }
 
-/// Certificates made so far, and what is trusted outside. A part of the engine.
+/// Issued certificates, and the roots trusted outside. Part of the engine.
 pub struct State {
     pub(crate) inside: Option<Inside>,
     pub(crate) outside: Option<Arc<ClientConfig>>,
@@ -109,7 +110,7 @@ pub struct State {
 
 pub(crate) struct Inside {
     issuer: Issuer<'static, KeyPair>,
-    /// One key for all leaves: only this run's own sandbox trusts them.
+    /// One key for all leaf certificates: only this run's own sandbox trusts them.
     key: KeyPair,
     pub(crate) made: RefCell<HashMap<Host, Arc<ServerConfig>>>,
 }
@@ -121,7 +122,7 @@ impl fmt::Debug for State {
 }
 
 impl State {
-    /// Reads what it will need: no file can be opened later.
+    /// Reads all files that it needs, because none can be opened after confinement.
     pub fn new(config: &Config) -> Result<Self, EgressError> {
         let outside = if config.authority.is_some() || config.follow_redirects {
             Some(client(native_roots())?)
@@ -132,7 +133,7 @@ impl State {
         Ok(Self { inside, outside })
     }
 
-    /// TLS to the host itself, its certificate checked against this name.
+    /// TLS to the host itself. Its certificate is checked against this name.
     pub(crate) async fn open(
         &self,
         stream: TcpStream,
@@ -153,15 +154,15 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Those of this machine, or of `SSL_CERT_FILE`. What cannot be read is not trusted.
+/// The roots of this machine, or of `SSL_CERT_FILE`. Unreadable ones are not trusted.
 fn native_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots
 }
 
-/// The library makes its source of randomness when it is first asked, with calls that the process may not make
-/// once it is confined.
+/// The library initialises its random source on first use, with system calls that the process may not make
+/// after confinement.
 fn seed(provider: &CryptoProvider) -> Result<(), EgressError> {
     let mut bytes = [0; 32];
     provider.secure_random.fill(&mut bytes).map_err(|_| broken("no randomness can be had"))
@@ -180,7 +181,7 @@ pub(crate) fn client(roots: RootCertStore) -> Result<Arc<ClientConfig>, EgressEr
 impl Inside {
     pub(crate) fn new(authority: &Authority) -> Result<Self, EgressError> {
         let key = KeyPair::from_pem(authority.key.reveal()).map_err(broken)?;
-        // Only its name and its key go into what it signs.
+        // Only the authority's name and key go into the certificates it signs.
         let issuer = Issuer::new(authority_parameters(&[]), key);
         Ok(Self { issuer, key: KeyPair::generate().map_err(broken)?, made: RefCell::default() })
     }

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// An address that did not answer by then gets company by the next one (RFC 8305, 5).
+/// If an address has not answered by then, the next one is tried in parallel (RFC 8305, 5).
 const NEXT_AFTER: Duration = Duration::from_millis(250);
 
 pub(crate) async fn dial(engine: &Engine, admitted: &Admitted) -> Result<TcpStream, Refused> {
@@ -38,9 +38,9 @@ pub(crate) async fn dial(engine: &Engine, admitted: &Admitted) -> Result<TcpStre
     }
 }
 
-/// Whether a connection would come back to this machine. Sends nothing: to connect a datagram socket only
-/// chooses the address that packets would go out from, and to itself that is the address itself. Of a range that is
-/// local as a whole (ip-address(8), on `lo`) it is another one, but all of them can be bound to.
+/// Whether a connection would end on this machine. Nothing is sent: connecting a datagram socket only selects
+/// the source address of its packets, and to an own address that is the address itself. In a range that is
+/// local as a whole (ip-address(8), on `lo`) the source differs, but every address of the range can be bound.
 pub(crate) fn is_of_this_host(address: SocketAddr) -> bool {
     if UdpSocket::bind((address.ip(), 0)).is_ok() {
         return true;
@@ -56,7 +56,7 @@ pub(crate) fn is_of_this_host(address: SocketAddr) -> bool {
     from.is_ok_and(|from| from.ip() == address.ip())
 }
 
-/// The first address that answers; each gets a short start before the next one is tried as well.
+/// Connects to the first address that answers. Each gets a short head start before the next one is tried too.
 async fn first_of(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     if let [only] = addresses {
         return connect(*only).await;

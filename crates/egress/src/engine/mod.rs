@@ -38,37 +38,37 @@ use own::OwnAddresses;
 pub struct Engine {
     pub config: Config,
     pub events: Events,
-    /// Reached by [`Engine::look_up`] only.
+    /// Only [`Engine::look_up`] uses it.
     lookup: Lookup,
     pub dns: dns::State,
     pub intercept: certificates::State,
     pub(crate) load: Rc<Load>,
     asks: Asks,
-    /// Those of the plan, and what was answered since.
+    /// The rules of the plan, and the answers given since.
     rules: RefCell<Rules>,
-    /// Of this host.
+    /// The addresses of this host.
     own_addresses: OwnAddresses,
-    /// Where a proxy that runs alone listens.
+    /// Where a standalone proxy listens.
     own: Option<SocketAddr>,
     /// The latest result of [`Engine::renewed`]; the server holds it.
     newest: Rc<RefCell<Weak<Self>>>,
 }
 
 impl Engine {
-    /// Reads what it needs from files: nothing can be opened later.
+    /// Reads all files that it needs, because none can be opened after confinement.
     pub fn new(config: Config, events: Events) -> Result<Rc<Self>, EgressError> {
         let load = Load::new(&config);
         Self::made(config, events, None, load, Rc::default())
     }
 
-    /// The same for a proxy that listens there, in the host's own network: nobody gets to it through itself
-    /// (N13).
+    /// The same for a standalone proxy that listens on `own` in the host's network: it must not be reachable
+    /// through itself (N13).
     pub fn alone(config: Config, events: Events, own: SocketAddr) -> Result<Rc<Self>, EgressError> {
         let load = Load::new(&config);
         Self::made(config, events, Some(own), load, Rc::default())
     }
 
-    /// The same with other rules and limits. What is open counts on, and what was carried.
+    /// The same with other rules and limits. Open connections and bytes already carried still count.
     pub fn renewed(&self, config: Config) -> Result<Rc<Self>, EgressError> {
         let (load, newest) = (Rc::clone(&self.load), Rc::clone(&self.newest));
         let renewed = Self::made(config, self.events.clone(), self.own, load, newest)?;
@@ -77,7 +77,8 @@ impl Engine {
         Ok(renewed)
     }
 
-    /// The one whose rules hold now: another than this, if they were read anew since a client came.
+    /// The engine with the current rules: another one than this, if they were reloaded after the client
+    /// connected.
     pub(crate) fn now(self: &Rc<Self>) -> Rc<Self> {
         self.newest.borrow().upgrade().unwrap_or_else(|| Rc::clone(self))
     }
@@ -104,7 +105,7 @@ impl Engine {
         }))
     }
 
-    /// What the rules say, answers of this session included.
+    /// The verdict of the rules, including this session's answers.
     pub fn judge(&self, host: &Host, port: u16) -> Verdict {
         if !self.config.checks.rules {
             return unchecked();
@@ -112,7 +113,7 @@ impl Engine {
         self.rules.borrow().judge(host, port)
     }
 
-    /// The same for a name that is looked up.
+    /// The same for a name that is to be looked up.
     pub fn judge_name(&self, name: &Name) -> Verdict {
         if !self.config.checks.rules {
             return unchecked();
@@ -120,8 +121,8 @@ impl Engine {
         self.rules.borrow().judge_name(name)
     }
 
-    /// Whether a name may stand for this address. One of this host's own leads past its firewall, so a rule must open that very
-    /// address.
+    /// Whether a name may resolve to this address. A connection to one of this host's own addresses would
+    /// bypass its firewall, so a rule must allow exactly that address.
     pub fn check_address(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         if !self.config.checks.addresses {
             return Ok(());
@@ -131,7 +132,7 @@ impl Engine {
         if rules.names_alone(address) { Ok(()) } else { self.own_addresses.check(address) }
     }
 
-    /// The rule that denies one of the names which an allowed one is an alias of, in words.
+    /// Fails with the reason if a rule denies one of the CNAME targets of an allowed name.
     pub(crate) fn check_aliases(&self, aliases: &[Name], port: Option<u16>) -> Result<(), String> {
         if !self.config.checks.rules {
             return Ok(());
@@ -144,12 +145,12 @@ impl Engine {
         aliases.iter().find_map(denied).map_or(Ok(()), Err)
     }
 
-    /// Whether going there would wait for a person.
+    /// Whether connecting would ask a person.
     fn would_ask(&self, host: &Host, port: u16) -> bool {
         self.config.on_unknown == OnUnknown::Ask && self.judge(host, port).is_open()
     }
 
-    /// An answer came from the supervisor.
+    /// Handles an answer from the supervisor.
     pub(crate) fn answered(&self, ask: u64, answer: Answer, holds: Holds) {
         let Some(standing) = self.asks.answer(ask, answer, holds) else { return };
         let written = format!("answered by {}", standing.source);
@@ -161,7 +162,8 @@ impl Engine {
         }
     }
 
-    /// Judges it, asks if it must, counts it, looks the name up and checks every address. Told either way.
+    /// Judges the destination, asks if necessary, counts the connection, resolves the name and checks every
+    /// address. The decision is reported.
     pub async fn admit(self: &Rc<Self>, wanted: Wanted) -> Result<Admitted, Refused> {
         self.events.room().await;
         let decided = self.decide(&wanted).await.map_err(|refused| self.hinted(refused));
@@ -169,8 +171,8 @@ impl Engine {
         decided
     }
 
-    /// The same for a client that may leave while somebody is asked, and `gone` returns when it does. `None`: it
-    /// did, which is told as well.
+    /// The same for a client that may leave while a person is asked; `gone` returns when it does. `None` if it
+    /// left, which is also reported.
     pub(crate) async fn admit_while_there(
         self: &Rc<Self>,
         wanted: Wanted,
@@ -183,7 +185,7 @@ impl Engine {
         let reason = "the program went away before anybody answered".to_owned();
         let left = self.hinted(self.not_allowed(&wanted, reason));
         tokio::select! {
-            // Somebody who hangs up at once was here all the same.
+            // A client that hangs up immediately is still decided and reported.
             biased;
             admitted = self.admit(wanted) => Some(admitted),
             () = gone => {
@@ -193,8 +195,8 @@ impl Engine {
         }
     }
 
-    /// Whether a way out may take another request. It may go on as long as the rules are those it was admitted by, and
-    /// after that if they would admit it again. Not told.
+    /// Whether an open connection may carry another request. It may if it was admitted by the current rules, or
+    /// if they would admit it again. Not reported.
     pub(crate) fn readmit(&self, admitted: &Admitted) -> Result<(), Refused> {
         let before = admitted.engine();
         if std::ptr::eq(self, before) {
@@ -206,7 +208,7 @@ impl Engine {
         let resolved = Resolved { addresses, aliases: admitted.aliases.clone() };
         let checked = ruled.and_then(|_rule| self.check(&wanted, &resolved));
         checked.map_err(|refused| self.hinted(refused))?;
-        // A login for one proxy is none for another.
+        // Credentials for one proxy must not be sent to another.
         if self.config.upstream != before.config.upstream {
             let reason = "there is another way there now: connect anew".to_owned();
             return Err(refusal(&wanted, Cause::Unreachable, reason));
@@ -214,12 +216,12 @@ impl Engine {
         Ok(())
     }
 
-    /// A flag is a hint for who started a run; the clients of a proxy that runs alone did not start it.
+    /// An option is a hint for the user who started a run. The clients of a standalone proxy did not start it.
     fn hinted(&self, refused: Refused) -> Refused {
         if self.own.is_some() { Refused { flag: None, ..refused } } else { refused }
     }
 
-    /// The same for where a redirect leads that the proxy follows.
+    /// [`Engine::admit`] for the target of a redirect that the proxy follows.
     pub async fn admit_redirect(self: &Rc<Self>, wanted: Wanted) -> Result<Admitted, Refused> {
         self.events.room().await;
         let decided = self.decide(&wanted).await.map_err(|refused| {
@@ -250,7 +252,7 @@ impl Engine {
         }));
     }
 
-    /// Connects to what was admitted, within the time that is set for it.
+    /// Connects to an admitted destination, within the configured time.
     pub async fn dial(self: &Rc<Self>, admitted: &Admitted) -> Result<TcpStream, Refused> {
         admitted.wait();
         let dialled = dial::dial(self, admitted).await;
@@ -258,22 +260,22 @@ impl Engine {
         dialled
     }
 
-    /// An admitted connection names another host than the one it was admitted for. Told.
+    /// An admitted connection names another host than the one it was admitted for. Reported.
     pub fn disagrees(&self, admitted: &Admitted, reason: String) -> Refused {
         self.end(admitted, Cause::Disagrees, reason)
     }
 
-    /// An admitted connection asks for what no host may do here. Told.
+    /// An admitted connection requests something that is not allowed for any host. Reported.
     pub fn forbids(&self, admitted: &Admitted, reason: String) -> Refused {
         self.end(admitted, Cause::Denied, reason)
     }
 
-    /// An admitted connection would carry more than all may together. Told.
+    /// An admitted connection would exceed the total byte limit. Reported.
     pub fn spent(&self, admitted: &Admitted) -> Refused {
         self.end(admitted, Cause::Limit, out_of_bytes().to_string())
     }
 
-    /// How long a client may take to say what it wants.
+    /// How long a client may take to send its head.
     pub fn head_limit(&self) -> Option<Duration> {
         self.config.checks.bounded.then_some(self.config.limits.head)
     }
@@ -322,7 +324,7 @@ impl Engine {
             .map_err(|refused| Refused { reason: refused.reason + &unanswered, ..refused })
     }
 
-    /// The rule that allows it, where nobody is asked.
+    /// The rule that allows it, without asking.
     fn ruled(&self, wanted: &Wanted, verdict: Verdict) -> Result<String, Refused> {
         match verdict {
             Verdict::Allowed { rule } => Ok(rule),
@@ -343,25 +345,25 @@ impl Engine {
             && (own.ip() == address.ip() || self.own_addresses.holds(address.ip()))
     }
 
-    /// What a name that came with a connection stands for.
+    /// The addresses of a name that came with a connection.
     pub(crate) async fn find(&self, name: &Name, via: Via) -> Result<Resolved, LookupError> {
         let counted = self.count_new(name, via)?;
         self.look_up(name, counted).await.map(|pinned| pinned.resolved)
     }
 
-    /// Counts a name that came with a connection, and looks at it, as at one that was asked for in a query. An upstream proxy hears
-    /// of it, too.
+    /// Counts and inspects a name that came with a connection, like one from a query. An upstream proxy learns
+    /// the name too.
     fn count_new(&self, name: &Name, via: Via) -> Result<Counted, LookupError> {
         let was_told = self.config.upstream.is_some() && self.dns.was_counted(name);
         if was_told || self.remembers(name) { Ok(Counted::again()) } else { self.count(name, via) }
     }
 
-    /// Whether nobody would have to be asked for it.
+    /// Whether the name can be resolved without a query.
     pub(crate) fn remembers(&self, name: &Name) -> bool {
         self.lookup.remembers(name)
     }
 
-    /// The one way to the resolvers outside.
+    /// The only way to query the resolvers outside.
     pub(crate) async fn look_up(&self, name: &Name, _: Counted) -> Result<Pinned, LookupError> {
         self.lookup.addresses(name).await
     }
@@ -383,11 +385,11 @@ impl Engine {
         counted.ok_or(LookupError::TooFast)
     }
 
-    /// Every address it stands for, each of them checked.
+    /// All addresses of the destination, each of them checked.
     async fn resolve(&self, wanted: &Wanted) -> Result<Resolved, Refused> {
         let found = match &wanted.host {
             Host::Address(address) => Resolved { addresses: vec![*address], ..Resolved::default() },
-            // The proxy looks names up itself; what it finds is not ours to see.
+            // The proxy resolves names itself, and we do not see its results.
             Host::Name(name) if self.config.upstream.is_some() => {
                 self.count_new(name, wanted.via).map_err(|error| not_found(wanted, &error))?;
                 Resolved::default()
@@ -401,7 +403,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// One bad address refuses the name (N04, N05), and so does one name on the way to it that is denied.
+    /// One blocked address refuses the name (N04, N05), and so does one denied CNAME target.
     fn check(&self, wanted: &Wanted, found: &Resolved) -> Result<(), Refused> {
         self.check_aliases(&found.aliases, Some(wanted.port))
             .map_err(|reason| refusal(wanted, Cause::Denied, reason))?;
@@ -424,7 +426,7 @@ fn not_found(wanted: &Wanted, error: &LookupError) -> Refused {
     refusal(wanted, cause, error.to_string())
 }
 
-/// In the place of a record's type, for a name that came by no query.
+/// Replaces the record type for a name that did not come from a query.
 fn way_of(via: Via) -> &'static str {
     match via {
         Via::Connect => "CONNECT",

@@ -8,12 +8,12 @@ use palisade_hosts::{BlockedAddress, IpNet};
 use palisade_netlink::{Socket, is_local};
 use std::net::{IpAddr, SocketAddr};
 
-/// Nothing is sent there.
+/// Arbitrary: nothing is sent to it.
 const ANY_PORT: u16 = 9;
 
 #[derive(Debug)]
 pub(crate) struct OwnAddresses {
-    /// `None` where the kernel has no such socket for us: then a bind tells.
+    /// `None` if the kernel does not provide such a socket. Then a bind decides.
     routes: Option<Socket>,
 }
 

@@ -15,26 +15,26 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-/// A peer that vanished without a word is noticed by then.
+/// Idle time before keepalive probes start. They detect a peer that vanished without closing the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
-/// At the end of a run only.
+/// Polling interval at the end of a run.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
-/// For what cannot be spliced.
+/// For streams that cannot be spliced.
 const BUFFER: usize = 16 * 1024;
 
-/// Counts what is carried, and says how much may be.
+/// Counts the bytes carried and limits them.
 pub trait Meter {
-    /// Towards the side that was dialled. An error ends the tunnel.
+    /// Bytes towards the side that was dialled. An error ends the tunnel.
     fn sent(&self, bytes: u64) -> io::Result<()>;
     fn received(&self, bytes: u64) -> io::Result<()>;
-    /// So many bytes may still be carried.
+    /// How many bytes may still be carried.
     fn left(&self) -> u64;
     fn insider(&self) -> Insider {
         Insider::Client
     }
 }
 
-/// Which of the two is in the sandbox, and may end before all it said was passed on.
+/// Which of the two sides is in the sandbox. It may end before everything it sent was forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Insider {
     Client,
@@ -55,7 +55,7 @@ impl Meter for Admitted {
     }
 }
 
-/// Carries bytes both ways until both sides have ended; `first` was read from the client already.
+/// Copies bytes both ways until both sides have ended. `first` was already read from the client.
 pub async fn relay(
     client: TcpStream,
     upstream: TcpStream,
@@ -65,8 +65,8 @@ pub async fn relay(
     relay_after(client, upstream, async |_: &TcpStream, _: &TcpStream| Ok(first), meter).await
 }
 
-/// The same, but nothing of the client's passes before `opening`, which is given both sides, says what its first
-/// bytes are; what the other side says passes at once.
+/// The same, but nothing from the client is forwarded before `opening` returns its first bytes. `opening` gets
+/// both sides. Bytes from the other side are forwarded immediately.
 pub async fn relay_after<B: AsRef<[u8]>>(
     client: TcpStream,
     upstream: TcpStream,
@@ -101,7 +101,8 @@ pub async fn relay_after<B: AsRef<[u8]>>(
     ended.map(drop)
 }
 
-/// An insider may have said more than was passed on. The last of it outlives who said it, as in any network.
+/// A side in the sandbox may have sent bytes that are not forwarded yet. They are still forwarded after the
+/// sender has ended, as on any network.
 #[derive(Debug)]
 struct Unsent;
 
@@ -122,14 +123,15 @@ impl Drop for Unsent {
     }
 }
 
-/// Returns when everything was passed on that was said inside. That is for when nobody is left there to say more.
+/// Returns when everything that was sent inside is forwarded. Called when no process is left inside to send
+/// more.
 pub(crate) async fn all_is_sent() {
     while UNSENT.get() > 0 {
         tokio::time::sleep(BETWEEN_LOOKS).await;
     }
 }
 
-/// The same for streams that are no bare sockets.
+/// The same for streams that are not plain sockets.
 pub async fn relay_streams<C, U>(
     client: C,
     upstream: U,
@@ -153,7 +155,7 @@ where
     tokio::try_join!(out, back).map(drop)
 }
 
-/// Moves one batch of at most `most` bytes; returns how many. Zero: there is nothing more to come.
+/// Moves one batch of at most `most` bytes and returns its length. Zero means end of stream.
 pub async fn pass(
     from: &TcpStream,
     to: &TcpStream,
@@ -165,7 +167,7 @@ pub async fn pass(
         0 => Err(out_of_bytes()),
         left => Ok(usize::try_from(left).unwrap_or(CAPACITY).min(CAPACITY)),
     };
-    // The pipe goes back while there is nothing to move: thousands of idle tunnels hold none.
+    // A pipe is only borrowed while there are bytes to move, so that thousands of idle tunnels hold none.
     let filled = from
         .async_io(Interest::READABLE, || {
             let most = allowed()?;
@@ -195,7 +197,7 @@ pub async fn pass(
     Ok(bytes)
 }
 
-/// Without a pipe: descriptors ran out.
+/// Used when no pipe can be created because descriptors have run out.
 async fn pass_by_copy(
     from: &TcpStream,
     to: &TcpStream,
@@ -226,7 +228,7 @@ async fn copy(
     }
 }
 
-/// Writes bytes of the client's to the other side.
+/// Writes bytes from the client to the other side.
 pub async fn send(to: &TcpStream, bytes: &[u8], meter: &impl Meter) -> io::Result<()> {
     if bytes.is_empty() {
         return Ok(());
@@ -247,7 +249,7 @@ async fn write_all(to: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Which of the two directions have ended.
+/// Records which of the two directions have ended.
 #[derive(Debug, Default)]
 struct Ends {
     first: Cell<bool>,
@@ -255,8 +257,8 @@ struct Ends {
 }
 
 impl Ends {
-    /// One direction has. Returns when the other one has, too; or with an error when the side that stopped
-    /// sending breaks off, for then nobody is there to receive.
+    /// Records that one direction has ended. Returns when the other one has ended too, or with an error if the
+    /// side that stopped sending resets the connection, because then nobody receives the rest.
     async fn one(&self, side: &TcpStream) -> io::Result<()> {
         if self.first.replace(true) {
             self.both.notify_one();
@@ -277,14 +279,14 @@ async fn broken(side: &TcpStream) {
 
 fn end_sending(to: &TcpStream) -> io::Result<()> {
     match rustix::net::shutdown(to, rustix::net::Shutdown::Write) {
-        // It has hung up in the meantime; the other direction tells how.
+        // The peer has closed the connection meanwhile; the other direction reports how.
         Ok(()) | Err(rustix::io::Errno::NOTCONN) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// What every socket of ours is set to, and what connections inherit from a listener: bytes are passed on as they
-/// come, and a peer that is gone without having said so does not keep its place.
+/// Options of all our sockets, which accepted connections inherit from a listener. Bytes are sent without
+/// delay, and a peer that vanished does not keep its slot.
 pub(crate) fn settle(socket: impl AsFd) -> io::Result<()> {
     sockopt::set_tcp_nodelay(&socket, true)?;
     sockopt::set_socket_keepalive(&socket, true)?;
@@ -292,7 +294,7 @@ pub(crate) fn settle(socket: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Hangs up so that the peer cannot take it for an end.
+/// Closes with a reset, so that the peer cannot mistake it for an orderly end.
 pub fn reset(side: TcpStream) {
     let _best_effort = side.set_zero_linger();
     drop(side);

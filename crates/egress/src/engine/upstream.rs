@@ -17,10 +17,10 @@ use tokio::net::TcpStream;
 
 const END: &[u8] = b"\r\n\r\n";
 
-/// A connection to what was admitted, through the proxy. The caller bounds the time.
+/// Connects to an admitted destination through the proxy. The caller limits the time.
 ///
-/// Many proxies make tunnels for TLS only. Where plain HTTP is usual the connection then ends at the proxy, which is
-/// told to `admitted`: it is given whole requests.
+/// Many proxies open tunnels for TLS only. On a usual port for plain HTTP the connection then ends at the
+/// proxy. This is recorded in `admitted`, and the proxy gets complete requests.
 pub(crate) async fn connect(
     engine: &Engine,
     upstream: &Upstream,
@@ -79,7 +79,7 @@ fn request(upstream: &Upstream, host: &Host, port: u16) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// The head of the answer and not one byte more: what follows is the host's own.
+/// Reads the head of the response and not one byte more: what follows comes from the host.
 async fn answer(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut seen = [0; 1024];
@@ -93,7 +93,7 @@ async fn answer(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
         let from = before.saturating_sub(END.len() - 1);
         let end = head[from..].windows(END.len()).position(|bytes| bytes == END);
         head.truncate(end.map_or(head.len(), |at| from + at + END.len()));
-        // Just those that were seen: they are there, this does not wait.
+        // Reads only bytes that were peeked, so this does not wait.
         stream.read_exact(&mut seen[..head.len() - before]).await?;
         if end.is_some() {
             return Ok(head);

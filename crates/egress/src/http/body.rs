@@ -6,7 +6,7 @@
 use super::fields::is_token;
 use super::head::{Framing, MAX_HEAD_BYTES};
 
-/// Sixteen digits would overflow; no real chunk comes near.
+/// Enough for any real chunk, and too few to overflow 64 bits.
 const MAX_DIGITS: u8 = 15;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,16 +21,16 @@ pub enum BodyFault {
     Truncated,
 }
 
-/// Whose body it is.
+/// Which side a body comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// Nothing is forgiven.
+    /// Parsed strictly.
     Inside,
-    /// Chunk extensions are skipped, trailers may be anything.
+    /// Chunk extensions are skipped, and trailers are not checked.
     Server,
 }
 
-/// What the next bytes are: so many that frame, then so many of the content.
+/// The meaning of the next bytes: the length of framing, then of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     pub framing: usize,
@@ -71,7 +71,7 @@ impl Body {
         self.state == State::Done
     }
 
-    /// How much of it need not be looked at: what is left of a server's body that has no frames.
+    /// The length of the rest that needs no inspection: that of a server's body that is not chunked.
     pub fn unframed(&self) -> Option<u64> {
         match (self.from, &self.state) {
             (From::Server, State::Length(left)) => Some(*left),
@@ -80,7 +80,7 @@ impl Body {
         }
     }
 
-    /// So much of what is [unframed](Self::unframed) went another way.
+    /// Counts bytes of the [unframed](Self::unframed) rest that were forwarded without [`Self::advance`].
     pub fn passed(&mut self, bytes: u64) {
         if let State::Length(left) = &mut self.state {
             *left = left.saturating_sub(bytes);
@@ -90,7 +90,7 @@ impl Body {
         }
     }
 
-    /// The connection gives no more bytes.
+    /// Called at end of stream.
     pub fn end(&mut self) -> Result<(), BodyFault> {
         match self.state {
             State::Done | State::UntilClose => {
@@ -101,8 +101,8 @@ impl Body {
         }
     }
 
-    /// Reads from `bytes` up to the end of one piece of content. Nothing read means that more bytes are needed,
-    /// or that it is done; what follows the body is never touched.
+    /// Reads from `bytes` up to the end of one piece of content. If nothing is read, more bytes are needed or
+    /// the body is complete. Bytes after the body are never read.
     pub fn advance(&mut self, bytes: &[u8]) -> Result<Piece, BodyFault> {
         let mut piece = Piece::default();
         loop {
@@ -129,7 +129,7 @@ impl Body {
         }
     }
 
-    /// One byte of what is between the contents of chunks.
+    /// Processes one byte between the contents of chunks.
     fn frame(&mut self, byte: u8) -> Result<(), BodyFault> {
         let next = match &mut self.state {
             State::Size { digits, size } => match (char::from(byte).to_digit(16), byte) {
@@ -202,10 +202,10 @@ fn trailer(read: &[u8], from: From) -> Result<(), BodyFault> {
     Ok(())
 }
 
-/// What stands before and behind a piece of content on its way out.
+/// The framing of a body that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frames {
-    /// As it is; the length was said, or the connection's end says it.
+    /// None: the length was sent in the head, or the end of the connection marks it.
     Bare,
     Chunks,
 }
@@ -218,7 +218,7 @@ impl Frames {
         }
     }
 
-    /// The content of one chunk with what stands around it.
+    /// The content as one chunk.
     pub fn chunk(content: &[u8]) -> Vec<u8> {
         let mut chunk = format!("{:x}\r\n", content.len()).into_bytes();
         chunk.extend_from_slice(content);

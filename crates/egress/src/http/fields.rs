@@ -1,6 +1,6 @@
 //! The header fields of a message in order, and which of them are hop-by-hop.
 
-/// What a hop says to the next one only (RFC 9110, 7.6.1), and what is written anew for each hop.
+/// Hop-by-hop fields (RFC 9110, 7.6.1), and fields that are written again for each hop.
 const ONE_HOP: [&str; 10] = [
     "connection",
     "keep-alive",
@@ -14,7 +14,7 @@ const ONE_HOP: [&str; 10] = [
     "content-length",
 ];
 
-/// Names are in lower case, values without the space around them.
+/// Names are in lower case, values without surrounding whitespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(Vec<(String, Vec<u8>)>);
 
@@ -40,14 +40,14 @@ impl Fields {
         self.iter().filter(move |(own, _)| *own == name).map(|(_, value)| value)
     }
 
-    /// The value of a field that stands there once, if it is text.
+    /// The value of a field that occurs once, if it is text.
     pub fn only<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         let mut values = self.all(name);
         let value = values.next()?;
         values.next().is_none().then(|| std::str::from_utf8(value).ok()).flatten()
     }
 
-    /// Whether a field that is a list of words has this one among them.
+    /// Whether a comma-separated field contains this word.
     pub fn lists(&self, name: &str, word: &str) -> bool {
         self.words(name).any(|own| own.eq_ignore_ascii_case(word.as_bytes()))
     }
@@ -57,7 +57,7 @@ impl Fields {
         parts.map(<[u8]>::trim_ascii)
     }
 
-    /// Takes out what is for one hop only, also what `Connection` names so.
+    /// Removes the hop-by-hop fields, including those that `Connection` names.
     pub fn keep_end_to_end(&mut self) {
         let named: Vec<Vec<u8>> =
             self.words("connection").map(<[u8]>::to_ascii_lowercase).collect();
@@ -66,7 +66,7 @@ impl Fields {
         });
     }
 
-    /// Puts one field in the place of all of that name.
+    /// Replaces all fields of that name with one.
     pub fn set(&mut self, name: &str, value: &[u8]) {
         self.remove(name);
         self.push(name, value);
@@ -76,7 +76,7 @@ impl Fields {
         self.0.retain(|(own, _)| own != name);
     }
 
-    /// As they stand in a head, without the empty line at its end.
+    /// Writes the fields of a head, without the empty line at its end.
     pub fn write(&self, head: &mut Vec<u8>) {
         for (name, value) in self.iter() {
             head.extend_from_slice(name.as_bytes());
@@ -87,7 +87,7 @@ impl Fields {
     }
 }
 
-/// A `token` of RFC 9110, 5.6.2: what names of methods and fields are made of.
+/// A `token` of RFC 9110, 5.6.2, as in names of methods and fields.
 pub fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_of_token)
 }

@@ -7,14 +7,14 @@ use super::fields::{Fields, is_token};
 use palisade_hosts::Host;
 use std::fmt;
 
-/// A request line and all its fields together.
+/// For the request line and all fields together.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 pub const MAX_FIELDS: usize = 128;
 const MAX_METHOD_BYTES: usize = 32;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// So far nothing is wrong, and the end is not there.
+    /// Valid so far, but incomplete.
     NeedMore,
     Head(Box<RequestHead>),
     Bad(Fault),
@@ -73,7 +73,7 @@ pub enum Version {
 pub enum Framing {
     Length(u64),
     Chunked,
-    /// Until the connection ends; only in responses.
+    /// Until the connection closes; only in responses.
     UntilClose,
 }
 
@@ -81,7 +81,7 @@ impl Framing {
     pub const NONE: Self = Self::Length(0);
 }
 
-/// A host and, where one was given, a port.
+/// A host and an optional port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
     pub host: Host,
@@ -89,10 +89,10 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// `HOST[:PORT]`, nothing else: no user, no empty port.
+    /// `HOST[:PORT]` and nothing else: no user, no empty port.
     pub fn parse(text: &str) -> Option<Self> {
         let (host, port) = match text.rsplit_once(':') {
-            // The colons of an IPv6 address stand in brackets.
+            // The colons of an IPv6 address are in brackets.
             Some((host, port)) if !port.ends_with(']') => (host, Some(port_number(port)?)),
             _ => (text, None),
         };
@@ -102,7 +102,7 @@ impl Authority {
         Some(Self { host: Host::parse(host).ok()?, port })
     }
 
-    /// Whether both mean the same place, `default` being the port where none is given.
+    /// Whether both name the same host and port; `default` is the port where none is given.
     pub fn agrees(&self, other: &Self, default: u16) -> bool {
         self.host == other.host && self.port.unwrap_or(default) == other.port.unwrap_or(default)
     }
@@ -142,11 +142,11 @@ impl Scheme {
 pub enum Target {
     /// `/path?query`.
     Origin(String),
-    /// A whole URL, as a proxy is given it. The path is never empty.
+    /// An absolute URL, as in requests to a proxy. The path is never empty.
     Absolute { scheme: Scheme, authority: Authority, path: String },
-    /// `HOST:PORT`, of `CONNECT`.
+    /// `HOST:PORT`, for `CONNECT`.
     Authority(Authority),
-    /// `*`, of `OPTIONS`.
+    /// `*`, for `OPTIONS`.
     Asterisk,
 }
 
@@ -156,17 +156,17 @@ pub struct RequestHead {
     pub target: Target,
     pub version: Version,
     pub fields: Fields,
-    /// What `Host` says; it is there in every HTTP/1.1 request but `CONNECT`.
+    /// The value of `Host`, which every HTTP/1.1 request except `CONNECT` has.
     pub host: Option<Authority>,
     pub body: Framing,
     /// Whether no other request may follow it on its connection to the server.
     pub is_last: bool,
-    /// So many bytes the head was, with the empty line.
+    /// Length of the head, including the empty line.
     pub size: usize,
 }
 
 impl RequestHead {
-    /// Whether the client wants to go on with this connection, and may.
+    /// Whether the client wants to keep the connection open, and may.
     pub fn keeps_alive(&self) -> bool {
         let asks = |what| {
             self.fields.lists("connection", what) || self.fields.lists("proxy-connection", what)
@@ -174,14 +174,15 @@ impl RequestHead {
         !self.is_last && !asks("close") && self.version == Version::Http11
     }
 
-    /// A body passes unread, and some servers do not read it either (Python's `http.server`): they would take it for the
-    /// next request, which nobody has judged, or the next request with a secret in it for the rest of that one (N10).
+    /// A body is forwarded without inspection, and some servers do not read it either (Python's `http.server`).
+    /// Such a server would take the body for the next request, which was never judged. Or it would take the
+    /// next request, which may contain a secret, for the rest of the body (N10).
     pub(crate) fn end_connection_if_it_has_a_body(&mut self) {
         self.is_last = self.body != Framing::NONE;
     }
 
-    /// The protocol that the client would like to change to, if it is one that can be let through.
-    /// Not `h2c`: in it requests for other hosts could follow, unseen.
+    /// The protocol that the client wants to upgrade to, if it is allowed. Not `h2c`: it could carry requests
+    /// for other hosts that are not inspected.
     pub fn upgrade(&self) -> Option<&'static str> {
         let wanted = self.fields.lists("connection", "upgrade");
         let websocket =
@@ -191,7 +192,7 @@ impl RequestHead {
     }
 }
 
-/// Reads one head at the start of `bytes`.
+/// Parses one head at the start of `bytes`.
 pub fn parse(bytes: &[u8]) -> Parsed {
     read(bytes).unwrap_or_else(Parsed::Bad)
 }
@@ -225,8 +226,8 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The next line without its end, once that is there. What is there is checked at once: a client that
-    /// ends lines in its own way would otherwise wait for an answer that never comes.
+    /// The next line without its end, once it is complete. Incomplete lines are checked too: a client with
+    /// other line endings would otherwise wait for a response that never comes.
     fn next(&mut self) -> Result<Option<&'a [u8]>, Fault> {
         let rest = &self.bytes[self.at..];
         for (index, byte) in rest.iter().enumerate() {
@@ -325,13 +326,13 @@ fn host(
             Some(Authority::parse(text).ok_or(Fault::Host)?)
         }
         (Some(_), Some(_)) => return Err(Fault::Host),
-        // The head of a CONNECT goes no further, so there is nobody who could read it in another way.
+        // The head of a CONNECT is not forwarded, so no server can interpret it differently.
         (None, _) if version == Version::Http10 || method == "CONNECT" => None,
         (None, _) => return Err(Fault::Host),
     };
     let (meant, default) = match target {
         Target::Absolute { scheme, authority, .. } => (authority, scheme.port()),
-        // Some clients leave the port out here.
+        // Some clients omit the port here.
         Target::Authority(authority) => (authority, authority.port.unwrap_or(443)),
         Target::Origin(_) | Target::Asterisk => return Ok(named),
     };
@@ -366,7 +367,7 @@ fn framing(version: Version, fields: &Fields) -> Result<Framing, Fault> {
     }
 }
 
-/// Digits and nothing else: no sign, no list, no space.
+/// Digits only: no sign, list or space.
 pub(super) fn number(value: &[u8]) -> Option<u64> {
     let plain = !value.is_empty() && value.len() <= 19 && value.iter().all(u8::is_ascii_digit);
     plain.then(|| std::str::from_utf8(value).ok()?.parse().ok()).flatten()

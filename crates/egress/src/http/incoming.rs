@@ -1,11 +1,11 @@
-//! One direction of a connection, read into a buffer that a head or a piece of a body is taken from.
+//! One direction of a connection, read into a buffer from which heads and parts of bodies are taken.
 
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// Of the first read, and all that is kept for a connection on which nothing happens.
+/// Size of the first read, and all that an idle connection keeps.
 const MIN_BUFFER_BYTES: usize = 4 * 1024;
-/// Of one read where much comes: copying a body then costs few system calls.
+/// Size of a read when much data arrives: copying a body then needs few system calls.
 const MAX_BUFFERED: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -13,17 +13,17 @@ pub(crate) struct Incoming<R> {
     reader: R,
     buffer: Vec<u8>,
     taken: usize,
-    /// So much is read at once; grows while that is not enough.
+    /// Size of the next read; grows while reads fill it.
     step: usize,
 }
 
 impl<R: AsyncRead + Unpin> Incoming<R> {
-    /// `first` was read from it already.
+    /// `first` was already read from it.
     pub(crate) fn new(reader: R, first: Vec<u8>) -> Self {
         Self { reader, buffer: first, taken: 0, step: MIN_BUFFER_BYTES }
     }
 
-    /// What was read and not taken.
+    /// Bytes that were read and not taken.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[self.taken..]
     }
@@ -36,7 +36,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         }
     }
 
-    /// Reads more behind what is there; 0 means that nothing more comes. Nothing is lost if it is dropped.
+    /// Appends what it reads; 0 means end of stream. Cancel-safe.
     pub(crate) async fn fill(&mut self) -> io::Result<usize> {
         if self.taken > 0 {
             self.buffer.drain(..self.taken);
@@ -51,7 +51,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         Ok(read)
     }
 
-    /// Gives memory back before a long wait.
+    /// Releases memory before a long wait.
     pub(crate) fn settle(&mut self) {
         if self.bytes().is_empty() {
             self.buffer.shrink_to(MIN_BUFFER_BYTES);
@@ -63,7 +63,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         &self.reader
     }
 
-    /// The reader itself, and what was read from it and not taken.
+    /// The reader, and the bytes that were read and not taken.
     pub(crate) fn rest(&mut self) -> (&mut R, Vec<u8>) {
         let unread = self.bytes().to_vec();
         self.take(unread.len());

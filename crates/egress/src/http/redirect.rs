@@ -3,15 +3,15 @@
 use super::head::{Authority, Scheme, Target};
 use super::response::ResponseHead;
 
-/// More than any honest chain; browsers stop at twenty, and loops must end.
+/// Loops must end. Browsers stop at twenty.
 pub(crate) const MAX_REDIRECTS: usize = 5;
 
-/// A place on the web, without a fragment.
+/// A URL of HTTP without a fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WebAddress {
     pub(crate) scheme: Scheme,
     pub(crate) authority: Authority,
-    /// Begins with `/`, with the query.
+    /// Starts with `/` and includes the query.
     pub(crate) path: String,
 }
 
@@ -34,7 +34,7 @@ impl WebAddress {
         Target::Absolute { scheme, authority, path }
     }
 
-    /// What `location` means, seen from here; `None` if that is no place that HTTP leads to.
+    /// Resolves `location` relative to this URL. `None` if it is not a URL of HTTP.
     pub(crate) fn join(&self, location: &str) -> Option<Self> {
         let location = location.split('#').next().unwrap_or_default();
         if location.bytes().any(|byte| !byte.is_ascii_graphic()) {
@@ -67,7 +67,7 @@ impl WebAddress {
     fn with(scheme: Scheme, rest: &str) -> Option<Self> {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
-        // A user in it would be sent by nobody; a browser would ask first.
+        // A user in the URL makes it invalid: no credentials are sent, and a browser would ask first.
         let authority = Authority::parse(authority)?;
         let path = if path.starts_with('/') { without_dots(path) } else { format!("/{path}") };
         Some(Self { scheme, authority, path })
@@ -81,7 +81,7 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
         .then_some((scheme, rest))
 }
 
-/// RFC 3986, 5.2.4, the query untouched.
+/// RFC 3986, 5.2.4. The query is not changed.
 fn without_dots(path: &str) -> String {
     let (path, query) = path.find('?').map_or((path, ""), |at| path.split_at(at));
     let mut kept: Vec<&str> = Vec::new();
@@ -103,7 +103,7 @@ fn without_dots(path: &str) -> String {
     format!("/{}{query}", kept.join("/"))
 }
 
-/// The place that an answer sends its client to.
+/// The URL that a response redirects to.
 pub(crate) fn leads_to(answer: &ResponseHead, from: &WebAddress) -> Option<WebAddress> {
     let redirects = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
     let location = redirects.then(|| answer.fields.only("location")).flatten()?;

@@ -26,12 +26,12 @@ pub(crate) struct ResponseHead {
     pub(crate) reason: String,
     pub(crate) fields: Fields,
     pub(crate) body: Framing,
-    /// Whether the server goes on with this connection.
+    /// Whether the server keeps the connection open.
     pub(crate) keeps_alive: bool,
     pub(crate) size: usize,
 }
 
-/// The head at the start of `bytes`, once it is whole; `method` is that of the request.
+/// The head at the start of `bytes`, once it is complete. `method` is that of the request.
 pub(crate) fn parse(bytes: &[u8], method: &str) -> Result<Option<ResponseHead>, ResponseFault> {
     let mut slots = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut slots);
@@ -68,7 +68,7 @@ fn framing(status: u16, method: &str, fields: &Fields) -> Result<Framing, Respon
     }
     let mut encodings = fields.all("transfer-encoding");
     if let Some(encoding) = encodings.next() {
-        // Others only come if a `TE` field asks for them, which goes no further than here.
+        // A server sends others only if a `TE` field requests them, and we do not forward that field.
         let chunked = encoding.eq_ignore_ascii_case(b"chunked") && encodings.next().is_none();
         return if chunked { Ok(Framing::Chunked) } else { Err(ResponseFault::Encoding) };
     }
@@ -84,12 +84,12 @@ fn framing(status: u16, method: &str, fields: &Fields) -> Result<Framing, Respon
 }
 
 impl ResponseHead {
-    /// Comes before the answer proper.
+    /// Precedes the final response.
     pub(crate) fn is_interim(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
     }
 
-    /// As the client of `request` is to see it, and how the body is framed for it.
+    /// The head for the client of `request`, and the framing of the body that follows.
     pub(crate) fn write(&self, request: &RequestHead, keep_alive: bool) -> (Vec<u8>, Framing) {
         let mut fields = self.fields.clone();
         fields.keep_end_to_end();
@@ -120,7 +120,7 @@ impl ResponseHead {
         (head, framing)
     }
 
-    /// The length it tells, if any, is that of an answer to another request.
+    /// Whether its length, if any, is that of the response to another request.
     fn tells_of_another(&self, request: &RequestHead) -> bool {
         self.status == 304 || request.method == "HEAD"
     }

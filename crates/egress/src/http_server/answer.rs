@@ -7,7 +7,7 @@ use crate::engine::{Cause, Refused};
 use crate::http::head::Fault;
 use serde_json::{Value, json};
 
-/// Whether the client reads a body; it does not after `HEAD`.
+/// Whether the client reads a body, which it does not after `HEAD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Whole,
@@ -20,7 +20,7 @@ impl Shape {
     }
 }
 
-/// After it the connection is closed.
+/// The connection must be closed after it.
 pub(crate) fn refused(refused: &Refused, shape: Shape) -> Vec<u8> {
     let (status, error) = match refused.cause {
         Cause::Denied | Cause::Address | Cause::Disagrees => (403, "denied"),
@@ -41,12 +41,12 @@ pub(crate) fn refused(refused: &Refused, shape: Shape) -> Vec<u8> {
     write(status, body, denied, shape)
 }
 
-/// A request that could be read in more than one way.
+/// For a request that could be interpreted in more than one way.
 pub(crate) fn fault(fault: Fault) -> Vec<u8> {
     bad(fault.status(), &fault.to_string(), Shape::Whole)
 }
 
-/// Anything else that is wrong with a request, or with what a server answered.
+/// For any other fault of a request or of a server's response.
 pub(crate) fn bad(status: u16, reason: &str, shape: Shape) -> Vec<u8> {
     let error = if matches!(status, 502 | 504) { "bad answer" } else { "bad request" };
     write(status, json!({ "error": error, "reason": reason }), None, shape)
@@ -63,7 +63,7 @@ fn write(status: u16, mut body: Value, denied: Option<&str>, shape: Shape) -> Ve
         body.len()
     );
     if let Some(denied) = denied {
-        // A reason holds words from inside: no byte of them may end the line.
+        // A reason contains text from inside, which must not end the line.
         let plain: String =
             denied.chars().map(|one| if one.is_ascii_graphic() { one } else { ' ' }).collect();
         answer.push_str(&format!("x-sandbox-denied: {plain}\r\n"));

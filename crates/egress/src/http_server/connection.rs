@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 
-/// What a client may still send after it was told that this is the end.
+/// How long a client may still send after the last response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Plain {
         Self { incoming: Incoming::new(reader, first), outgoing }
     }
 
-    /// The stream again, and what was read from it and not taken.
+    /// The stream, and the bytes that were read from it and not taken.
     pub(crate) fn into_stream(self) -> io::Result<(TcpStream, Vec<u8>)> {
         let (reader, rest) = self.incoming.into_parts();
         let stream = reader.reunite(self.outgoing).map_err(io::Error::other)?;
@@ -47,27 +47,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<ReadHalf<S>, WriteHalf<S>> {
     }
 }
 
-/// What came instead of a head.
+/// Why there is no head.
 #[derive(Debug)]
 pub(crate) enum NoHead {
-    /// The client is gone, or was silent; nobody is to be told.
+    /// The client has closed the connection; nothing to answer.
     Gone,
-    /// It gets this, and no more.
+    /// The last response to the client.
     Answer(Vec<u8>),
 }
 
 /// How a client's connection ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Last {
-    /// Everything was said.
+    /// The last response is complete.
     Close,
     Words(Vec<u8>),
-    /// Something is missing, which must never look as if it were whole.
+    /// A response is incomplete and must never look complete.
     Cut,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
-    /// The next head, taken off. Its first byte may come any time, its last one not long after.
+    /// Takes the next head. Its first byte may arrive at any time; the rest must arrive within the time limit.
     pub(crate) async fn next_head(&mut self, config: &Config) -> Result<Box<RequestHead>, NoHead> {
         self.incoming.settle();
         if self.incoming.bytes().is_empty() {
@@ -87,8 +87,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
         let mut read = 0;
         loop {
             let bytes = self.incoming.bytes();
-            // Only a line's end can change what it is; a client that sends byte by byte must not cost a reading
-            // of the whole for each of them.
+            // Only a line ending can complete the head. A client that sends byte by byte must not cause the
+            // whole head to be parsed again for each of them.
             let worth = read == 0 || bytes[read..].contains(&b'\n') || bytes.len() > MAX_HEAD_BYTES;
             read = bytes.len();
             match if worth { head::parse(bytes) } else { Parsed::NeedMore } {
@@ -117,8 +117,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
         }
     }
 
-    /// Says it and closes. What the client still sends is read for a while: closing over unread bytes would
-    /// reset the connection, and the client might never see the answer.
+    /// Sends the last response and closes. Reads for a while what the client still sends: closing with unread
+    /// bytes would reset the connection, and the client might never see the response.
     pub(crate) async fn finish(mut self, last: &[u8]) {
         let said = async {
             self.outgoing.write_all(last).await?;
@@ -131,12 +131,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
                 }
             }
         };
-        // It is over, whether the client listened or not.
+        // The connection ends, whether the client has read the response or not.
         let _ = timeout(CLOSE_TIMEOUT, said).await;
     }
 }
 
-/// Runs it within the time that a head may take.
+/// Limits `work` to the time that a head may take.
 pub(crate) async fn within<T>(config: &Config, work: impl Future<Output = T>) -> Option<T> {
     if config.checks.bounded {
         timeout(config.limits.head, work).await.ok()
@@ -147,21 +147,22 @@ pub(crate) async fn within<T>(config: &Config, work: impl Future<Output = T>) ->
 
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The sender is gone.
+    /// The sender closed the connection.
     Reading,
     Fault(BodyFault),
-    /// The receiver is gone, or accepts no more.
+    /// The receiver closed the connection, or the byte limit is reached.
     Writing(io::Error),
 }
 
-/// One direction of a connection, which may be a bare socket.
+/// One direction of a connection, which may be a plain socket.
 pub(crate) trait Way {
-    /// The socket whose bytes need not be looked at.
+    /// The socket, if its bytes can be forwarded without inspection.
     fn socket(&self) -> Option<&TcpStream> {
         None
     }
 
-    /// Ends it so that it does not look like an end. TLS does when no word of farewell comes.
+    /// Ends it so that it does not look like an orderly end. TLS needs nothing: a missing `close_notify` shows
+    /// it.
     fn cut(self)
     where
         Self: Sized,
@@ -181,9 +182,9 @@ impl Way for OwnedWriteHalf {
     }
 
     fn cut(self) {
-        // If it cannot be reset it is closed, which is all that is left to do.
+        // If this fails, the connection is closed normally, which is all that can be done.
         let _ = self.as_ref().set_zero_linger();
-        // Dropped, it would say goodbye first.
+        // Dropping it would send an orderly end first.
         self.forget();
     }
 }
@@ -191,7 +192,7 @@ impl Way for OwnedWriteHalf {
 impl<S> Way for ReadHalf<S> {}
 impl<S> Way for WriteHalf<S> {}
 
-/// Passes a body on, framed anew. `count` hears of every piece.
+/// Forwards a body with new framing. `count` is called for every piece.
 pub(crate) async fn pass_body<R, W>(
     incoming: &mut Incoming<R>,
     outgoing: &mut W,
@@ -210,7 +211,7 @@ where
         if let (Some(most), Some(from), Some(to)) =
             (plain, incoming.reader().socket(), outgoing.socket())
         {
-            // Which side failed does not matter any more: the head is out, and half a body is no body.
+            // Which side failed no longer matters: the head is sent, and a partial body is useless.
             let passed =
                 tunnel::pass(from, to, most, admitted, &count).await.map_err(Broken::Writing)?;
             match passed {

@@ -14,36 +14,36 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// Both ends can go on.
+    /// Both connections can be used again.
     Another,
     Close,
-    /// From here on it is no HTTP.
+    /// The connection no longer carries HTTP.
     Upgraded,
 }
 
-/// Whether something of the answer is out.
+/// Whether a part of the response was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
     Yes,
     No,
 }
 
-/// Why an exchange did not come to its end.
+/// Why an exchange was not completed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Part of an answer is out, or nobody is there to get one.
+    /// A part of the response was sent, or the client is gone.
     Cut,
-    /// The body that the client sent.
+    /// The client sent an invalid body.
     Body(BodyFault),
     Response(ResponseFault),
-    /// The server went before it answered.
+    /// The server closed the connection before it responded.
     Server,
-    /// No more bytes may be carried.
+    /// The byte limit is reached.
     Spent(Begun),
 }
 
 impl Failure {
-    /// Of what was done with the server's connection before it answered.
+    /// An error on the server's connection before it responded.
     pub(crate) fn with_server(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::QuotaExceeded {
             Self::Spent(Begun::No)
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// The message for the client.
+    /// How to end the client's connection.
     pub(crate) fn last(&self, engine: &Engine, admitted: &Admitted, shape: Shape) -> Last {
         Last::Words(match self {
             Self::Cut => return Last::Cut,
@@ -70,7 +70,7 @@ impl Failure {
     }
 }
 
-/// One request and its answer. The answer may come before the request's body is out.
+/// Forwards one request and its response. The response may arrive before the request's body is sent.
 pub(crate) async fn exchange<CR, CW, SR, SW>(
     client: &mut Connection<CR, CW>,
     server: &mut Connection<SR, SW>,
@@ -95,7 +95,7 @@ where
         pass_body(&mut client.incoming, &mut server.outgoing, body, frames, admitted, count)
             .await?;
         whole.set(true);
-        // A client that is gone wants no answer. One that only sends no more may well wait for it.
+        // A client that is gone needs no response. One that has only ended its sending side may wait for it.
         if client.incoming.bytes().is_empty() {
             client.incoming.fill().await.map_err(|_| Broken::Reading)?;
         }
@@ -112,7 +112,7 @@ where
     let answered = tokio::select! {
         answered = &mut answering => answered,
         Err(broken) = sending => match broken {
-            // A server may answer and close before it read everything.
+            // A server may respond and close before it has read everything.
             Broken::Writing(error) if error.kind() != io::ErrorKind::QuotaExceeded => answering.await,
             Broken::Writing(_) => Err(Failure::Spent(begun.get())),
             Broken::Fault(fault) if begun.get() == Begun::No => Err(Failure::Body(fault)),
@@ -126,12 +126,12 @@ where
     }
 }
 
-/// The way of an answer.
+/// Forwards a response.
 pub(crate) struct Answering<'a, R, W> {
     pub(crate) incoming: &'a mut Incoming<R>,
     pub(crate) outgoing: &'a mut W,
     pub(crate) admitted: &'a Admitted,
-    /// Whether the client has got something of the answer proper.
+    /// Whether a part of the final response was sent to the client.
     pub(crate) begun: &'a Cell<Begun>,
 }
 
@@ -141,12 +141,12 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
         self.rest(head, &answer).await
     }
 
-    /// The head of the answer proper, taken off; interim ones are passed on.
+    /// Takes the head of the final response. Interim responses are forwarded.
     pub(crate) async fn head(&mut self, head: &RequestHead) -> Result<ResponseHead, Failure> {
         let mut read = 0;
         loop {
             let bytes = self.incoming.bytes();
-            // Only a line's end can change what it is, see `Connection::next_head`.
+            // Only a line ending can complete the head, see `Connection::next_head`.
             let is_worth =
                 read == 0 || bytes[read..].contains(&b'\n') || bytes.len() >= MAX_HEAD_BYTES;
             read = bytes.len();
@@ -162,7 +162,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             self.admitted
                 .received(answer.size as u64)
                 .map_err(|error| Failure::with_server(&error))?;
-            // It is about our login, which pages of errors may show; nobody inside can fix it.
+            // It concerns our credentials, which an error page may show, and programs inside cannot fix it.
             if answer.status == 407 && self.admitted.is_forwarded() {
                 return Err(Failure::Response(ResponseFault::Login));
             }
@@ -181,7 +181,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
         self.outgoing.flush().await.map_err(|_| Failure::Cut)
     }
 
-    /// That head, and the body behind it.
+    /// Sends that head, and the body after it.
     pub(crate) async fn rest(
         mut self,
         head: &RequestHead,
@@ -211,7 +211,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             count,
         )
         .await;
-        // Bytes that nobody asked for would be taken for the answer to the next request.
+        // Unexpected bytes would be taken for the response to the next request.
         let is_clean = self.incoming.bytes().is_empty();
         match passed {
             Ok(()) if keep_alive && is_clean && framing != Framing::UntilClose => {
@@ -221,7 +221,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             Err(Broken::Writing(error)) if error.kind() == io::ErrorKind::QuotaExceeded => {
                 Err(Failure::Spent(Begun::Yes))
             }
-            // Half an answer cannot be repaired; the missing rest shows that it is one.
+            // A partial response cannot be repaired; closing early shows the client that it is incomplete.
             Err(_) => Err(Failure::Cut),
         }
     }

@@ -13,23 +13,23 @@ use std::cell::Cell;
 use std::rc::Rc;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
-/// What is for one host and no other.
+/// Fields that are meant for one host only.
 const PERSONAL: [&str; 2] = ["authorization", "cookie"];
 
 enum Hop {
-    /// The answer went to the client.
+    /// The response was sent to the client.
     Done,
     LeadsTo(WebAddress),
 }
 
-/// Whether asking again elsewhere is the same request.
+/// Whether the request can be repeated elsewhere unchanged.
 pub(crate) fn may(head: &RequestHead) -> bool {
     matches!(head.method.as_str(), "GET" | "HEAD")
         && head.body == Framing::NONE
         && head.upgrade().is_none()
 }
 
-/// Asks there, and wherever that leads. An error is the last that the client is told.
+/// Sends the request and follows redirects. An error says how to end the client's connection.
 pub(crate) async fn follow(
     engine: &Rc<Engine>,
     client: &mut Plain,
@@ -52,7 +52,7 @@ pub(crate) async fn follow(
             PERSONAL.iter().for_each(|name| head.fields.remove(name));
         }
         place = next;
-        // The answer was waited for any length of time.
+        // The rules may have changed while it waited for the response.
         let engine = &engine.now();
         head.target = place.target();
         let wanted =

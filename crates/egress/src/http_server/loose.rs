@@ -39,11 +39,11 @@ pub(crate) async fn serve(
         let _ = client.write_all(&answer).await;
         return;
     }
-    // Whichever side fails first ends it; there is nobody left to tell.
+    // The first side that fails ends it, and nobody is left to report to.
     let _ = tunnel::relay(client, upstream, &first, admitted).await;
 }
 
-/// What the first `Host` says, once the head is whole; an error if it is no head at all.
+/// The first `Host` field, once the head is complete. Fails if it is not a head.
 fn host(bytes: &[u8]) -> Result<Option<Option<Authority>>, ()> {
     let mut slots = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut slots);

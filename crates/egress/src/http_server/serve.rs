@@ -15,13 +15,13 @@ use std::rc::Rc;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Answers a request that may not go where it was sent; `first` was read already.
+/// Answers a refused request; `first` was already read.
 pub(crate) async fn refuse(client: TcpStream, first: &[u8], refused: &Refused) {
     let shape = if first.starts_with(b"HEAD ") { Shape::HeadOnly } else { Shape::Whole };
     Plain::over(client, Vec::new()).finish(&answer::refused(refused, shape)).await;
 }
 
-/// Serves a connection whose first bytes look like a request. `first` was read already.
+/// Serves a connection whose first bytes look like a request. `first` was already read.
 pub(crate) async fn serve_plain(
     engine: Rc<Engine>,
     client: TcpStream,
@@ -37,7 +37,7 @@ pub(crate) async fn serve_plain(
     serve_requests(&engine, client, server, &admitted, Scheme::Http).await;
 }
 
-/// Until one of both ends goes, or a request is not for that host or not allowed any more.
+/// Serves until one side closes, or a request is for another host or no longer allowed.
 pub(crate) async fn serve_requests<CR, CW, SR, SW>(
     engine: &Rc<Engine>,
     mut client: Connection<CR, CW>,
@@ -51,13 +51,13 @@ pub(crate) async fn serve_requests<CR, CW, SR, SW>(
     SW: AsyncWrite + Unpin + Way,
 {
     loop {
-        // Between two requests it may be pushed out, if the connections are too many.
+        // Between two requests the connection may be displaced at the limit.
         admitted.wait();
         server.incoming.settle();
         let before = engine.now();
         let head = tokio::select! {
             head = client.next_head(&before.config) => head,
-            // Nothing was asked: whatever it is, a close or bytes, this connection is of no more use.
+            // No request is pending: after a close or unexpected bytes this connection cannot be used again.
             _unasked = server.incoming.fill() => return,
         };
         let head = match head {
@@ -90,7 +90,7 @@ pub(crate) async fn serve_requests<CR, CW, SR, SW>(
     }
 }
 
-/// Carries whatever it is from here on, until one side ends it.
+/// Forwards bytes after an upgrade, until one side ends the connection.
 pub(crate) async fn upgraded<CR, CW, SR, SW>(
     engine: &Engine,
     client: &mut Connection<CR, CW>,
@@ -111,7 +111,7 @@ pub(crate) async fn upgraded<CR, CW, SR, SW>(
         let outside = tokio::io::join(from_server, &mut server.outgoing);
         tunnel::relay_streams(inside, outside, &first, admitted).await
     };
-    // Whichever side fails first ends it, and there is nobody to tell inside.
+    // The first side that fails ends it. Nobody inside is left to report to.
     tell_if_spent(engine, admitted, carried.await);
 }
 
@@ -139,7 +139,7 @@ fn agreement(
         Target::Origin(_) | Target::Asterisk => head.host.as_ref(),
     };
     let Some(named) = named else { return Ok(()) };
-    // Without a port the one of the connection is meant: many clients leave it out.
+    // Without a port, the connection's port applies: many clients omit it.
     if named.host == admitted.host && named.port.is_none_or(|port| port == admitted.port) {
         return Ok(());
     }
@@ -150,18 +150,18 @@ fn agreement(
     Err(engine.disagrees(admitted, reason))
 }
 
-/// Whether a server answers with the request itself, and so with what was put into it.
+/// Whether a server's response contains the request itself, including inserted secrets.
 fn is_echoed(method: &str) -> bool {
     ["TRACE", "TRACK"].iter().any(|own| method.eq_ignore_ascii_case(own))
 }
 
-/// What the upstream proxy wants with every request that it is given whole.
+/// The credentials that the upstream proxy needs with every complete request.
 fn login<'a>(engine: &'a Engine, admitted: &Admitted) -> Option<&'a Secret> {
     let upstream = engine.config.upstream.as_ref().filter(|_| admitted.is_forwarded())?;
     upstream.authorization.as_ref()
 }
 
-/// The head as it goes out; an error is the answer to what goes nowhere.
+/// The serialised head for the server; the error is the response to a request that is not forwarded.
 pub(crate) fn forwarded(
     engine: &Engine,
     head: &RequestHead,
@@ -193,7 +193,7 @@ pub(crate) fn forwarded(
     fields.keep_end_to_end();
     fields.remove("host");
     if gets_secret {
-        // The last hop answers itself, and may show what it was sent.
+        // Where `Max-Forwards` reaches zero, that hop responds itself and may show the request.
         fields.remove("max-forwards");
     }
     if gets_credential {
@@ -201,7 +201,7 @@ pub(crate) fn forwarded(
     }
     match head.body {
         Framing::Chunked => fields.push("transfer-encoding", b"chunked"),
-        // A length of nothing is said only where the client said it: some servers want it with POST.
+        // A length of zero is sent only if the client sent it: some servers require it with POST.
         Framing::Length(length)
             if length > 0 || head.fields.all("content-length").next().is_some() =>
         {

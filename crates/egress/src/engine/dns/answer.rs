@@ -15,7 +15,7 @@ use hickory_proto::rr::{Name as WireName, RData, RecordType};
 use palisade_hosts::{Name, Verdict};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What is answered, and what the log says about it.
+/// The answer, and what the log says about it.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) answer: Answer,
@@ -23,11 +23,11 @@ pub(super) struct Outcome {
     pub(super) reason: Option<String>,
 }
 
-/// How far a question comes without waiting.
+/// The result of the steps that need no waiting.
 #[derive(Debug)]
 pub(super) enum Step {
     Answered(Outcome),
-    /// Allowed by the rule; what it stands for has to be found out.
+    /// Allowed by the rule; its addresses have to be looked up.
     LookUp {
         name: Name,
         rule: String,
@@ -43,7 +43,7 @@ impl Outcome {
         Self::good(Answer::empty(code))
     }
 
-    /// Without a rule beside it the reason says that nobody allowed the name.
+    /// Without a rule, the reason means that nothing allows the name.
     pub(super) fn bad(code: ResponseCode, reason: impl Into<String>) -> Self {
         Self { answer: Answer::empty(code), rule: None, reason: Some(reason.into()) }
     }
@@ -53,7 +53,7 @@ impl Outcome {
     }
 }
 
-/// Answers what can be answered here.
+/// Answers everything that needs no lookup outside.
 pub(super) fn first(engine: &Engine, query: &Query) -> Step {
     if !query.is_internet() {
         return Step::Answered(Outcome::plain(ResponseCode::Refused));
@@ -62,18 +62,18 @@ pub(super) fn first(engine: &Engine, query: &Query) -> Step {
         Subject::Root => Outcome::plain(ResponseCode::NoError),
         Subject::NoHostName => Outcome::plain(ResponseCode::NXDomain),
         Subject::Reverse(address) => reverse(engine, query, address),
-        // Never forwarded (RFC 6761), and the sandbox has a loopback of its own.
+        // `localhost` is never forwarded (RFC 6761), and the sandbox has its own loopback.
         Subject::Name(name) if is_localhost(&name) => {
             address(query, Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST)
         }
         Subject::Name(name) => match engine.judge_name(&name) {
             Verdict::Allowed { rule } if !is_address(query) => nothing_here().by(Some(rule)),
-            // The proxy out there looks names up.
+            // The upstream proxy resolves names.
             Verdict::Allowed { rule } if engine.config.upstream.is_some() => {
                 stand_in(engine, query, &name).by(Some(rule))
             }
             Verdict::Allowed { rule } => return Step::LookUp { name, rule },
-            // The connection asks; until somebody says yes, nobody outside hears of the name.
+            // The connection asks. Until a person allows it, nobody outside learns the name.
             open if open.is_open() && engine.config.on_unknown == OnUnknown::Ask => {
                 stand_in(engine, query, &name)
             }
@@ -85,8 +85,8 @@ pub(super) fn first(engine: &Engine, query: &Query) -> Step {
     })
 }
 
-/// Looks an allowed name up: one that does not exist must not seem to, and one that stands for an address that is
-/// never allowed is refused before anything connects.
+/// Looks up an allowed name. A name that does not exist must not appear to exist, and one that resolves to a
+/// blocked address is refused before anything connects.
 pub(super) async fn look_up(
     engine: &Engine,
     query: &Query,
@@ -127,7 +127,7 @@ fn is_localhost(name: &Name) -> bool {
     name.labels().last() == Some("localhost")
 }
 
-/// The name is there, a record of this type is not.
+/// The name exists, but has no record of this type.
 fn nothing_here() -> Outcome {
     Outcome::plain(ResponseCode::NoError)
 }
@@ -140,7 +140,8 @@ fn address(query: &Query, v4: Ipv4Addr, v6: Ipv6Addr) -> Outcome {
     }
 }
 
-/// Both families are answered whatever the name has outside: what is connected to there is chosen there.
+/// Answers both families, whatever addresses the name has outside: the egress process chooses the address to
+/// connect to.
 fn stand_in(engine: &Engine, query: &Query, name: &Name) -> Outcome {
     if !is_address(query) {
         return nothing_here();

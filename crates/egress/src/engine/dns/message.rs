@@ -11,26 +11,26 @@ use hickory_proto::serialize::binary::{BinDecodable, BinDecoder};
 use palisade_hosts::{Host, Name};
 use std::net::IpAddr;
 
-/// The longest question with EDNS, padding (RFC 8467: to a multiple of 128) and cookies is far shorter.
+/// Far above the longest question with EDNS, padding (RFC 8467: to a multiple of 128) and cookies.
 pub const MAX_QUERY_BYTES: usize = 1024;
-/// No answer of ours is longer, so that none is ever truncated.
+/// Our replies are never longer, so none is ever truncated.
 pub const MAX_REPLY_BYTES: usize = 1024;
-/// What we say we can take: no fragments on any usual network (DNS flag day 2020).
+/// The UDP payload size that we advertise: not fragmented on any usual network (DNS flag day 2020).
 const PAYLOAD: u16 = 1232;
-/// For every record, in seconds. The addresses stay the same for as long as the process lives; that the name is
-/// still allowed and still exists is looked at again after so long.
+/// TTL of every record, in seconds. A name keeps its addresses much longer, but after this time programs query
+/// again, so that it is checked again whether the name is allowed and exists.
 const TTL: u32 = 60;
 
-/// What came in a packet.
+/// The content of a packet.
 #[derive(Debug)]
 pub enum Received {
     Query(Query),
-    /// No query we understand, and what to answer.
+    /// Not a supported query, with the reply to send.
     Bad {
         code: ResponseCode,
         reply: Vec<u8>,
     },
-    /// Nothing to answer: too short to have a number, or an answer itself.
+    /// Nothing to reply to: too short for an id, or itself a response.
     Nothing,
 }
 
@@ -42,18 +42,18 @@ pub struct Query {
     edns: bool,
 }
 
-/// What a question is about.
+/// The subject of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Root,
     Name(Name),
-    /// Of a name below `in-addr.arpa` or `ip6.arpa`, given whole.
+    /// A complete name below `in-addr.arpa` or `ip6.arpa`.
     Reverse(IpAddr),
-    /// An address written as a name (`127.0.0.1`, `2130706433`), or bytes that no host's name holds.
+    /// An address written as a name (`127.0.0.1`, `2130706433`), or bytes that do not occur in host names.
     NoHostName,
 }
 
-/// What is answered.
+/// The content of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub code: ResponseCode,
@@ -70,7 +70,7 @@ impl Answer {
     }
 }
 
-/// Reads what came from inside.
+/// Parses a packet from inside.
 pub fn read(packet: &[u8]) -> Received {
     let mut decoder = BinDecoder::new(packet);
     let Ok(Header { metadata, counts }) = Header::read(&mut decoder) else {
@@ -151,7 +151,7 @@ impl Query {
         }
     }
 
-    /// The name for the log: lower case, without the last dot, odd bytes as `\DDD` (RFC 4343).
+    /// The name for the log: lower case, without the trailing dot, other bytes as `\DDD` (RFC 4343).
     pub fn shown(&self) -> String {
         let name = self.question.name();
         if name.is_root() {
@@ -173,7 +173,8 @@ impl Query {
         text
     }
 
-    /// The name is given back letter for letter: some resolvers mix cases and compare (draft-vixie-dnsext-dns0x20).
+    /// Repeats the name with its original case: some resolvers mix cases and compare
+    /// (draft-vixie-dnsext-dns0x20).
     pub fn reply(&self, answer: &Answer) -> Vec<u8> {
         let mut message = response(self.metadata, answer.code);
         if let Some(data) = &answer.data {
@@ -195,12 +196,12 @@ fn reverse(name: &WireName) -> Option<IpAddr> {
     (net.prefix_len() == net.max_prefix_len()).then(|| net.addr())
 }
 
-/// Whether a byte means in text what it means on the wire.
+/// Whether a byte needs no escape in text.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
 }
 
-/// The code as people who read logs of resolvers know it.
+/// The code's conventional name, as in the logs of resolvers.
 pub fn code_word(code: ResponseCode) -> &'static str {
     match code {
         ResponseCode::NoError => "NOERROR",

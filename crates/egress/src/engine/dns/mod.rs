@@ -31,19 +31,19 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// Queries by UDP that wait for a look-up outside.
+/// Limit for UDP queries that wait for a lookup outside.
 const MAX_WAITING: usize = 256;
-/// A connection that asks nothing for so long is closed (RFC 7766: a few seconds are enough).
+/// An idle connection is closed after this time (RFC 7766: a few seconds are enough).
 const IDLE: Duration = Duration::from_secs(10);
-/// For one query to arrive whole, or one answer to be taken.
+/// For a complete query to arrive, or for a reply to be sent.
 const SLOWEST: Duration = Duration::from_secs(5);
 
-/// What the resolver remembers. A part of the engine.
+/// State of the resolver. Part of the engine.
 #[derive(Debug)]
 pub struct State {
     synthetic: Synthetic,
     watch: RefCell<Watch>,
-    /// `None`: as many as come.
+    /// `None` means no limit.
     bucket: Option<RefCell<Bucket>>,
 }
 
@@ -58,8 +58,8 @@ impl State {
         }
     }
 
-    /// Counts a name that somebody outside would hear of, and looks at it, whichever way it came. One that is `known` says nothing
-    /// new, and is not held against the rate.
+    /// Counts and inspects a name that would become known outside, whichever way it arrived. A `known` name
+    /// reveals nothing new and does not count against the rate.
     pub(crate) fn count(&self, name: &str, known: Known) -> Counting {
         let suspicion = self.watch.borrow_mut().look(name, Instant::now());
         let is_within = known == Known::Yes || self.is_within_rate();
@@ -69,12 +69,12 @@ impl State {
         }
     }
 
-    /// Whether it was counted a short time ago.
+    /// Whether it was counted recently.
     pub(crate) fn was_counted(&self, name: &Name) -> bool {
         self.watch.borrow().knows(name.as_str())
     }
 
-    /// The name that an address of ours was given for.
+    /// The name that a synthetic address represents.
     pub fn name_of(&self, address: IpAddr) -> Option<Name> {
         self.synthetic.name_of(address)
     }
@@ -84,14 +84,14 @@ impl State {
     }
 }
 
-/// Whether a name is known outside already.
+/// Whether a name is already known outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     Yes,
     No,
 }
 
-/// A name was counted, and is within the rate: without one nothing is looked up.
+/// Proof that a name was counted and is within the rate. A lookup requires it.
 #[derive(Debug)]
 pub(crate) struct Counted(());
 
@@ -101,22 +101,22 @@ impl Counted {
         Self(())
     }
 
-    /// For one that was counted before, and is remembered.
+    /// For a name that was counted before and is remembered.
     pub(crate) fn again() -> Self {
         Self(())
     }
 }
 
-/// What became of counting a name.
+/// The result of counting a name.
 #[derive(Debug)]
 pub(crate) struct Counting {
-    /// What is odd about it.
+    /// What is suspicious about it.
     pub(crate) suspicion: Option<String>,
-    /// None: too many names.
+    /// `None` if the rate is exceeded.
     pub(crate) counted: Option<Counted>,
 }
 
-/// Answers datagrams, for as long as the socket lasts. Without it no name has an address, so the run ends.
+/// Answers UDP queries until the socket fails. Without the socket no name has an address, so the run ends.
 pub async fn serve_udp(engine: Rc<Engine>, socket: UdpSocket) {
     let error = answer_datagrams(&engine, socket).await;
     let why = format!("the resolver's socket failed: {error}");
@@ -126,7 +126,7 @@ pub async fn serve_udp(engine: Rc<Engine>, socket: UdpSocket) {
 async fn answer_datagrams(engine: &Rc<Engine>, socket: UdpSocket) -> io::Error {
     let socket = Rc::new(socket);
     let mut waiting = JoinSet::new();
-    // One more than is allowed, so that what is longer is seen to be.
+    // One byte more than allowed, so that longer packets are detected.
     let mut packet = [0; MAX_QUERY_BYTES + 1];
     loop {
         engine.events.room().await;
@@ -154,12 +154,12 @@ async fn answer_datagrams(engine: &Rc<Engine>, socket: UdpSocket) -> io::Error {
     }
 }
 
-/// A client that does not read loses answers, as on any network.
+/// A client that does not read loses replies, as on any network.
 fn send(socket: &UdpSocket, reply: &[u8], client: SocketAddr) {
     let _lost = socket.try_send_to(reply, client);
 }
 
-/// Answers queries on one connection, each after the other.
+/// Answers the queries of one connection, one after another.
 pub async fn serve_tcp(engine: Rc<Engine>, stream: TcpStream) {
     let _over = converse(&engine, stream).await;
 }
@@ -185,14 +185,14 @@ async fn converse(engine: &Engine, mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// What becomes of a packet.
+/// What to do with a packet.
 enum Heard {
     Nothing,
     Reply(Vec<u8>),
     LookUp(LookUp),
 }
 
-/// An allowed name that has to be looked up before it is answered.
+/// An allowed name that has to be looked up before the reply.
 struct LookUp {
     query: Query,
     suspicion: Option<String>,
@@ -215,8 +215,8 @@ impl LookUp {
     }
 }
 
-/// Whether it asks for what was answered before and is known still: nothing new is said by it, and nobody outside
-/// hears of it. Programs that look their host up for every connection ask so.
+/// Whether the query repeats one that was answered before and is still remembered. It reveals nothing new, and
+/// nothing is sent outside. Programs that resolve their host for every connection send such queries.
 fn is_repeated(engine: &Engine, query: &Query) -> bool {
     let Subject::Name(name) = query.subject() else { return false };
     let stays_here = || engine.config.upstream.is_some() || engine.judge_name(&name).is_open();
@@ -248,7 +248,7 @@ fn hear(engine: &Engine, packet: &[u8]) -> Heard {
     }
 }
 
-/// Logs the query with its outcome, and gives the packet that answers it.
+/// Logs the query with its outcome, and returns the reply.
 fn tell(engine: &Engine, query: &Query, outcome: Outcome, suspicion: Option<String>) -> Vec<u8> {
     let Outcome { answer, rule, reason } = outcome;
     let reply = query.reply(&answer);

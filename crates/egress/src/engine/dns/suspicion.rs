@@ -9,30 +9,31 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::time::{Duration, Instant};
 
-/// Names of load balancers and buckets in clouds, the longest that people meet, reach 80 or so. A tunnel fills what
-/// it can of the 253.
+/// The longest common names, those of load balancers and buckets in clouds, have about 80 characters. A tunnel
+/// uses as much as it can of the 253.
 const LONG: usize = 100;
 /// Service names below regions below providers have 6 to 8 labels.
 const MANY_LABELS: usize = 10;
-/// A run of letters and digits without a hyphen. Identifiers in names of CDNs have 13 or 14, UUIDs are hyphenated.
+/// A run of letters and digits without a hyphen. Identifiers in CDN names have 13 or 14, and UUIDs are
+/// hyphenated.
 const LONG_RUN: usize = 24;
-/// Bits a character. Hex digits of random data come to 3.5 or more in a run of 24; repeated words and numbers in
-/// a row stay below.
+/// Bits per character. Random hex digits reach 3.5 or more in a run of 24; repeated words and consecutive
+/// numbers stay below.
 const RANDOM: f64 = 3.0;
-/// Changes between letter and digit in one run. Encoded data has 7 and more in 24 characters (base32), words with a
-/// number at the end have one.
+/// Changes between letter and digit in one run. Encoded data has 7 or more in 24 characters (base32); words
+/// with a number at the end have one.
 const MIXED: usize = 4;
-/// Different names below one domain within [`WINDOW`]. A page with all its parts needs some dozens.
+/// Different names below one domain within [`WINDOW`]. A web page with all its resources needs some dozens.
 const MANY_NAMES: usize = 100;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Domains that are counted apart; the rest is counted as if it were one.
+/// Domains that are counted separately; all others are counted as one.
 const MAX_DOMAINS: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Suspicion {
     Long,
     ManyLabels,
-    /// Bytes that no host's name holds.
+    /// Bytes that do not occur in host names.
     OddBytes,
     Random,
     ManyNames {
@@ -57,7 +58,7 @@ impl fmt::Display for Suspicion {
     }
 }
 
-/// Remembers the names of the last minute, in bounded room.
+/// Remembers the names of the last minute, in bounded memory.
 #[derive(Debug)]
 pub(super) struct Watch {
     since: Instant,
@@ -70,13 +71,13 @@ impl Watch {
         Self { since: now, domains: HashMap::new(), hasher: RandomState::new() }
     }
 
-    /// What is odd about this name, as the log shows it, if something is.
+    /// What is suspicious about this name, given as the log shows it.
     pub(super) fn look(&mut self, name: &str, now: Instant) -> Option<Suspicion> {
         let crowd = self.count(name, now);
         look_alone(name).or(crowd)
     }
 
-    /// Whether it is one of the names that were counted last.
+    /// Whether the name was counted in the current window.
     pub(super) fn knows(&self, name: &str) -> bool {
         let names = self.domains.get(domain_of(name));
         names.is_some_and(|names| names.contains(&self.hasher.hash_one(name)))
@@ -107,7 +108,7 @@ fn look_alone(name: &str) -> Option<Suspicion> {
     if name.contains('\\') {
         return Some(Suspicion::OddBytes);
     }
-    // The name of an IPv6 address has 34 labels by itself.
+    // The reverse name of an IPv6 address has 34 labels.
     if name.ends_with(".arpa") {
         return None;
     }
@@ -131,7 +132,7 @@ fn changes(run: &str) -> usize {
         .count()
 }
 
-/// Shannon's, in bits a character.
+/// Shannon entropy, in bits per character.
 fn entropy(run: &str) -> f64 {
     let mut counts = [0_u16; 256];
     for byte in run.bytes() {
@@ -146,8 +147,8 @@ fn entropy(run: &str) -> f64 {
         .sum()
 }
 
-/// What somebody registered, more or less: two labels, or three below `co.uk` and the like. A list of public suffixes
-/// would say it exactly; for counting this is enough.
+/// The registered domain, approximately: two labels, or three below `co.uk` and similar. A public suffix list
+/// would be exact, but this is enough for counting.
 fn domain_of(name: &str) -> &str {
     let starts = |nth: usize| name.rmatch_indices('.').nth(nth).map_or(0, |(at, _)| at + 1);
     let two = &name[starts(1)..];

@@ -10,15 +10,15 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// 198.18.0.0 and fd53:616e:6442::, the ends of the two ranges. A name has the same offset in both.
+/// 198.18.0.0 and fd53:616e:6442::, the starts of the two ranges. A name has the same offset in both.
 const BASE_V4: u32 = INSIDE_V4.to_bits() & !1;
 const BASE_V6: u128 = INSIDE_V6.to_bits() & !1;
-/// Below it lie the addresses where we answer ourselves.
+/// The addresses below this offset are those that we listen on.
 const FIRST: u32 = 256;
-/// Names at a time. Half of 198.18.0.0/15, and some 20 MiB if every name is as long as names may be.
+/// Limit for names at a time: half of 198.18.0.0/15, and about 20 MiB if every name has the maximum length.
 const MAX_NAMES: u32 = 65_536;
-/// For so long after its last use an address stands for nothing else. Programs keep addresses far longer than the
-/// TTL says (a JVM by default for as long as it runs, if it has a security manager), but rarely unused.
+/// How long an unused address is not assigned to another name. Programs keep addresses far longer than the TTL
+/// (a JVM with a security manager by default for as long as it runs), but rarely without using them.
 const REST: Duration = Duration::from_secs(3600);
 
 /// The addresses of one name.
@@ -55,7 +55,7 @@ pub(super) struct Synthetic {
 struct Table {
     slots: Vec<Slot>,
     by_name: HashMap<Name, u32>,
-    /// No address is free before then: spares the search while a flood of names goes on.
+    /// No address is free before this time: avoids the search during a flood of names.
     full_until: Option<Instant>,
 }
 
@@ -66,17 +66,17 @@ struct Slot {
 }
 
 impl Synthetic {
-    /// The addresses that stand for the name, the same ones every time; none if all are taken.
+    /// The addresses of the name, the same ones every time. `None` if all are taken.
     pub(super) fn stand_in(&self, name: &Name) -> Option<StandIn> {
         self.table.borrow_mut().stand_in(name, Instant::now())
     }
 
-    /// Whether addresses stand for it already.
+    /// Whether the name has addresses already.
     pub(super) fn knows(&self, name: &Name) -> bool {
         self.table.borrow().by_name.contains_key(name)
     }
 
-    /// The name that one of our addresses was given for.
+    /// The name that a synthetic address represents.
     pub(super) fn name_of(&self, address: IpAddr) -> Option<Name> {
         self.table.borrow_mut().name_of(address, Instant::now())
     }

@@ -1,4 +1,4 @@
-//! Accepts connections, in the one way that all listeners share.
+//! Accepts connections, for all listeners.
 
 use std::io;
 use std::net::SocketAddr;

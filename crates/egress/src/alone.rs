@@ -1,4 +1,5 @@
-//! The explicit proxy as a standalone program (NET-10), for containers on a network without any other way out.
+//! The explicit proxy as a standalone program (NET-10), for containers on a network with no other route to the
+//! outside.
 //!
 //! It runs in the host's network, so it must never connect to itself or to the host's loopback (N13). Rules can
 //! be reloaded while it serves: an open connection continues under the rules that admitted it, and every later

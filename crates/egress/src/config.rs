@@ -1,4 +1,4 @@
-//! The configuration of the egress process. The plan has decided all of it.
+//! The configuration of the egress process. The plan determines all of it.
 
 use palisade_hosts::{HostEntry, Rules};
 use std::fmt;

@@ -2,9 +2,9 @@
 //!
 //! A workload can cause events as fast as it can open connections, and each is written to the host's disk. The
 //! first thousand are reported one by one, later ones up to a rate, the rest as sums at growing intervals: an
-//! hour of it makes a few megabytes. New connections wait while the queue is full. An event must never be lost:
-//! what is not reported singly is counted. Denied attempts must never hide what was reached: each has its own
-//! account.
+//! hour of this produces a few megabytes. New connections wait while the queue is full. An event must never be
+//! lost: what is not reported singly is counted. Denied attempts must never hide what was reached, so each of
+//! the two has its own budget.
 
 mod account;
 mod sum;

@@ -1,4 +1,4 @@
-//! Limits on concurrent connections, and how much they carried.
+//! Limits on concurrent connections and on the bytes that they carry.
 //!
 //! A connection either waits (for a head, a response, a lookup, the peer, its first bytes) or is served. At the
 //! limit a new one replaces one that waits: thousands of slow connections displace each other, and never one

@@ -1,7 +1,8 @@
-//! From admission to forwarding: the client's first bytes are inspected, and the host they name must be the one
+//! From admission to forwarding: inspects the client's first bytes. The host that they name must be the one
 //! that was admitted (NET-4, N09).
 //!
-//! Must never forward a byte of the client before its destination is clear.
+//! Must never forward a request or a ClientHello before its host is checked. On the usual ports of the web,
+//! must never forward a byte before its protocol is known.
 
 use crate::engine::{Admitted, Engine, tell_if_spent, tunnel};
 use crate::peek::{First, ProtocolKind};

@@ -1,8 +1,8 @@
 //! Reads what a client sends first, before a byte of it is forwarded.
 //!
-//! HTTP and TLS name the host they want, so they are distinguished from everything else here. In doubt it is
-//! HTTP: the strict parser refusing it does no harm, a lenient server finding a request in "something else"
-//! could.
+//! HTTP and TLS name their host, so they are distinguished from everything else here. In doubt the bytes are
+//! HTTP: the strict parser may refuse them, which does no harm. Classifying them as something else could,
+//! because a lenient server might find a request in them.
 
 use crate::opening::{Opening, SoFar, look};
 use crate::sni::{self, Hello};

@@ -1,7 +1,7 @@
 //! Published ports: connections from the host into the sandbox, to published ports only (NET-9).
 //!
-//! A socket belongs to the namespace it was created in, so those that lead in are created inside and handed
-//! out. Must never connect to anything but the sandbox's own loopback.
+//! A socket belongs to the namespace it was created in, so sockets for connections into the sandbox are created
+//! inside and passed out. Must never connect to anything but the sandbox's own loopback.
 
 use crate::accept;
 use crate::config::Config;

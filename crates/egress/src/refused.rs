@@ -1,4 +1,4 @@
-//! A refused destination and the reason, in words for the client and for the log.
+//! A refused destination, with the reason for the client and the log.
 
 use palisade_hosts::{Host, Reason, Rules};
 use palisade_record::network::{NetworkAction, NetworkAttempt, Via};

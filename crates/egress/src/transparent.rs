@@ -1,7 +1,8 @@
-//! Connections of programs that do not know about the proxy: packet rules redirect every address here, and the
-//! socket still knows the original one.
+//! Connections of programs that do not use the proxy. Packet rules redirect every address here, and the
+//! original destination is read from the socket.
 //!
-//! Must never take the host name from the client: a name is what a synthetic address represents.
+//! Must never accept a host name from the client: the name is the one that the synthetic address was assigned
+//! to.
 
 use crate::engine::{Engine, Refused, Wanted, dns, tunnel};
 use crate::peek::{First, ProtocolKind};

@@ -1,6 +1,6 @@
-//! Connecting outside: only to addresses that were checked, or through the upstream proxy.
+//! Outgoing connections: only to addresses that were checked, or through the upstream proxy.
 //!
-//! Must never look a name up: what is dialled is what was pinned.
+//! Must never resolve the destination's name again: only the pinned addresses are dialled.
 
 use super::{tunnel, upstream};
 use crate::engine::{Admitted, Cause, Engine, Refused};

@@ -1,4 +1,4 @@
-//! Whether an address belongs to this host: a name must not lead past the host's firewall to its listeners.
+//! Whether an address belongs to this host: a connection to it would bypass the host's firewall.
 //!
 //! The kernel is asked each time, because a host's addresses change while a proxy serves. Must be created
 //! before the process is confined: such a socket cannot be opened later.

@@ -1,7 +1,7 @@
 //! The budget of one kind of events, and the sums of what exceeds it.
 //!
-//! No destination may hide behind others, up to [`MAX_PLACES`]: the first attempt for each is reported at once,
-//! and the rest at the end of the run at the latest.
+//! No reached destination may be hidden by others, up to [`MAX_PLACES`]: the first attempt for each is reported
+//! at once, and the rest at the end of the run at the latest.
 
 use super::sum::{Key, among_others, join};
 use crate::rate::Bucket;

@@ -1,6 +1,6 @@
-//! Many events of one kind reported as one: which belong together, and what the sum says.
+//! Combines many similar events into one: which belong together, and what the sum contains.
 //!
-//! A sum must never claim of all what holds for some: fields that differ are left out.
+//! A sum must never claim for all events what is true for some: fields that differ are left out.
 
 use crate::wire::EgressEvent;
 use palisade_record::network::{

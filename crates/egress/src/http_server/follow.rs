@@ -1,5 +1,5 @@
-//! Redirects that the proxy follows itself, where the policy wants that. Each hop is admitted like a separate
-//! request, so a chain of responses cannot lead where no request could (NET-4, N08).
+//! Redirects that the proxy follows itself, if the policy enables it. Each hop is admitted like a separate
+//! request, so a chain of redirects cannot reach a host that a request could not (NET-4, N08).
 
 use super::answer::{self, Shape};
 use super::connection::{Connection, Last, Plain, Way, within};

@@ -1,5 +1,5 @@
-//! Address ranges that are never dialled, whatever name resolves to them and even if a list contains `*`
-//! (NET-3, N04, N06).
+//! Address ranges that are blocked, whatever name resolves to them and even if a list contains `*` (NET-3, N04,
+//! N06). Only an approval opens parts of the private ranges.
 //!
 //! An IPv6 address that embeds an IPv4 address is either treated as that address (IPv4-mapped) or not dialled
 //! at all, because a tunnel or translator on the way would reach the embedded address.

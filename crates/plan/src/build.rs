@@ -1,4 +1,4 @@
-//! Builds a plan from its parts. The other modules decide; this one must not touch the host.
+//! Builds a plan from its parts. Reads the host only through [`HostTree`], and must never change it.
 
 use crate::egress::{self, Chosen};
 use crate::error::PlanError;

@@ -138,7 +138,7 @@ impl<'a> Stack<'a> {
                 continue;
             };
             if *path == "approvals" && kind.is_writable() {
-                continue; // Already complained about.
+                continue; // Already reported.
             }
             if let Value::Rules(rules) = &setting.value {
                 self.apply_rules(key, rules, setting, kind);

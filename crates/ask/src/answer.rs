@@ -1,35 +1,35 @@
-//! What can be answered, by whom, and why an answer may not be taken.
+//! The possible answers, their sources, and the reasons to reject an answer.
 
 use crate::question::QuestionId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How much of what was asked about is meant.
+/// How much an answer applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Scope {
-    /// What the question is about: a file, or a host and its port. If it is a directory: with everything below it.
+    /// What the question is about: a file, or a host and its port. A directory includes everything below it.
     #[serde(rename = "file")]
     File,
-    /// The directory that the question offers, with everything below it, for what was asked: who may read it may not run
-    /// what lies there.
+    /// The directory that the question offers, with everything below it, for the requested access only.
+    /// Permission to read does not include running what is there.
     #[serde(rename = "dir")]
     Directory,
-    /// The same, to run programs and load libraries from as well.
+    /// The same, and also to run programs and load libraries from it.
     #[serde(rename = "dir-exec")]
     DirectoryToRun,
-    /// What is to be changed stays as it is: the run gets a copy of its own, which is gone when it ends.
+    /// The original stays unchanged: the run gets a private copy, which is deleted when the run ends.
     #[serde(rename = "copy")]
     PrivateCopy,
 }
 
 impl Scope {
-    /// Whether it is about the directory that the question offers.
+    /// Whether it is the directory that the question offers.
     pub fn is_directory(self) -> bool {
         matches!(self, Self::Directory | Self::DirectoryToRun)
     }
 }
 
-/// Where an answer for good is kept.
+/// Where a permanent answer is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Store {
@@ -50,10 +50,10 @@ impl fmt::Display for Store {
     }
 }
 
-/// How long an answer holds.
+/// How long an answer is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lifetime {
-    /// For the calls that wait now.
+    /// For the calls that are waiting now.
     Once,
     /// Until the run ends.
     Session,
@@ -73,7 +73,7 @@ impl Answer {
         }
     }
 
-    /// Of a yes.
+    /// `None` for a denial.
     pub fn scope(self) -> Option<Scope> {
         match self {
             Self::Allow { scope, .. } => Some(scope),
@@ -86,25 +86,25 @@ impl Answer {
     }
 }
 
-/// Where an answer came from; each is recorded with it.
+/// Where an answer came from. It is recorded with the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The terminal that the run was started in.
+    /// The terminal that started the run.
     Terminal,
-    /// A client of the protocol. The kernel vouches for the ids; the name is the client's own word.
+    /// A client of the protocol. The ids come from the kernel; the name is what the client claims.
     Socket { uid: u32, pid: u32, name: String },
     /// Nobody answered in time.
     Timeout,
-    /// Nobody is there to answer.
+    /// There was nobody to ask.
     NobodyToAsk,
-    /// The policy's `onAsk` answers for everybody.
+    /// The policy's `onAsk` answers without a question.
     OnAsk,
-    /// The process that asked is gone.
+    /// The process that asked has ended.
     Withdrawn,
 }
 
 impl Source {
-    /// Its name on the wire and in records.
+    /// The name used in the protocol and in records.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
@@ -117,7 +117,7 @@ impl Source {
     }
 }
 
-/// Why an answer was not taken. Nothing changed.
+/// Why an answer was rejected. A rejected answer has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     #[error("there is no question {0}; `sandbox approve --json` lists those that are open")]
@@ -139,7 +139,7 @@ pub enum AnswerError {
 }
 
 impl AnswerError {
-    /// Its name on the wire.
+    /// The name used in the protocol.
     pub fn code(self) -> &'static str {
         match self {
             Self::Unknown(_) => "unknown",

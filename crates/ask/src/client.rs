@@ -1,7 +1,7 @@
 //! A connection to a session, for clients that answer questions.
 //!
-//! It never blocks but in [`Client::wait`]. What a session says is bounded and parsed, and shown by
-//! nobody without being escaped.
+//! Only [`Client::wait`] blocks, and [`Client::send`] for a few seconds at most. Messages of a session are
+//! limited in size and parsed; callers must escape their text before they display it.
 
 use crate::json;
 use crate::lines::Lines;
@@ -17,10 +17,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a session may take for a few bytes.
+/// How long a session may take to accept a command.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 * 1024;
-/// Bytes read before others have their turn.
+/// Limits how much one call reads, so that other connections get their turn.
 const MAX_AT_ONCE: usize = 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
@@ -58,26 +58,26 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a socket that somebody else could have put there: it must be served by the same
-    /// user, or by root.
+    /// Connects to a socket that another user could have created: it must be served by the same user, or by
+    /// root.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let connect =
             |errno: Errno| ClientError::Connect { path: path.to_owned(), source: errno.into() };
-        // A session that is stopped and has many waiting already would block us.
+        // A stopped session with a full backlog would block connect(2).
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let stream = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             .map_err(connect)?;
         let (parent, name) = path.parent().zip(path.file_name()).ok_or(connect(Errno::INVAL))?;
         let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let held = rustix::fs::open(parent, directory, Mode::empty()).map_err(connect)?;
-        // An address has room for 107 bytes, and a home directory may be longer than that.
+        // A socket address has room for 107 bytes, and the path may be longer.
         let address = Path::new("/proc/self/fd").join(held.as_raw_fd().to_string()).join(name);
         let address = SocketAddrUnix::new(&address).map_err(connect)?;
         rustix::net::connect(&stream, &address).map_err(connect)?;
         let stream = UnixStream::from(stream);
         let server = rustix::net::sockopt::socket_peercred(&stream)?.uid;
         let mine = rustix::process::geteuid();
-        // Root may answer for everybody.
+        // Root may answer for every user.
         if server != mine && !server.is_root() && !mine.is_root() {
             return Err(ClientError::Stranger { path: path.to_owned(), uid: server.as_raw() });
         }
@@ -93,7 +93,7 @@ impl Client {
         }
     }
 
-    /// Sends a command. Commands are short, and a session that takes none for seconds hangs.
+    /// Sends a command. Commands are short: a session that accepts none for seconds is hanging.
     pub fn send(&mut self, command: &ClientCommand) -> Result<(), ClientError> {
         let line =
             json::to_line(command).map_err(|error| ClientError::Garbled(error.to_string()))?;
@@ -116,8 +116,8 @@ impl Client {
         Ok(())
     }
 
-    /// The next event that is there already; `Gone` once the session has hung up and everything it
-    /// said was taken.
+    /// The next event that has already arrived. `Gone` once the session has closed the connection and all its
+    /// events were returned.
     pub fn next_event(&mut self) -> Result<Option<ServerEvent>, ClientError> {
         if self.events.is_empty() && !self.is_at_end {
             self.read()?;
@@ -129,7 +129,7 @@ impl Client {
         }
     }
 
-    /// The next event, or `None` if there is none by then.
+    /// The next event, or `None` if none arrives before the deadline.
     pub fn wait(&mut self, deadline: Instant) -> Result<Option<ServerEvent>, ClientError> {
         loop {
             if let Some(event) = self.next_event()? {
@@ -177,7 +177,7 @@ impl AsFd for Client {
     }
 }
 
-/// Whether it became so before the deadline.
+/// Whether it became ready before the deadline.
 fn ready(fd: BorrowedFd<'_>, flags: PollFlags, deadline: Instant) -> Result<bool, Errno> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,14 +1,14 @@
-//! Writes JSON that is plain ASCII on one line.
+//! Writes JSON as plain ASCII on one line.
 //!
-//! Text from inside goes through here. Whatever a terminal would act on, or an eye could not see, is
-//! written as an escape of JSON's own, so a line may be printed as it is and still says the same
-//! (attacks H03 and H04).
+//! Text from the sandbox goes through here. Everything that a terminal would interpret, or that is invisible,
+//! becomes a JSON escape. A line can then be printed as it is without changing its meaning (attacks H03 and
+//! H04).
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
 
-/// One line, with its end.
+/// One line, including the line end.
 pub fn to_line(value: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut written = Vec::with_capacity(512);
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Ascii))?;
@@ -26,7 +26,7 @@ impl Formatter for Ascii {
     ) -> io::Result<()> {
         let mut plain = 0;
         for (at, c) in fragment.char_indices() {
-            // Other controls never come here: serde_json has escapes for them.
+            // Other control characters never get here: serde_json escapes them itself.
             if c.is_ascii() && c != '\x7f' {
                 continue;
             }

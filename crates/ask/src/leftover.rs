@@ -1,4 +1,4 @@
-//! Sockets that killed sessions left behind: told from live ones by the kernel, and removed.
+//! Removes the sockets of killed sessions. The kernel says which sockets are still in use.
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -10,8 +10,8 @@ use std::path::Path;
 
 pub(crate) const SUFFIX: &str = ".sock";
 
-/// Removes what is left behind among the first `most` sockets of the directory. Only tidies up: what cannot be seen or
-/// removed stays.
+/// Removes the dead ones among the first `most` sockets of the directory. Best effort: sockets that cannot be
+/// examined or removed stay.
 pub fn sweep(directory: &Path, most: usize) {
     let Some(held) = open_own(directory) else { return };
     let Ok(entries) = Dir::read_from(&held) else { return };
@@ -25,7 +25,7 @@ pub fn sweep(directory: &Path, most: usize) {
     }
 }
 
-/// Names of sessions are never used twice: a socket that is dead stays so.
+/// Session names are never reused, so a dead socket stays dead.
 pub(crate) fn remove_if_dead(path: &Path) {
     if let Some((parent, name)) = path.parent().zip(path.file_name())
         && let Some(held) = open_own(parent)
@@ -34,8 +34,8 @@ pub(crate) fn remove_if_dead(path: &Path) {
     }
 }
 
-/// Only a directory that no other user can change: one who can put a link in its place, or a file into it, could have
-/// another file removed in our name.
+/// Accepts only a directory that no other user can change. A user who can replace it by a link, or put a file
+/// into it, could make us remove another file.
 fn open_own(directory: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let held = rustix::fs::open(directory, flags, Mode::empty()).ok()?;
@@ -53,14 +53,14 @@ fn remove_from(directory: &OwnedFd, name: &OsStr) {
     }
 }
 
-/// Whether no process has the socket. Asked with a datagram socket, which a session's cannot accept: it is refused where
-/// nobody is, has the wrong type where somebody is (unix(7): EPROTOTYPE), and nobody is woken for it. A session that has
-/// bound its socket and does not listen yet is there.
+/// Whether no process has the socket. Connects with a datagram socket, which a session cannot accept. The error
+/// is ECONNREFUSED if nobody has the socket, and EPROTOTYPE (unix(7)) if a process has it; the session does not
+/// wake up. A session that has bound its socket but does not listen yet counts as alive.
 fn is_dead(held: &OwnedFd, name: &OsStr) -> bool {
     let ask = || {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
-        // An address has room for 107 bytes, and a home directory may be longer than that.
+        // A socket address has room for 107 bytes, and the path may be longer.
         let address = Path::new("/proc/self/fd").join(held.as_raw_fd().to_string()).join(name);
         rustix::net::connect(&socket, &SocketAddrUnix::new(&address)?)
     };

@@ -1,7 +1,7 @@
-//! Questions, answers, the one queue they meet in, and the protocol that carries them.
+//! Questions, answers, the queue that connects them, and the protocol.
 //!
-//! It decides nothing and grants nothing: the code that asks carries out the answer. Only `client`,
-//! `sessions` and `leftover` touch a socket; everything else is values in, values out.
+//! This crate decides and grants nothing: the caller that asks carries out the answer. Only `client`,
+//! `sessions` and `leftover` use sockets; everything else is free of I/O.
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -1,13 +1,13 @@
-//! Cuts a stream of bytes into lines, and never keeps more of one than it may be long.
+//! Splits a stream of bytes into lines, and never buffers more than the maximum length of a line.
 
-/// Bytes that were read and are not yet a whole line.
+/// The bytes of a line that is not complete yet.
 #[derive(Debug)]
 pub(crate) struct Lines {
     held: Vec<u8>,
     longest: usize,
 }
 
-/// A line was longer than any honest one.
+/// A line exceeded the maximum length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
@@ -16,8 +16,8 @@ impl Lines {
         Self { held: Vec::new(), longest }
     }
 
-    /// The lines that are whole now, without their ends; empty ones are left out. After `TooLong` the
-    /// stream cannot be made sense of any more.
+    /// The lines that are now complete, without their line ends and without empty lines. After `TooLong` the
+    /// stream cannot be parsed any further.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> (Vec<Vec<u8>>, Result<(), TooLong>) {
         let mut whole = Vec::new();
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {

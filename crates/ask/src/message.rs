@@ -1,6 +1,6 @@
 //! The protocol's messages, one JSON object a line; `docs/protocol.md` describes them.
 //!
-//! What a message says is parsed here into an [`Answer`] or refused; nothing half-understood goes on.
+//! A message is parsed into an [`Answer`] or rejected here; nothing partly understood is passed on.
 
 mod request;
 
@@ -12,18 +12,18 @@ use crate::queue::Decided;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Raised when a client of the version before would misunderstand. New fields and new events do not
-/// raise it: a client leaves out what it does not know.
+/// Incremented when clients of the previous version would misunderstand a message. New fields and new events do
+/// not count: clients ignore what they do not know.
 pub const PROTOCOL: u32 = 1;
 
-/// The longest line a server accepts. Commands are short.
+/// The longest line that a server accepts. Commands are short.
 pub const MAX_COMMAND_BYTES: usize = 16 * 1024;
 
-/// The longest line a client accepts: a question on which thousands of calls wait, with paths of
-/// which every byte had to be escaped.
+/// The longest line that a client accepts: a question with thousands of waiting calls, and paths in which every
+/// byte is escaped.
 pub const MAX_EVENT_BYTES: usize = 2 * 1024 * 1024;
 
-/// What a server tells.
+/// From a server to its clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum ServerEvent {
@@ -35,16 +35,16 @@ pub enum ServerEvent {
     HostRequest(Box<HostRequest>),
     #[serde(rename = "event.audit")]
     Audit(Audit),
-    /// Nobody waits for the answer any more.
+    /// No call waits for the answer any more.
     #[serde(rename = "event.withdrawn")]
     Withdrawn { id: QuestionId },
     /// A command was carried out.
     #[serde(rename = "event.reply")]
     Reply(Reply),
-    /// A command was not carried out.
+    /// A command was rejected or failed.
     #[serde(rename = "event.error")]
     Error(Refused),
-    /// Of a later version.
+    /// From a later version.
     #[serde(other)]
     Unknown,
 }
@@ -54,15 +54,15 @@ pub enum ServerEvent {
 pub struct Hello {
     pub protocol: u32,
     pub session: String,
-    /// The run's command line, as far as a log would show it.
+    /// The run's command line, shortened as in a log.
     pub command: String,
-    /// The project it runs in.
+    /// The project of the run.
     pub project: String,
-    /// How many questions are open; they follow at once.
+    /// The number of open questions. They follow immediately.
     pub open: usize,
 }
 
-/// An answer that was accepted, from any source.
+/// An accepted answer, from any source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audit {
     pub id: QuestionId,
@@ -76,7 +76,7 @@ pub struct Audit {
     pub source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<AnsweredBy>,
-    /// What was asked about: a path, or a host and its port.
+    /// What the question was about: a path, or a host and its port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct AnsweredBy {
     pub name: String,
 }
 
-/// Which command is answered: its type, and the number its sender gave it.
+/// The command that this replies to: its type, and the number that its sender gave it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     pub command: String,
@@ -127,11 +127,11 @@ pub struct Refused {
     pub message: String,
 }
 
-/// What a client wants.
+/// From a client to a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum ClientCommand {
-    /// Optional; the name is recorded with the answers that follow.
+    /// Optional. The name is recorded with the answers that follow.
     #[serde(rename = "cmd.hello")]
     Hello {
         protocol: u32,
@@ -142,7 +142,7 @@ pub enum ClientCommand {
     Approve(Approve),
     #[serde(rename = "cmd.deny")]
     Deny(Deny),
-    /// Keep what was answered for the session.
+    /// Save the answers given for the session.
     #[serde(rename = "cmd.policy.save")]
     PolicySave { scope: Store },
 }
@@ -163,7 +163,7 @@ pub struct Deny {
     pub term: Term,
 }
 
-/// How long an answer is meant to hold, said in short (`persist`) or in full.
+/// How long an answer is valid, as a short form (`persist`) or in full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Term {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,7 +174,7 @@ pub struct Term {
     pub store: Option<Store>,
 }
 
-/// `persist`, `lifetime` and `store` do not go together.
+/// `persist`, `lifetime` and `store` contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TermError {
     #[error("`persist` says one thing and `lifetime` another; leave one out")]
@@ -229,7 +229,7 @@ impl Approve {
 }
 
 impl Deny {
-    /// For the session unless said otherwise: a program that hears no tends to try again.
+    /// For the session unless specified: a program that is denied tends to try again.
     pub fn answer(self) -> Result<Answer, TermError> {
         Ok(Answer::Deny { lifetime: self.term.lifetime(LifetimeWord::Session)? })
     }

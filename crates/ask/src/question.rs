@@ -1,7 +1,7 @@
-//! A question as people see it: what is wanted, by whom, and why it has to be asked.
+//! A question as users see it: what is requested, by which process, and why it must be asked.
 //!
-//! Every text in it may come from inside a sandbox. It is kept as it was, cut to a length that can
-//! do no harm; it is escaped when displayed.
+//! Every text in it may come from a sandbox. It is stored unchanged apart from a length limit, and escaped when
+//! it is displayed.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,16 +9,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Arguments of one process, together, in bytes.
+/// All arguments of one process together, in bytes.
 const MAX_ARGUMENTS_BYTES: usize = 4096;
 const MAX_TEXT_BYTES: usize = 4096;
-/// No name is longer (RFC 1035).
+/// The maximum length of a name (RFC 1035).
 const MAX_HOST_BYTES: usize = 255;
 const MAX_ANCESTORS: usize = 32;
-/// Processes that are described; all others are counted.
+/// The number of processes that are described; the others are only counted.
 pub(crate) const MAX_DESCRIBED: usize = 8;
 
-/// Counts up from 1 within one session.
+/// Starts at 1 in each session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct QuestionId(pub u64);
@@ -29,7 +29,7 @@ impl fmt::Display for QuestionId {
     }
 }
 
-/// The time, twice: deadlines must not move when somebody sets the clock, and people read clocks.
+/// The time by two clocks: deadlines must not move when the clock is set, and users read wall time.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     pub monotonic: Instant,
@@ -46,9 +46,9 @@ impl Now {
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     Read,
-    /// And reading, without which nothing is executed.
+    /// Includes reading, which executing requires.
     Execute,
-    /// And reading. Of a directory: to make, change and rename files in it.
+    /// Includes reading. For a directory: to create, change and rename files in it.
     Write,
 }
 
@@ -62,11 +62,11 @@ impl fmt::Display for Access {
     }
 }
 
-/// What the call that waits would do, in a word that people read.
+/// What the waiting call would do, in a word for users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Act {
-    /// To learn that it is there, its size, its modes.
+    /// To see that it exists, and its size and mode.
     See,
     #[default]
     Read,
@@ -74,19 +74,19 @@ pub enum Act {
     Enter,
     Execute,
     Write,
-    /// To make it in the directory that the question is about.
+    /// To create it in the directory that the question is about.
     Create,
-    /// To put another file in its place.
+    /// To replace it by another file.
     Replace,
-    /// To give it another name in the directory that the question is about.
+    /// To rename it in the directory that the question is about.
     Rename,
     Remove,
-    /// Its mode, owner, times or extended attributes.
+    /// To change its mode, owner, times or extended attributes.
     Change,
 }
 
 impl Act {
-    /// As in "wants to …".
+    /// Completes "wants to …".
     pub fn verb(self, is_directory: bool) -> &'static str {
         match self {
             Self::See => "look at",
@@ -104,7 +104,6 @@ impl Act {
     }
 }
 
-/// What is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     File(FileSubject),
@@ -137,35 +136,36 @@ impl Subject {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSubject {
-    /// Of the very file that would be granted, on the host.
+    /// The real path on the host of the file that would be granted.
     pub path: PathBuf,
     pub access: Access,
     /// The system call.
     pub operation: String,
-    /// What it would do; of calls that only look, what the first one would.
+    /// What it would do. Calls that only read can share a question; then what the first of them would do.
     pub act: Act,
     pub is_directory: bool,
-    /// What is to be made or renamed in the directory that `path` is; a yes for longer than once makes that directory
-    /// writable.
+    /// The entry to be created or renamed in the directory `path`. Permission for longer than once makes that
+    /// directory writable.
     pub entry: Option<PathBuf>,
-    /// What a rename would call it, as the caller wrote it by then: to show, never to decide by.
+    /// The new name in a rename, as the caller wrote it at that time. For display only; decisions must not
+    /// depend on it.
     pub new_path: Option<PathBuf>,
-    /// Whether a copy of the run's own can stand for what would be changed.
+    /// Whether the run can get a private copy of what would be changed.
     pub may_be_copied: bool,
-    /// What is granted with it because it could not run without: interpreter, loader.
+    /// Files that are granted with it because it cannot run without them: interpreter, loader.
     pub also: Vec<PathBuf>,
-    /// The directory that may be allowed instead. Never one that holds a secret.
+    /// The directory that may be allowed instead. Never one that contains a secret.
     pub directory: Option<PathBuf>,
 }
 
 impl FileSubject {
-    /// Whether it may be allowed for one call. What a rename leaves behind is a change of the directory.
+    /// Whether it may be allowed for one call. A rename cannot: it changes the directory permanently.
     pub fn may_be_once(&self) -> bool {
         self.act != Act::Rename
     }
 
-    /// Whether it may be allowed for longer. What is removed is removed once; to change a directory's mode takes nothing of
-    /// what is in it.
+    /// Whether it may be allowed for longer. A file is removed only once. Changing a directory's mode must not
+    /// include the contents of the directory.
     pub fn may_last(&self) -> bool {
         match self.act {
             Act::Remove => false,
@@ -174,17 +174,17 @@ impl FileSubject {
         }
     }
 
-    /// Whether a yes for longer than once is for everything below it, too.
+    /// Whether permission for longer than once includes everything below the path.
     pub fn is_tree(&self) -> bool {
         self.is_directory && self.may_last()
     }
 
-    /// What a person reads that the call is about.
+    /// The path to display.
     pub fn named(&self) -> &Path {
         self.entry.as_deref().unwrap_or(&self.path)
     }
 
-    /// Whether this may be had once `directory` is allowed, as a tree, for `access`.
+    /// Whether a permission for `access` to the tree `directory` includes this one.
     pub(crate) fn is_covered_by(&self, directory: &Path, access: Access) -> bool {
         let has_access = self.access == Access::Read || self.access == access;
         has_access
@@ -193,10 +193,10 @@ impl FileSubject {
     }
 }
 
-/// A place on the network.
+/// A destination on the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSubject {
-    /// A name in its normal form, or an address as text.
+    /// A normalized name, or an address as text.
     pub host: String,
     pub port: u16,
 }
@@ -214,15 +214,15 @@ pub struct Ancestor {
     pub name: String,
 }
 
-/// Somebody who waits.
+/// A process that waits for the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// On the host.
+    /// As the host sees it.
     pub pid: u32,
     pub executable: String,
     pub arguments: Vec<String>,
     pub cwd: String,
-    /// Its parent first.
+    /// Starts with its parent.
     pub ancestors: Vec<Ancestor>,
 }
 
@@ -242,7 +242,7 @@ impl Process {
                 break;
             }
             cut(&mut argument, room);
-            // An empty argument takes room too, or there could be any number of them.
+            // An empty argument takes room as well, otherwise their number would be unlimited.
             room = room.saturating_sub(argument.len() + 1);
             kept.push(argument);
         }
@@ -251,7 +251,7 @@ impl Process {
     }
 }
 
-/// Cuts between characters and leaves a mark.
+/// Truncates at a character boundary and marks the cut.
 fn cut(text: &mut String, longest: usize) {
     if text.len() > longest {
         text.truncate(text.floor_char_boundary(longest));
@@ -262,31 +262,31 @@ fn cut(text: &mut String, longest: usize) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     pub id: QuestionId,
-    /// The run it comes from.
     pub session: String,
     pub subject: Subject,
-    /// Why it has to be asked.
+    /// Why the user must be asked.
     pub reason: String,
-    /// Those who wait, the first first; the rest are only counted, in `requests`.
+    /// The processes that wait, in order of arrival. Only the first few are described; `requests` counts all of
+    /// them.
     pub processes: Vec<Process>,
     /// The ids of all calls that wait for this answer.
     pub requests: Vec<u64>,
     pub is_secret: bool,
     pub asked_at: Timestamp,
-    /// When silence becomes a no; `None` if it may wait for ever.
+    /// When the question is denied automatically; `None` if it may wait forever.
     pub expires_at: Option<Timestamp>,
 }
 
-/// One call that has to wait for an answer.
+/// One call that must wait for an answer.
 #[derive(Clone, Debug)]
 pub struct NewQuestion {
     pub request: u64,
     pub subject: Subject,
     pub reason: String,
-    /// None where it is not known: who opened a connection cannot be told from outside.
+    /// `None` if unknown: the process that opened a connection cannot be determined from outside.
     pub process: Option<Process>,
     pub is_secret: bool,
-    /// How long to wait for an answer; `None` is for ever.
+    /// How long to wait for an answer; `None` means forever.
     pub patience: Option<Duration>,
 }
 
@@ -313,7 +313,7 @@ impl NewQuestion {
 }
 
 impl Question {
-    /// The directory that may be allowed instead; for a secret there is none.
+    /// The directory that may be allowed instead; none for a secret.
     pub fn offered(&self) -> Option<&PathBuf> {
         let file = self.subject.file()?;
         file.directory.as_ref().filter(|_| !self.is_secret)

@@ -1,6 +1,7 @@
 //! The queue of open questions: any source adds a question, and the first answer decides.
 //!
-//! It does nothing itself, and it is bounded: what finds no room is to be denied. What nobody answers in time is denied.
+//! It only keeps state, and it is bounded. A question that does not fit must be denied; one that is not
+//! answered in time is denied.
 
 use crate::answer::{Answer, AnswerError, Lifetime, Scope, Source};
 use crate::question::{Access, FileSubject, NewQuestion, Now, Question, QuestionId, Subject};
@@ -8,20 +9,20 @@ use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Calls that wait at once, for all questions together.
+/// Waiting calls, for all questions together.
 pub const MAX_WAITING: usize = 4096;
 
-/// What became of a call's question.
+/// The result of adding a call's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     New(QuestionId),
-    /// It waits for an answer to the same question.
+    /// The call waits for the answer to an open question.
     Joined(QuestionId),
-    /// There is no room; it is to be denied.
+    /// The queue is full; the call must be denied.
     Full,
 }
 
-/// An answer that was taken. The question is no longer open.
+/// An accepted answer. The question is no longer open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
     pub question: Question,
@@ -40,11 +41,11 @@ struct Open {
 pub struct Queue {
     session: String,
     next: u64,
-    /// Questions at once.
+    /// The maximum number of open questions.
     most_open: usize,
     open: BTreeMap<QuestionId, Open>,
     waiting: usize,
-    /// Questions that found no room.
+    /// How many questions did not fit.
     refused: u64,
 }
 
@@ -85,9 +86,9 @@ impl Queue {
         Asked::New(id)
     }
 
-    /// A call that waits for a file no longer does. If it was the last one, its question is closed and comes back.
+    /// A call about a file no longer waits. If it was the last one, its question is closed and returned.
     pub fn withdraw(&mut self, request: u64, now: Now) -> Option<Decided> {
-        // Questions about other subjects have ids of their own.
+        // Requests about other subjects have their own ids, which may be the same numbers.
         let waits = |question: &&Question| {
             question.subject.file().is_some() && question.requests.contains(&request)
         };
@@ -95,7 +96,7 @@ impl Queue {
         self.withdraw_from(id, request, now)
     }
 
-    /// The same, for what is known to wait for this question.
+    /// The same for a call that is known to wait for this question.
     pub fn withdraw_from(&mut self, id: QuestionId, request: u64, now: Now) -> Option<Decided> {
         let question = &mut self.open.get_mut(&id)?.question;
         if !question.requests.contains(&request) {
@@ -109,8 +110,8 @@ impl Queue {
         self.close(id, Answer::Deny { lifetime: Lifetime::Once }, Source::Withdrawn, now)
     }
 
-    /// Takes an answer. The first of what comes back is the question itself; behind it come those
-    /// that an allowed directory answers as well.
+    /// Accepts an answer. The first result is the question itself; the others are questions that permission for
+    /// the directory answers as well.
     pub fn answer(
         &mut self,
         id: QuestionId,
@@ -124,7 +125,7 @@ impl Queue {
         let allowed = decided.first().and_then(|first| first.question.offered()).cloned();
         for id in covered {
             let Some(mut also) = self.close(id, answer, source.clone(), now) else { continue };
-            // The directory that was allowed, not the one that this question would have offered.
+            // Record the directory that was allowed, not the one that this question offered.
             if let Subject::File(file) = &mut also.question.subject {
                 file.directory.clone_from(&allowed);
             }
@@ -133,7 +134,7 @@ impl Queue {
         Ok(decided)
     }
 
-    /// Denies what nobody answered in time.
+    /// Denies the questions that were not answered in time.
     pub fn expire(&mut self, now: Now) -> Vec<Decided> {
         let due: Vec<QuestionId> = self
             .open
@@ -158,7 +159,7 @@ impl Queue {
         self.open.get(&id).map(|open| &open.question)
     }
 
-    /// How many questions found no room, and how many there is room for.
+    /// How many questions did not fit, and the maximum number of open questions.
     pub fn refused(&self) -> (u64, usize) {
         (self.refused, self.most_open)
     }
@@ -167,7 +168,7 @@ impl Queue {
         self.open.is_empty()
     }
 
-    /// Whether the answer is one that the question offers, and what else it would answer.
+    /// Checks that the question offers this answer. Returns the other questions that it would answer as well.
     fn check(&self, id: QuestionId, answer: Answer) -> Result<Vec<QuestionId>, AnswerError> {
         let Some(open) = self.open.get(&id) else {
             let was_asked = (1..self.next).contains(&id.0);
@@ -230,7 +231,7 @@ impl Queue {
 }
 
 impl Question {
-    /// One answer serves both.
+    /// Whether one answer applies to both.
     fn is_same(&self, new: &NewQuestion) -> bool {
         match (&self.subject, &new.subject) {
             (Subject::File(mine), Subject::File(theirs)) => {

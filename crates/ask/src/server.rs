@@ -1,7 +1,7 @@
 //! The session's side of the protocol, without a socket: bytes in, commands out; events in, bytes out.
 //!
-//! Who may connect is for the owner of the socket to check. A client that reads slowly loses nothing
-//! but its own connection, and cannot make the session hold more than a bounded amount for it.
+//! The owner of the socket must check who may connect. A client that reads slowly can lose its own connection,
+//! but it cannot make the session buffer more than a limited amount.
 
 use crate::answer::{Answer, AnswerError, Source, Store};
 use crate::json;
@@ -14,25 +14,25 @@ use crate::queue::{Decided, Queue};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Clients at once. Each costs the session a descriptor.
+/// Each client costs the session a descriptor.
 pub const MAX_CONNECTIONS: usize = 32;
-/// Questions are written out only up to here; the rest wait until there is room.
+/// Questions are written to the buffer only up to this size; the rest wait until there is room.
 const ENOUGH_OUTPUT: usize = 64 * 1024;
-/// Beyond this the client is not reading.
+/// A client with more pending output than this is not reading, and is disconnected.
 const MAX_OUTPUT: usize = 1024 * 1024;
 const MAX_NAME_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
 
-/// Who is at the other end, as the kernel says.
+/// The process at the other end, according to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     pub uid: u32,
     pub pid: u32,
 }
 
-/// What a session says of itself.
+/// What a session tells clients about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
     pub session: String,
@@ -40,8 +40,7 @@ pub struct Introduction {
     pub project: String,
 }
 
-/// A command that makes sense; whether it can be carried out is for the session to say, with
-/// [`Server::reply`].
+/// A valid command. The session reports with [`Server::reply`] whether it was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     pub request: ClientRequest,
@@ -56,7 +55,7 @@ pub enum ClientRequest {
         id: QuestionId,
         answer: Answer,
     },
-    /// Keep what was answered for the session.
+    /// Save the answers given for the session.
     Save(Store),
 }
 
@@ -66,11 +65,11 @@ struct Connection {
     name: String,
     lines: Lines,
     output: Vec<u8>,
-    /// How much of `output` has gone.
+    /// How many bytes of `output` are written.
     gone: usize,
-    /// Questions that this client has not seen, or not as they are now.
+    /// Questions that this client has not received in their current form.
     unsent: BTreeSet<QuestionId>,
-    /// Nothing more is read, and it is closed once everything is written.
+    /// Nothing more is read; the connection is closed once all output is written.
     is_closing: bool,
 }
 
@@ -86,7 +85,7 @@ impl Server {
         Self { introduction, connections: BTreeMap::new(), next: 0 }
     }
 
-    /// `None` if there are too many already.
+    /// `None` if there are too many connections.
     pub fn connect(&mut self, peer: Peer, queue: &Queue) -> Option<ConnectionId> {
         if self.connections.len() >= MAX_CONNECTIONS {
             return None;
@@ -118,12 +117,12 @@ impl Server {
         self.connections.remove(&id);
     }
 
-    /// Whether anybody could answer.
+    /// Whether a client could answer.
     pub fn has_clients(&self) -> bool {
         self.connections.values().any(|connection| !connection.is_closing)
     }
 
-    /// Takes what a client sent. What makes no sense is refused here.
+    /// Parses what a client sent. Invalid commands are rejected here.
     pub fn received(&mut self, id: ConnectionId, bytes: &[u8]) -> Vec<Received> {
         let Some(connection) = self.connections.get_mut(&id) else { return Vec::new() };
         if connection.is_closing {
@@ -152,7 +151,7 @@ impl Server {
         received
     }
 
-    /// Tells a client what became of its command.
+    /// Tells a client the outcome of its command.
     pub fn reply(&mut self, received: &Received, outcome: Result<(), AnswerError>) {
         let event = match outcome {
             Ok(()) => ServerEvent::Reply(received.to.clone()),
@@ -189,7 +188,7 @@ impl Server {
         }
     }
 
-    /// What there is to write to a client now.
+    /// The bytes to write to a client now.
     pub fn output(&mut self, id: ConnectionId, queue: &Queue) -> &[u8] {
         match self.connections.get_mut(&id) {
             Some(connection) => {
@@ -200,7 +199,7 @@ impl Server {
         }
     }
 
-    /// So many bytes of it were written.
+    /// This many of those bytes were written.
     pub fn wrote(&mut self, id: ConnectionId, count: usize) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.gone = (connection.gone + count).min(connection.output.len());
@@ -215,7 +214,7 @@ impl Server {
         self.connections.get(&id).is_some_and(Connection::has_output)
     }
 
-    /// Whether the connection is to be closed: nothing more will come of it.
+    /// Whether the connection should be closed because nothing more will be read or written.
     pub fn is_finished(&self, id: ConnectionId) -> bool {
         self.connections
             .get(&id)
@@ -229,7 +228,7 @@ impl Server {
     }
 }
 
-/// The parts of a command that are needed to refuse it.
+/// The parts of a command that are needed to reject it.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default, rename = "type")]
@@ -293,7 +292,7 @@ impl Connection {
         if self.is_closing {
             return;
         }
-        // Nothing in an event can fail to be written as JSON.
+        // Every event can be serialized as JSON.
         let Ok(line) = json::to_line(event) else { return };
         if self.output.len() - self.gone + line.len() > MAX_OUTPUT {
             self.give_up();
@@ -319,7 +318,7 @@ impl Connection {
         self.gone = 0;
     }
 
-    /// It does not read: what it has not got, it does not get.
+    /// The client does not read; its pending output is dropped.
     fn give_up(&mut self) {
         self.is_closing = true;
         self.output = Vec::new();

@@ -1,7 +1,7 @@
-//! Every session that can be asked, found by the sockets in one directory, and what is open there.
+//! Finds all sessions by their sockets in one directory, and tracks their open questions.
 //!
-//! Sessions come and go at any time. One that cannot be understood is reported once and left alone;
-//! it never keeps the others from being seen.
+//! Sessions start and end at any time. A session that cannot be understood is reported once and then ignored;
+//! it must never hide the others.
 
 use crate::answer::{Answer, Store};
 use crate::client::{Client, ClientError};
@@ -19,10 +19,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Where sessions put their sockets: in the user's runtime directory, which only that user can enter
-/// and which is gone when the user is; without one, below the product's own state. A variable that names somebody else's
-/// directory (`sudo -E`, `su`) or one that others can write to (`/tmp`) is ignored: a user who can put a link there could have files
-/// made and removed elsewhere in this user's name.
+/// The directory for the sockets of sessions. Normally it is in the user's runtime directory, which only that
+/// user can enter and which is removed at logout; otherwise it is below our own state directory. A variable
+/// that names another user's directory (`sudo -E`, `su`) or one that others can write to (`/tmp`) is ignored: a
+/// user who can put a link there could have files created and removed elsewhere in this user's name.
 pub fn socket_directory(runtime: Option<&OsStr>, state: &Path) -> PathBuf {
     match runtime.map(Path::new).filter(|path| path.is_absolute() && is_own(path)) {
         Some(runtime) => runtime.join("palisade"),
@@ -36,8 +36,7 @@ fn is_own(directory: &Path) -> bool {
         .is_ok_and(|found| found.is_dir() && found.uid() == mine && found.mode() & 0o022 == 0)
 }
 
-/// Held, shared, by everybody who has questions shown to them and could answer; see
-/// [`Sessions::attend`].
+/// A shared lock, held by every client that displays questions and could answer them; see [`Sessions::attend`].
 pub const APPROVER_LOCK: &str = "approver.lock";
 
 /// The socket of one session.
@@ -45,17 +44,16 @@ pub fn socket_path(directory: &Path, session: &str) -> PathBuf {
     directory.join(format!("{session}{SUFFIX}"))
 }
 
-/// What changed.
 #[derive(Debug)]
 pub enum SessionChange {
     Appeared {
         session: String,
     },
-    /// Its open questions are gone with it.
+    /// Its open questions are gone as well.
     Vanished {
         session: String,
     },
-    /// New, or more calls wait for it.
+    /// A question is new, or more calls wait for it.
     Asked {
         session: String,
         id: QuestionId,
@@ -69,17 +67,17 @@ pub enum SessionChange {
         session: String,
         id: QuestionId,
     },
-    /// A command of ours was carried out.
+    /// Our command was carried out.
     Done {
         session: String,
         command: String,
     },
-    /// A command of ours was not.
+    /// Our command was rejected.
     Refused {
         session: String,
         refused: Refused,
     },
-    /// It is there, but cannot be talked to.
+    /// The session exists, but communication with it fails.
     Trouble {
         session: String,
         error: ClientError,
@@ -89,25 +87,25 @@ pub enum SessionChange {
 #[derive(Debug)]
 pub struct Session {
     client: Client,
-    /// `None` until it has said so.
+    /// `None` until the session has sent it.
     hello: Option<Hello>,
     open: BTreeMap<QuestionId, Question>,
-    /// Questions that were open when we came and have not been told yet.
+    /// How many questions that were open when we connected have not arrived yet.
     expected: usize,
 }
 
 impl Session {
-    /// The run's command line, as far as it tells.
+    /// The run's command line, as the session reports it.
     pub fn command(&self) -> &str {
         self.hello.as_ref().map_or("", |hello| &hello.command)
     }
 
-    /// The project it runs in.
+    /// The project of the run, as the session reports it.
     pub fn project(&self) -> &str {
         self.hello.as_ref().map_or("", |hello| &hello.project)
     }
 
-    /// The oldest first.
+    /// Oldest first.
     pub fn open(&self) -> impl Iterator<Item = &Question> {
         self.open.values()
     }
@@ -120,22 +118,22 @@ impl Session {
 #[derive(Debug)]
 pub struct Sessions {
     directory: PathBuf,
-    /// The name that answers are recorded with.
+    /// The name that is recorded with our answers.
     name: String,
     connected: BTreeMap<String, Session>,
-    /// Sockets that failed, and the inode they failed with: a new one may be tried.
+    /// Sockets that failed, with their inodes: a new socket of the same name is tried again.
     failed: BTreeMap<String, u64>,
-    /// The lock that says that somebody is here.
+    /// The lock that shows that a client is present.
     attendance: Option<OwnedFd>,
-    /// The only one that is looked for.
+    /// If set, all other sessions are ignored.
     only: Option<String>,
 }
 
 impl Sessions {
-    /// Takes as many open files as the hard limit gives: every session is one.
+    /// Raises the limit of open files to the hard limit: every session needs a descriptor.
     pub fn new(directory: &Path, name: &str) -> Self {
         let most = getrlimit(Resource::Nofile).maximum;
-        // Where it fails, there are as many as there were.
+        // If this fails, the current limit stays.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most });
         Self {
             directory: directory.to_owned(),
@@ -147,14 +145,14 @@ impl Sessions {
         }
     }
 
-    /// Looks for this session and no other.
+    /// Ignores all sessions but this one.
     pub fn only(&mut self, session: &str) {
         self.only = Some(session.to_owned());
     }
 
-    /// Lets sessions know that somebody looks at questions, for as long as this lives. A session has
-    /// no socket before its first question, and denies that at once if nobody is there. Who looks at one session alone
-    /// is not there for the others.
+    /// Shows sessions that a client displays questions, for as long as this value lives. A session has no
+    /// socket before its first question, and denies that question at once if no client is present. A client for
+    /// one session only does not count for the others.
     pub fn attend(&mut self) -> Result<(), ClientError> {
         if self.only.is_some() {
             return Ok(());
@@ -166,7 +164,7 @@ impl Sessions {
         let lock = self.directory.join(APPROVER_LOCK);
         let held = rustix::fs::open(lock, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|errno| attend(errno.into()))?;
-        // Sessions try it for the blink of an eye only.
+        // Sessions hold the lock only for an instant, so this does not block for long.
         rustix::fs::flock(&held, FlockOperation::LockShared)
             .map_err(|errno| attend(errno.into()))?;
         self.attendance = Some(held);
@@ -177,7 +175,7 @@ impl Sessions {
         self.iter().next().is_none()
     }
 
-    /// Those that have introduced themselves.
+    /// The sessions that have introduced themselves.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Session)> {
         let greeted = self.connected.iter().filter(|(_, session)| session.hello.is_some());
         greeted.map(|(name, session)| (name.as_str(), session))
@@ -187,12 +185,12 @@ impl Sessions {
         self.connected.get(session)?.open.get(&id)
     }
 
-    /// To be polled for reading.
+    /// Descriptors to poll for reading.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.connected.values().map(|session| session.client.as_fd())
     }
 
-    /// Looks for new sessions, and takes what the known ones say.
+    /// Looks for new sessions, and processes the events of the known ones.
     pub fn refresh(&mut self) -> Result<Vec<SessionChange>, ClientError> {
         let mut changes = Vec::new();
         self.discover(&mut changes)?;
@@ -203,8 +201,7 @@ impl Sessions {
         Ok(changes)
     }
 
-    /// The same, and waits until every session has told the questions that were open when it was
-    /// found.
+    /// The same, and waits until every session has sent the questions that were open when it was found.
     pub fn refresh_fully(&mut self, patience: Duration) -> Result<Vec<SessionChange>, ClientError> {
         let deadline = Instant::now() + patience;
         let mut changes = self.refresh()?;
@@ -230,7 +227,7 @@ impl Sessions {
         Ok(changes)
     }
 
-    /// Sends an answer; whether it was taken comes with a later [`Sessions::refresh`].
+    /// Sends an answer. A later [`Sessions::refresh`] reports whether it was accepted.
     pub fn answer(
         &mut self,
         session: &str,
@@ -241,7 +238,7 @@ impl Sessions {
         session.client.send(&ClientCommand::answering(id, answer))
     }
 
-    /// Has what was answered for the session written to a policy; whether it was comes later, too.
+    /// Asks the session to save its answers to a policy. A later [`Sessions::refresh`] reports the outcome.
     pub fn save(&mut self, session: &str, store: Store) -> Result<(), ClientError> {
         let session = self.connected.get_mut(session).ok_or(ClientError::Gone)?;
         session.client.send(&ClientCommand::PolicySave { scope: store })
@@ -275,13 +272,13 @@ impl Sessions {
                 Ok(session) => {
                     self.connected.insert(name, session);
                 }
-                // Left behind by a session that was killed, or it is about to listen.
+                // A killed session left the socket behind, or the session does not listen yet.
                 Err(ClientError::Connect { source, .. })
                     if source.kind() == io::ErrorKind::ConnectionRefused =>
                 {
                     leftover::remove_if_dead(&socket_path(&self.directory, &name));
                 }
-                // It has just gone, or it is stopped: that may change.
+                // The session has just ended, or is stopped. Both can change, so it is not marked as failed.
                 Err(ClientError::Connect { source, .. })
                     if matches!(
                         source.kind(),
@@ -297,7 +294,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Somebody else's directory could hold sockets that ask for what nobody wants.
+    /// Sockets in another user's directory could ask for permissions that no run of ours needs.
     fn check_directory(&self) -> Result<(), ClientError> {
         let wrong = |reason| ClientError::Directory { path: self.directory.clone(), reason };
         let metadata = fs::metadata(&self.directory)
@@ -393,7 +390,7 @@ impl Session {
     }
 
     fn asked(&mut self, session: String, mut question: Question) -> SessionChange {
-        // The socket's name is what we know it by, whatever it calls itself.
+        // The socket's name identifies the session, whatever the session claims.
         question.session.clone_from(&session);
         let id = question.id;
         let is_new = self.open.insert(id, question).is_none();
@@ -405,7 +402,7 @@ impl Session {
 
     fn close(&mut self, id: QuestionId) {
         if self.open.remove(&id).is_none() {
-            // It was open when we came, and closed before we were told of it.
+            // It was open when we connected, and closed before it was sent to us.
             self.expected = self.expected.saturating_sub(1);
         }
     }

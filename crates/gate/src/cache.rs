@@ -1,25 +1,25 @@
-//! Answers given before, as many as fit.
+//! A bounded cache of verdicts.
 //!
-//! Two generations: when the young one is full it becomes the old one, and the old one goes. What is
-//! asked for often stays, and nothing has to be sorted.
+//! It has two generations. When the young one is full, it replaces the old one. Entries that are used often
+//! stay, and nothing has to be sorted.
 
 use crate::rule::Access;
 use std::collections::HashMap;
 
-/// The rule that decided, by its place, or none.
+/// The index of the rule that decided, or none.
 pub(crate) type Verdict = Option<usize>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     young: Generation,
     old: Generation,
-    /// Of one generation.
+    /// Of each generation.
     capacity: usize,
 }
 
 type Generation = HashMap<Box<[u8]>, Answers>;
 
-/// By access.
+/// One path's verdicts, by access.
 #[derive(Clone, Copy, Debug, Default)]
 struct Answers {
     read: Option<Verdict>,

@@ -1,7 +1,7 @@
-//! The rules in their order, and what was decided before.
+//! Decides by the rules in their order, and caches the verdicts.
 //!
-//! The first store with a rule for the path decides, and within one store a denial beats a
-//! permission. Where no rule speaks, the answer is that somebody must be asked: never *allowed*.
+//! The first store with a rule for the path decides. Within one store, a denial takes precedence over a
+//! permission. If no rule applies, the decision is to ask, never *allowed*.
 
 use crate::cache::{Cache, Verdict};
 use crate::index::Index;
@@ -15,7 +15,7 @@ pub struct Decider {
     rules: Vec<Rule>,
     index: Index,
     cache: Cache,
-    /// When the next rule ends, and with it what the cache knows.
+    /// When the next rule expires; cached verdicts are invalid from then on.
     next_end: Option<Timestamp>,
 }
 
@@ -23,12 +23,12 @@ pub struct Decider {
 pub enum Decision<'a> {
     Allowed(&'a Rule),
     Denied(&'a Rule),
-    /// No rule speaks.
+    /// No rule applies.
     Ask,
 }
 
 impl Decider {
-    /// `cache_capacity` is how many paths are remembered at most.
+    /// `cache_capacity` is the maximum number of cached paths.
     pub fn new(rules: Vec<Rule>, cache_capacity: usize) -> Self {
         let mut index = Index::default();
         for (place, rule) in rules.iter().enumerate() {
@@ -38,7 +38,7 @@ impl Decider {
         Decider { rules, index, cache: Cache::new(cache_capacity), next_end }
     }
 
-    /// What holds for a real path of the host, links resolved.
+    /// Decides about a real path of the host, with symlinks resolved.
     pub fn decide(&mut self, path: &Path, access: Access, now: Timestamp) -> Decision<'_> {
         if self.next_end.is_some_and(|end| now >= end) {
             self.cache.clear();
@@ -61,7 +61,7 @@ impl Decider {
         }
     }
 
-    /// Adds a rule, such as an answer that holds for the session.
+    /// Adds a rule, such as an answer for the session.
     pub fn add(&mut self, rule: Rule) {
         self.index.insert(self.rules.len(), &rule);
         self.next_end = self.next_end.into_iter().chain(rule.until).min();
@@ -69,8 +69,8 @@ impl Decider {
         self.cache.clear();
     }
 
-    /// Whether a denial may be about something in this tree: then the tree cannot be granted whole. Rather
-    /// says yes too often: stores are not compared, and a glob counts from the directory it begins in.
+    /// Whether a denial may apply to something in this tree. If so, the tree cannot be granted as a whole. May
+    /// return true without need: it does not compare stores, and counts a glob from the directory it begins in.
     pub fn denies_within(&self, tree: &Path, now: Timestamp) -> bool {
         self.rules.iter().any(|rule| {
             rule.effect == Effect::Deny && rule.holds_at(now) && rule.pattern.may_be_within(tree)

@@ -1,25 +1,26 @@
 //! Patterns with `*`, `?`, `[a-z]` and `**`, matched name by name.
 //!
-//! Not by regular expressions: a rule must cost nothing at the start of a run, cannot fail once it
-//! was read, and must be decided in a time that no pattern can blow up.
+//! Regular expressions are not used: a rule must cost nothing at the start of a run, must not fail once it is
+//! parsed, and no pattern may cause exponential matching time.
 //!
-//! `check-path` matches with the same code and has a syntax of its own ([`Glob::from_parts`]): it takes what other programs
-//! call denied paths, where `[`, `{` and `\` are letters like any other, `..` takes a name back, and no text is wrong.
+//! `check-path` uses the same matching with its own syntax ([`Glob::from_parts`]). It accepts the denied paths
+//! of other programs: there `[`, `{` and `\` are ordinary characters, `..` removes a name, and every text is
+//! valid.
 
 /// Longer than any path.
 const MAX_LENGTH: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob {
-    /// The leading directories, without wildcards: `/x` of `/x/*.h`, empty for the root.
+    /// The leading directories without wildcards: `/x` of `/x/*.h`; empty for the root.
     directory: Vec<u8>,
-    /// What has to follow, name by name; the first has a wildcard.
+    /// The names after that; the first has a wildcard.
     names: Vec<Name>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Name {
-    /// `**`: any number of names, none included.
+    /// `**`: any number of names, including none.
     AnyNumber,
     One(Vec<Token>),
 }
@@ -31,27 +32,27 @@ enum Token {
     AnyCharacter,
     /// `*`
     AnyText,
-    /// `[a-z]`, `[!a-z]`: ranges of ASCII.
+    /// `[a-z]`, `[!a-z]`: ASCII ranges.
     Class {
         ranges: Vec<(u8, u8)>,
         negated: bool,
     },
 }
 
-/// What stands between two slashes of a glob.
+/// The text between two slashes of a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobPart<'t> {
     /// `**`
     AnyNumber,
-    /// A name in which only `*` and `?` stand for something else.
+    /// A name in which only `*` and `?` are wildcards.
     Wildcards(&'t [u8]),
-    /// A name in which every byte stands for itself.
+    /// A name without wildcards.
     Literal(&'t [u8]),
 }
 
-/// What a text with wildcards means.
+/// What a pattern text parses to.
 pub(crate) enum Parsed {
-    /// No wildcards, escapes taken out.
+    /// No wildcards; escapes are removed.
     Path(Vec<u8>),
     /// `/x/**`
     Tree(Vec<u8>),
@@ -78,7 +79,7 @@ pub enum GlobError {
     TooLong,
 }
 
-/// Reads an absolute path with wildcards.
+/// Parses an absolute path with wildcards.
 pub(crate) fn parse(text: &[u8]) -> Result<Parsed, GlobError> {
     if text.len() > MAX_LENGTH {
         return Err(GlobError::TooLong);
@@ -139,7 +140,7 @@ fn tokens(name: &[u8]) -> Result<Vec<Token>, GlobError> {
     Ok(tokens)
 }
 
-/// The inside of `[…]`; a `]` or `-` that is meant itself stands first.
+/// The inside of `[…]`. To match `]` or `-` itself, it must come first.
 fn class(text: &[u8]) -> Result<(Token, &[u8]), GlobError> {
     let (negated, text) = match text.split_first() {
         Some((b'!' | b'^', rest)) => (true, rest),
@@ -167,7 +168,7 @@ fn class(text: &[u8]) -> Result<(Token, &[u8]), GlobError> {
 }
 
 impl Name {
-    /// The name itself, if it has no wildcard.
+    /// The name as text, if it has no wildcard.
     fn literal(&self) -> Option<Vec<u8>> {
         let Name::One(tokens) = self else { return None };
         tokens
@@ -196,17 +197,17 @@ impl From<GlobPart<'_>> for Name {
 }
 
 impl Glob {
-    /// An absolute glob, for callers with a syntax of their own.
+    /// An absolute glob, for callers with their own syntax.
     pub fn from_parts(parts: &[GlobPart<'_>]) -> Self {
         Self { directory: Vec::new(), names: parts.iter().copied().map(Name::from).collect() }
     }
 
-    /// The directory below which everything is that can match; empty for the root.
+    /// The directory that contains every match; empty for the root.
     pub(crate) fn directory(&self) -> &[u8] {
         &self.directory
     }
 
-    /// The last bytes that everything must have that matches: `.h` of `/x/*.h`.
+    /// The bytes that every match ends with: `.h` of `/x/*.h`.
     pub(crate) fn tail(&self) -> Vec<u8> {
         let Some(Name::One(tokens)) = self.names.last() else { return Vec::new() };
         let tail = tokens.iter().rev().map_while(|token| match token {
@@ -225,13 +226,13 @@ impl Glob {
         }
     }
 
-    /// Whether what follows the directory matches.
+    /// Matches the part of the path after the directory.
     pub(crate) fn matches_below(&self, rest: &[u8]) -> bool {
         self.matches_names(&split_names(rest).collect::<Vec<_>>())
     }
 
-    /// The same for the names on the way. Only the last `**` is ever tried again: whatever an earlier one could take, a
-    /// later one can take too.
+    /// Matches a path that is already split into names. Backtracks only to the last `**`: anything that an
+    /// earlier one could match, the later one can match too.
     pub fn matches_names(&self, path: &[&[u8]]) -> bool {
         let (mut at, mut wanted) = (0, 0);
         let mut again: Option<(usize, usize)> = None;
@@ -258,7 +259,7 @@ impl Glob {
         self.names[wanted..].iter().all(|name| *name == Name::AnyNumber)
     }
 
-    /// As it would be written in a policy.
+    /// As a policy would write it.
     pub(crate) fn text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for name in split_names(&self.directory) {
@@ -276,7 +277,7 @@ impl Glob {
     }
 }
 
-/// One name; like above, only the last `*` is tried again.
+/// Matches one name. Backtracks only to the last `*`, as above.
 fn matches_name(tokens: &[Token], name: &[u8]) -> bool {
     let (mut at, mut wanted) = (0, 0);
     let mut again: Option<(usize, usize)> = None;
@@ -305,7 +306,7 @@ fn matches_name(tokens: &[Token], name: &[u8]) -> bool {
 }
 
 impl Token {
-    /// How many bytes it takes from the front, 0 if it does not match there.
+    /// How many bytes it matches at the front of `text`; 0 if it does not match.
     fn takes(&self, text: &[u8]) -> usize {
         match self {
             Token::Byte(byte) => usize::from(text.first() == Some(byte)),
@@ -321,7 +322,7 @@ impl Token {
     }
 }
 
-/// The length of the first character; a byte that begins none counts as one.
+/// The length of the first UTF-8 character; an invalid byte counts as one.
 fn character(text: &[u8]) -> usize {
     let Some(first) = text.first() else { return 0 };
     let length = match first {
@@ -336,7 +337,7 @@ fn character(text: &[u8]) -> usize {
     }
 }
 
-/// Writes text so that [`parse`] takes it literally.
+/// Writes text so that [`parse`] reads it literally.
 pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
     for byte in text {
         if b"\\*?[{}".contains(byte) {

@@ -1,17 +1,17 @@
-//! Makes a few sensible patterns of many paths: what a recorded run touched becomes a policy that a
-//! person can read.
+//! Turns many paths into a few patterns, so that the files a recorded run used become a readable policy.
 //!
-//! Never wider than what a question would offer for one of the paths or their common directory.
+//! A pattern must never be wider than what a question would offer for one of the paths or for their common
+//! directory.
 
 use crate::offer::{FileKind, PathContext, offer};
 use crate::pattern::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// So many files of one directory mean the directory.
+/// This many files of one directory stand for the directory.
 const MANY: usize = 3;
 
-/// Real paths of files on the host become patterns that match all of them.
+/// Patterns that match all of these files. `paths` are real paths of the host.
 pub fn group(paths: &[PathBuf], around: &PathContext<'_>) -> Vec<Pattern> {
     let mut files: BTreeSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
     let mut trees: BTreeSet<PathBuf> = BTreeSet::new();
@@ -35,7 +35,7 @@ pub fn group(paths: &[PathBuf], around: &PathContext<'_>) -> Vec<Pattern> {
     patterns
 }
 
-/// A directory that directly holds many of the trees and may be granted whole.
+/// A directory that directly contains many of the trees and may be granted as a whole.
 fn common_directory(trees: &BTreeSet<PathBuf>, around: &PathContext<'_>) -> Option<PathBuf> {
     let mut children: BTreeMap<&Path, usize> = BTreeMap::new();
     for parent in trees.iter().filter_map(|tree| tree.parent()) {

@@ -1,7 +1,7 @@
-//! Finds the rules that may be about a path without looking at all of them.
+//! Finds the rules that may apply to a path without trying all of them.
 //!
-//! Exact paths and tops of trees by hash, globs by the directory they begin in. What is found here is
-//! what a scan of all rules would find, no more and no less.
+//! Exact paths and tops of trees are found by hash, globs by the directory they begin in. The result must be
+//! the same as that of a scan over all rules.
 
 use crate::glob::Glob;
 use crate::pattern::Pattern;
@@ -16,8 +16,8 @@ pub(crate) struct Index {
     globs: HashMap<Box<[u8]>, Globs>,
 }
 
-/// The globs that begin in one directory, by how their last name ends: most are ruled out by that alone.
-/// One entry for each length of an ending.
+/// The globs that begin in one directory, by the ending of their last name: the ending alone rules out most of
+/// them. The outer key is the mask for the ending's length.
 type Globs = HashMap<u64, HashMap<u64, Vec<usize>>>;
 
 /// The last bytes of a path, up to eight, as one number.
@@ -38,7 +38,7 @@ impl Tail {
     }
 }
 
-/// The last byte lowest; what a short text lacks is zero, which no path contains.
+/// The last byte is the lowest. A short text is padded with zeros, which no path contains.
 fn last_bytes(text: &[u8]) -> u64 {
     let last = &text[text.len().saturating_sub(8)..];
     last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))

@@ -1,8 +1,8 @@
-//! The decider of the gate: rules in, and for a path that was not granted beforehand either the rule
-//! that decides or the word that a person has to be asked.
+//! Decides about paths that were not granted in advance. The result is the rule that applies, or that the user
+//! must be asked.
 //!
-//! No I/O: paths are handed in as they really are on the host, links resolved. It must never answer
-//! *allowed* without a rule that says so.
+//! No I/O: callers pass real paths of the host, with symlinks resolved. It must never answer *allowed* without
+//! a rule that allows the access.
 #![forbid(unsafe_code)]
 
 mod cache;

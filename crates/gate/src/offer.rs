@@ -1,22 +1,22 @@
 //! The directory that a question about a file offers to grant instead.
 //!
-//! A tree that holds something of ours, something secret or half the machine is never offered: one
-//! key pressed in a hurry must not give that away.
+//! Never offers a tree that contains our own files, a secret or a large part of the machine: one hasty key
+//! press must not grant that.
 
 use std::path::{Path, PathBuf};
 
-/// Directories that hold one directory for each package: the package is what somebody means.
+/// Each subdirectory of these is one package, and the offer is the whole package.
 const PACKAGES: [&str; 4] = ["/opt", "/nix/store", "/gnu/store", "/snap"];
 
-/// What is around a path that is asked about.
+/// The surroundings of the path in question.
 #[derive(Clone, Copy, Debug)]
 pub struct PathContext<'a> {
     pub home: Option<&'a Path>,
-    /// Targets of mounts: a tree granted over one would cover it.
+    /// Mount targets: a grant for a tree above one would cover it.
     pub mounted: &'a [PathBuf],
-    /// Never asked about, with everything below.
+    /// The user is never asked about these, nor about anything below.
     pub never: &'a [PathBuf],
-    /// Asked about one file at a time.
+    /// Granted one file at a time.
     pub secrets: &'a [PathBuf],
 }
 
@@ -27,7 +27,7 @@ pub enum FileKind {
     Directory,
 }
 
-/// The directory to offer for a real path of the host, or none.
+/// The directory to offer for a real path of the host, if any.
 pub fn offer(path: &Path, kind: FileKind, around: &PathContext<'_>) -> Option<PathBuf> {
     if around.is_withheld(path) {
         return None;
@@ -42,7 +42,7 @@ pub fn offer(path: &Path, kind: FileKind, around: &PathContext<'_>) -> Option<Pa
         .map(Path::to_owned)
 }
 
-/// The package that the directory is or belongs to.
+/// The package that the directory is in.
 fn package_of(directory: &Path) -> Option<&Path> {
     let is_package = |path: &&Path| {
         path.parent().is_some_and(|parent| PACKAGES.iter().any(|all| parent == Path::new(all)))
@@ -51,7 +51,7 @@ fn package_of(directory: &Path) -> Option<&Path> {
 }
 
 impl PathContext<'_> {
-    /// Whether the path is within something that is granted one file at a time, or not at all.
+    /// Whether the path is in a tree that is granted one file at a time, or never.
     pub(crate) fn is_withheld(&self, path: &Path) -> bool {
         self.never.iter().chain(self.secrets).any(|top| path.starts_with(top))
     }

@@ -1,4 +1,4 @@
-//! Which paths a rule is about: one path, a directory with everything below, or a glob.
+//! The paths that a rule applies to: one path, a directory with everything below, or a glob.
 
 use crate::glob::{self, Glob, GlobError, Parsed};
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub enum Pattern {
     /// Exactly this path.
     Exact(PathBuf),
-    /// This directory and everything below.
+    /// This directory and everything below it.
     Tree(PathBuf),
     Glob(Glob),
 }
@@ -25,8 +25,8 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Reads a pattern as a policy writes it: `/x/file`, `/x/` or `/x/**` for the directory with
-    /// everything below, `/x/*.h`, and `~/` for the home directory.
+    /// Parses a pattern as written in a policy: `/x/file`; `/x/` or `/x/**` for a directory with everything
+    /// below; `/x/*.h`; and `~/` for the home directory.
     pub fn parse(text: &str, home: Option<&Path>) -> Result<Self, PatternError> {
         let mut whole = Vec::new();
         match text.strip_prefix("~/") {
@@ -50,13 +50,13 @@ impl Pattern {
         })
     }
 
-    /// Whether this text could be a pattern, for whoever knows no home directory.
+    /// Checks whether a text is a valid pattern, for callers without a home directory.
     pub fn check(text: &str) -> Result<(), PatternError> {
         Self::parse(text, Some(Path::new("/home"))).map(|_| ())
     }
 
-    /// As a policy writes it, so that [`Pattern::parse`] reads the same again. `None` for what cannot be
-    /// written: a path that is not UTF-8, and `/` without what is below.
+    /// As a policy writes it, so that [`Pattern::parse`] returns the same pattern. `None` if that is
+    /// impossible: for a path that is not UTF-8, and for `/` without its contents.
     pub fn text(&self) -> Option<String> {
         let mut text = Vec::new();
         match self {
@@ -71,7 +71,7 @@ impl Pattern {
         String::from_utf8(text).ok()
     }
 
-    /// The path, where it is one or the top of a tree.
+    /// The exact path, or the top of the tree.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Pattern::Exact(path) | Pattern::Tree(path) => Some(path),
@@ -79,7 +79,7 @@ impl Pattern {
         }
     }
 
-    /// Whether something at or below `tree` could be meant.
+    /// Whether the pattern could match something at or below `tree`.
     pub(crate) fn may_be_within(&self, tree: &Path) -> bool {
         match self {
             Pattern::Exact(path) => path.starts_with(tree),
@@ -93,7 +93,7 @@ impl Pattern {
         }
     }
 
-    /// Whether an absolute path without `.`, `..` and doubled slashes is meant.
+    /// `path` is absolute, without `.`, `..` and repeated slashes.
     pub fn matches(&self, path: &Path) -> bool {
         match self {
             Pattern::Exact(exact) => exact == path,

@@ -1,23 +1,23 @@
-//! One rule: what it says about which paths, and whose word it is.
+//! One rule: its effect, the paths it applies to, and its origin.
 
 use crate::pattern::Pattern;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is wanted of a path. Executing and writing include reading, and neither includes the other.
+/// The requested access. Executing and writing include reading; neither includes the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     #[default]
     Read,
     Execute,
-    /// To change it; of a directory, what is in it: to make, change and rename files there.
+    /// To change a file; for a directory, to create, change and rename files in it.
     Write,
 }
 
 impl Access {
-    /// Whether who may have this may have the other as well.
+    /// Whether permission for this access includes the other one.
     pub fn includes(self, other: Self) -> bool {
         self == other || other == Self::Read
     }
@@ -30,8 +30,7 @@ pub enum Effect {
     Allow,
 }
 
-/// Where a rule is kept, in the order in which they are asked: the first store that has a rule for
-/// a path decides.
+/// Where a rule is stored, in the order of precedence: the first store that has a rule for a path decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Store {
@@ -47,23 +46,23 @@ pub struct Rule {
     pub pattern: Pattern,
     pub access: Access,
     pub store: Store,
-    /// From this moment on the rule says nothing.
+    /// The rule expires at this time.
     pub until: Option<Timestamp>,
     pub origin: Origin,
 }
 
-/// Who made a rule, when, and where it can be read.
+/// Who made a rule, when, and where it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     pub by: Option<String>,
     pub at: Option<Timestamp>,
-    /// `FILE:LINE`, or in words, such as "answered in this session".
+    /// `FILE:LINE`, or a description such as "answered in this session".
     pub place: String,
 }
 
 impl Rule {
-    /// Whether the rule speaks about this access. Who may execute or write may read, and who may not read may do
-    /// neither.
+    /// Whether the rule applies to this access. A permission to execute or write includes reading; a denial of
+    /// reading includes executing and writing.
     pub(crate) fn covers(&self, access: Access) -> bool {
         match self.effect {
             Effect::Allow => self.access.includes(access),

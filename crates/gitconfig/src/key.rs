@@ -1,16 +1,17 @@
 //! The parts of a key: `section.name`, or `section.subsection.name`.
 
-/// As git takes a key apart: up to the first dot, from the last one, and what is between.
+/// Splits a key as git does: the section ends at the first dot, the name begins after the last one, and the
+/// subsection is what lies between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts<'k> {
     pub section: &'k [u8],
-    /// It may have dots of its own.
+    /// May contain dots itself.
     pub subsection: Option<&'k [u8]>,
     pub name: &'k [u8],
 }
 
 impl<'k> Parts<'k> {
-    /// Nothing for a name that stands before the first section.
+    /// `None` for a name before the first section header.
     pub fn of(key: &'k [u8]) -> Option<Self> {
         let first = key.iter().position(|byte| *byte == b'.')?;
         let last = key.iter().rposition(|byte| *byte == b'.')?;

@@ -1,7 +1,7 @@
-//! Git's settings files, read as git reads them: what stands in one, and how a key is taken apart.
+//! Parses git configuration files as git does, and splits keys into their parts.
 //!
-//! No I/O: contents are handed in. Included files are not followed, and no setting is judged; those who ask
-//! know what they are looking for.
+//! No I/O: callers pass the contents. This crate does not follow includes and does not judge settings; that is
+//! up to the callers.
 #![forbid(unsafe_code)]
 
 mod key;

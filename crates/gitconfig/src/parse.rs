@@ -1,5 +1,5 @@
-//! Git's configuration syntax, byte for byte as git's own reader has it (config.c, `git_parse_source`):
-//! whatever git would see in a file must be seen here.
+//! Git's configuration syntax, byte for byte as git's own parser reads it (config.c, `git_parse_source`). It
+//! must not miss a setting that git would see.
 
 use crate::Parts;
 
@@ -8,7 +8,7 @@ use crate::Parts;
 pub struct Entry {
     /// Section and name in lower case; a quoted subsection as it is written.
     pub key: Vec<u8>,
-    /// `None` for a name alone, which git reads as true.
+    /// `None` for a name without `=`, which git reads as true.
     pub value: Option<Vec<u8>>,
     pub line: usize,
 }
@@ -19,17 +19,17 @@ impl Entry {
     }
 }
 
-/// Where a file cannot be read.
+/// Where and why parsing failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
     pub line: usize,
     pub why: &'static str,
 }
 
-/// The whole of a file, if there is no doubt about any of it.
+/// Parses a whole file. Fails if any part of it is invalid or ambiguous.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, Bad> {
     if let Some(at) = text.iter().position(|byte| *byte == 0) {
-        // Git reads on behind it; other programs that read such files may not.
+        // Git continues after a NUL; other programs that read these files may stop.
         let line = 1 + text[..at].iter().filter(|byte| **byte == b'\n').count();
         return Err(Bad { line, why: "it has a NUL in it" });
     }
@@ -37,7 +37,7 @@ pub fn parse(text: &[u8]) -> Result<Vec<Entry>, Bad> {
     read(text, &mut entries).map(|()| entries)
 }
 
-/// What git sees in a file up to where it would give up.
+/// The entries up to the first error, where git would stop as well.
 pub fn beginning_of(text: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let _cut_off_here = read(text, &mut entries);
@@ -49,7 +49,7 @@ fn read(text: &[u8], entries: &mut Vec<Entry>) -> Result<(), Bad> {
     if text.starts_with("\u{feff}".as_bytes()) {
         reader.at = 3;
     }
-    // With the dot behind it; empty before the first header.
+    // Includes the trailing dot; empty before the first header.
     let mut section = Vec::new();
     loop {
         let line = reader.line;
@@ -75,7 +75,7 @@ fn read(text: &[u8], entries: &mut Vec<Entry>) -> Result<(), Bad> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Byte {
     Of(u8),
-    /// Git reads a line end there.
+    /// Git treats the end of the file as a line end.
     End,
 }
 
@@ -86,7 +86,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// A carriage return before a line end does not count.
+    /// A carriage return before a line feed is dropped.
     fn next(&mut self) -> Byte {
         let byte = match (self.text.get(self.at), self.text.get(self.at + 1)) {
             (None, _) => return Byte::End,
@@ -109,7 +109,7 @@ impl Reader<'_> {
         while !matches!(self.next(), Byte::Of(b'\n') | Byte::End) {}
     }
 
-    /// Behind the `[`.
+    /// Starts after the `[`.
     fn header(&mut self) -> Result<Vec<u8>, Bad> {
         let mut name = Vec::new();
         loop {
@@ -152,7 +152,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Behind the first letter of the name, which is in `key` already.
+    /// Starts after the first letter of the name, which is already in `key`.
     fn name_and_value(&mut self, key: &mut Vec<u8>) -> Result<Option<Vec<u8>>, Bad> {
         let mut byte = self.next();
         while let Byte::Of(of_name) = byte
@@ -173,7 +173,7 @@ impl Reader<'_> {
 
     fn value(&mut self) -> Result<Vec<u8>, Bad> {
         let (mut value, mut is_quoted) = (Vec::new(), false);
-        // Where the blanks begin that may turn out to stand at the end.
+        // Where the current run of blanks begins. It is cut off if the value ends with it.
         let mut blank_from = None;
         loop {
             match self.next() {
@@ -196,7 +196,7 @@ impl Reader<'_> {
                     match byte {
                         b'"' => is_quoted = !is_quoted,
                         b'\\' => match self.next() {
-                            // The line goes on, and what stood there counts.
+                            // A continued line: the blanks before the backslash are part of the value.
                             Byte::Of(b'\n') | Byte::End => {}
                             Byte::Of(b't') => value.push(b'\t'),
                             Byte::Of(b'b') => value.push(8),
@@ -216,7 +216,7 @@ impl Reader<'_> {
     }
 }
 
-/// Git hands keys and values around as strings that a NUL ends.
+/// Git passes keys and values around as NUL-terminated strings.
 fn c_string(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     bytes.truncate(end);

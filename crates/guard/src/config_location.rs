@@ -1,14 +1,14 @@
-//! Where a git configuration lies: some of its values are judged by that.
+//! The location of a git configuration file. The judgement of some values depends on it.
 
 use std::path::{Path, PathBuf};
 
-/// Where a configuration file lies, without links.
+/// Where a configuration file is, with symlinks resolved.
 #[derive(Clone, Debug)]
 pub struct ConfigLocation<'p> {
-    /// The directory it is in.
+    /// The directory that contains the file.
     pub git_dir: &'p Path,
-    /// The top of the guarded tree around it.
+    /// The top of the guarded tree that contains the file.
     pub tree: &'p Path,
-    /// Where the files of the worktree are whose own directory `tree` is.
+    /// If `tree` is the git directory of a linked worktree: where that worktree's files are.
     pub worktree: Option<PathBuf>,
 }

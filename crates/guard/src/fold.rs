@@ -1,9 +1,10 @@
-//! Names as a file system would compare them that knows no case: ext4 and f2fs with `casefold`, vfat,
-//! HFS+ and APFS. Errs towards equal: a name that is refused costs less than one that slips through.
+//! Compares names as a case-insensitive file system would: ext4 and f2fs with `casefold`, vfat, HFS+ and APFS.
+//! When in doubt, names count as equal: refusing a harmless name costs less than missing a harmful one.
 
 use std::borrow::Cow;
 
-/// A form that two variants of a name share but for the case of ASCII letters. Borrowed for plain names.
+/// A form in which all variants of a name are equal, apart from the case of ASCII letters. Plain names are
+/// borrowed.
 pub fn comparable(name: &[u8]) -> Cow<'_, [u8]> {
     let name = without_tail(name);
     if name.is_ascii() {
@@ -13,7 +14,7 @@ pub fn comparable(name: &[u8]) -> Cow<'_, [u8]> {
     let mut out = String::with_capacity(text.len());
     for char in text.chars().filter(|char| !is_ignorable(*char)) {
         match char {
-            // Full case folding (CaseFolding.txt, status C and F) of what folds to ASCII letters.
+            // Full case folding (CaseFolding.txt, status C and F) of the characters that fold to ASCII letters.
             'ſ' => out.push('s'),
             'ß' | 'ẞ' => out.push_str("ss"),
             'ﬀ' => out.push_str("ff"),
@@ -28,13 +29,13 @@ pub fn comparable(name: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(without_tail(out.as_bytes()).to_owned())
 }
 
-/// Dots and spaces at the end do not count on vfat and NTFS.
+/// vfat and NTFS ignore trailing dots and spaces.
 fn without_tail(name: &[u8]) -> &[u8] {
     let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |at| at + 1);
     &name[..end]
 }
 
-/// Unicode's Default_Ignorable_Code_Point: HFS+ and ext4 leave them out of a comparison
+/// Unicode's Default_Ignorable_Code_Point: HFS+ and ext4 ignore these characters in comparisons
 /// (CVE-2014-9390).
 fn is_ignorable(char: char) -> bool {
     matches!(

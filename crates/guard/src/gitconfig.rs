@@ -1,7 +1,7 @@
-//! Whether a new git configuration file brings settings that could run a program, or lead git to one.
+//! Judges whether a new git configuration file adds settings that could run a program, or lead git to one.
 //!
-//! Only keys that are known to be harmless may be new or changed. What somebody had configured before
-//! stays: git writes the whole file anew for every change. What git would read and we cannot is
+//! Only keys that are known to be harmless may be added or changed. Settings that were there before may stay,
+//! because git rewrites the whole file for every change. A file that we cannot parse but git may be able to is
 //! refused.
 
 pub use crate::config_location::ConfigLocation;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use thiserror::Error;
 
 static HARMLESS: &[Listed] = list!("../../../resources/guard/git-config.txt");
-/// Of what is not harmless, all that git documents, to say why.
+/// The documented keys that are not harmless, each with the reason for the error message.
 static REFUSED: &[Listed] = list!("../../../resources/guard/git-config-refused.txt");
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -28,15 +28,16 @@ pub enum Refused {
     Value { key: String, line: usize, why: &'static str },
 }
 
-/// Everybody in the tree waits while they are judged. A repository with two thousand branches has six thousand.
+/// Judging blocks every process that waits for the broker. A repository with two thousand branches has six
+/// thousand settings.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Whether `new` may take the place of `old`, wherever it is.
+/// Whether `new` may replace `old`, wherever the file is.
 pub fn judge(old: Option<&[u8]>, new: &[u8]) -> Result<(), Refused> {
     judge_with(old, new, None)
 }
 
-/// The same for a known place: there a submodule may say where its files are.
+/// The same for a file whose location is known. There a submodule may set `core.worktree`.
 pub fn judge_at(old: Option<&[u8]>, new: &[u8], place: &ConfigLocation<'_>) -> Result<(), Refused> {
     judge_with(old, new, Some(place))
 }
@@ -75,12 +76,13 @@ fn judge_with(
     Ok(())
 }
 
-/// Whether what a path means depends on where it is read; git_config_pathname() knows the others.
+/// Whether the meaning of a path depends on where it is read. The other forms are those of
+/// git_config_pathname().
 pub fn is_relative(path: &[u8]) -> bool {
     !matches!(path.first(), None | Some(b'/' | b'~')) && !path.starts_with(b"%(prefix)")
 }
 
-/// As git_parse_maybe_bool() reads it; a repository that says nothing is not.
+/// Parsed like git_parse_maybe_bool(). A repository without the setting is not bare.
 fn is_bare(entries: &[Entry]) -> bool {
     let last = entries.iter().rfind(|entry| entry.key == b"core.bare");
     last.is_some_and(|entry| {
@@ -89,8 +91,8 @@ fn is_bare(entries: &[Entry]) -> bool {
     })
 }
 
-/// All values of a key, in order; `key` as the list of harmless ones has it, with `*` for any
-/// subsection. Of a file that git would not read to the end, those before that.
+/// All values of a key, in order. `key` is written as in the list of harmless keys, with `*` for any
+/// subsection. If git would stop at an error, only the values before it.
 pub fn values(config: &[u8], key: &str) -> Vec<Vec<u8>> {
     let entries = beginning_of(config).into_iter();
     entries.filter(|entry| names(key, entry)).filter_map(|entry| entry.value).collect()
@@ -119,8 +121,8 @@ fn judge_entry(entry: &Entry, place: Option<&ConfigLocation<'_>>) -> Result<(), 
     }
 }
 
-/// Whether a key is meant by a line of the list: `section.key`, `section.subsection.key`, and `*` for any subsection or
-/// any name.
+/// Whether a list line names this key: `section.key` or `section.subsection.key`, where `*` stands for any
+/// subsection or name.
 fn names(pattern: &str, entry: &Entry) -> bool {
     let Some(parts) = entry.parts() else { return false };
     let mut pattern = pattern.split('.');

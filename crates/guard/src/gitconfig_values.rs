@@ -1,7 +1,7 @@
-//! What speaks against a single setting of git, by its value and by the name in its section.
+//! Objections to a single git setting, by its value and its subsection.
 //!
-//! Names and values end up as arguments, as places to connect to and as paths; none of them may be
-//! read as an option, name a program, or lead out of the repository.
+//! Git uses names and values as arguments, addresses and paths. None of them may be read as an option, name a
+//! program, or lead out of the repository.
 
 use crate::config_location::ConfigLocation;
 use crate::fold::comparable;
@@ -16,7 +16,7 @@ const CONTROL: &str = "it has control characters in it";
 const HELPER: &str = "`::` names a program that git runs";
 const NO_NAME: &str = "git would not make such a name";
 
-/// What `git lfs install` writes, with and without `--skip-smudge`.
+/// The commands that `git lfs install` writes, with and without `--skip-smudge`.
 const GIT_LFS_FILTERS: [&[u8]; 5] = [
     b"git-lfs clean -- %f",
     b"git-lfs smudge -- %f",
@@ -25,11 +25,11 @@ const GIT_LFS_FILTERS: [&[u8]; 5] = [
     b"git-lfs filter-process --skip",
 ];
 
-/// By the kind that the list gives to a harmless key.
+/// `kind` is the tag of the harmless key in the list.
 pub(crate) fn objection_to_value(kind: &str, value: Option<&[u8]>) -> Objection {
     match (kind, value) {
         ("any", _) => None,
-        // Git itself has no use for them without a value.
+        // Git ignores or rejects these without a value.
         ("url" | "remotes" | "ref" | "text" | "format" | "sort" | "relative", None) => None,
         ("url", Some(url)) => objection_to_url(url),
         ("remotes", Some(names)) => names
@@ -53,8 +53,8 @@ pub(crate) fn objection_to_value(kind: &str, value: Option<&[u8]>) -> Objection 
     }
 }
 
-/// What stands between section and key: the name of a remote, a branch, a submodule, a URL. Git hands it
-/// to further programs; `git fetch --all` starts `git fetch NAME`.
+/// A subsection is the name of a remote, a branch or a submodule, or a URL. Git passes it to other programs:
+/// `git fetch --all` starts `git fetch NAME`.
 pub(crate) fn objection_to_subsection(section: &[u8], name: &[u8]) -> Objection {
     if let Some(why) = objection_to_argument(name) {
         return Some(why);
@@ -65,7 +65,7 @@ pub(crate) fn objection_to_subsection(section: &[u8], name: &[u8]) -> Objection 
     let is_one = match section {
         b"remote" => is_remote(name),
         b"branch" => is_branch(name),
-        // CVE-2018-11235: it becomes a path below `.git/modules`.
+        // CVE-2018-11235: the name becomes a path below `.git/modules`.
         b"submodule" => !name.is_empty() && !parts(name).any(|part| part == b".."),
         _ => true,
     };
@@ -83,8 +83,8 @@ fn objection_to_text(text: &[u8]) -> Objection {
     text.iter().any(u8::is_ascii_control).then_some(CONTROL)
 }
 
-/// PRETTY FORMATS in git-log(1): `%G…` has a signature checked by gpg, `%x…` is any byte, an escape sequence of the
-/// terminal's with it. A sign between the `%` and the letter does not change that.
+/// PRETTY FORMATS in git-log(1): `%G…` makes git run gpg; `%x…` produces any byte, including terminal escape
+/// sequences. A sign between the `%` and the letter does not change that.
 fn objection_to_format(format: &[u8]) -> Objection {
     const HARMLESS_BYTES: [&[u8]; 3] = [b"00", b"09", b"0a"];
     let is_printable = |digits: &[u8]| {
@@ -122,7 +122,7 @@ fn objection_to_path(path: &[u8]) -> Objection {
     if let Some(why) = objection_to_argument(path) {
         return Some(why);
     }
-    // git_config_pathname(): `~`, `%(prefix)` and `:(optional)` at its beginning are not names.
+    // git_config_pathname() expands `~`, `%(prefix)` and `:(optional)` at the beginning of a path.
     let leads_out = matches!(path.first(), Some(b'/' | b'~' | b'%' | b':'))
         || parts(path).any(|part| part == b"..");
     leads_out.then_some("it leads out of the repository")
@@ -133,7 +133,7 @@ fn is_remote(name: &[u8]) -> bool {
     name.iter().all(is_plain) && is_branch(name)
 }
 
-/// As `git check-ref-format --branch` has it.
+/// The rules of `git check-ref-format --branch`.
 fn is_branch(name: &[u8]) -> bool {
     let holds = |wanted: &[u8]| name.windows(wanted.len()).any(|window| window == wanted);
     let is_part =
@@ -146,17 +146,17 @@ fn is_branch(name: &[u8]) -> bool {
         && name != b"@"
 }
 
-/// Either separator: a submodule may be checked out on another system.
+/// Splits at both separators: a submodule may be checked out on another system.
 fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| matches!(byte, b'/' | b'\\'))
 }
 
-/// Schemes that git serves itself or with the helpers it brings; any other one, and any other case of
-/// these, runs `git-remote-…`.
+/// Schemes that git handles itself or with its own helpers. For any other scheme, and any other case of these,
+/// git runs `git-remote-…`.
 const SCHEMES: [&[u8]; 7] = [b"https", b"http", b"ssh", b"git", b"file", b"git+ssh", b"ssh+git"];
 
-/// A place to fetch from, or the name of a remote: not an option, and no helper that runs a program
-/// (`ext::sh -c …`).
+/// For a URL to fetch from, or the name of a remote. It must not be an option, nor name a helper that runs a
+/// program (`ext::sh -c …`).
 fn objection_to_url(url: &[u8]) -> Objection {
     if let Some(why) = objection_to_argument(url) {
         return Some(why);
@@ -176,7 +176,7 @@ fn objection_to_url(url: &[u8]) -> Objection {
     if host.starts_with(b"-") {
         return Some("its host would be read as an option");
     }
-    // CVE-2020-5260, CVE-2024-52006: a line of its own for the program that keeps passwords.
+    // CVE-2020-5260, CVE-2024-52006: a line break would add a line to the input of the credential helper.
     let is_encoded_control = |three: &[u8]| {
         matches!(three, [b'%', b'0' | b'1', digit] if digit.is_ascii_hexdigit())
             || three.eq_ignore_ascii_case(b"%7f")
@@ -184,20 +184,20 @@ fn objection_to_url(url: &[u8]) -> Objection {
     rest.windows(3).any(is_encoded_control).then_some("it has encoded control characters in it")
 }
 
-/// Git's `transport_get()`: letters of a scheme, or none, and `::`. An IPv6 address has a bracket or
-/// a slash before its colons.
+/// As git's `transport_get()` detects a helper: scheme characters, or none, followed by `::`. An IPv6 address
+/// has a bracket or a slash before its colons.
 fn has_helper(url: &[u8]) -> bool {
     let end = url.iter().position(|byte| !is_of_scheme(byte)).unwrap_or(url.len());
     url[end..].starts_with(b"::")
 }
 
-/// Git's `is_urlschemechar()`, and the underscore that helpers have in their names.
+/// The characters of git's `is_urlschemechar()`, and the underscore, which names of helpers may contain.
 fn is_of_scheme(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-._".contains(byte)
 }
 
-/// `core.worktree` says where git puts files. `git submodule` writes it into `.git/modules/NAME/config`; it
-/// has to stay beside that very `.git`, and out of every other one.
+/// `core.worktree` sets where git puts files. `git submodule` writes it into `.git/modules/NAME/config`. The
+/// path must stay in the directory of that `.git`, and must not lead into any git directory.
 pub(crate) fn objection_to_worktree(value: Option<&[u8]>, place: &ConfigLocation<'_>) -> Objection {
     let Some(value) = value.filter(|value| !value.is_empty()) else {
         return Some("a value is missing");
@@ -218,7 +218,8 @@ pub(crate) fn objection_to_worktree(value: Option<&[u8]>, place: &ConfigLocation
     }
 }
 
-/// The directory whose `.git` has this submodule's below its `modules`, or the worktree whose own directory has.
+/// The directory of the superproject's files: the one whose `.git/modules` contains this submodule, or the
+/// linked worktree whose git directory does.
 fn superproject(place: &ConfigLocation<'_>) -> Option<PathBuf> {
     let below: Vec<&OsStr> = place.git_dir.strip_prefix(place.tree).ok()?.iter().collect();
     if let Some(worktree) = &place.worktree {
@@ -235,7 +236,7 @@ fn is_git(name: &OsStr) -> bool {
     comparable(name.as_bytes()).eq_ignore_ascii_case(b".git")
 }
 
-/// `relative` from `base`, without `..`; nothing for a path that is not relative.
+/// Resolves `relative` from `base`, without `..` in the result; `None` for an absolute path.
 fn normal(base: &Path, relative: &Path) -> Option<PathBuf> {
     let mut path = base.to_owned();
     for part in relative.components() {

@@ -1,8 +1,8 @@
-//! What the host would run later, as far as names and settings tell: the questions a broker asks
-//! before it lets something be written.
+//! Judges by names and settings whether the host would later run what is written. The broker asks before it
+//! allows a write.
 //!
-//! No I/O: paths and contents are handed in. Nothing is looked up, and nothing is decided beyond the
-//! answer.
+//! No I/O: callers pass paths and contents. This crate only answers; it must never look anything up or act on
+//! the answer.
 #![forbid(unsafe_code)]
 
 mod config_location;

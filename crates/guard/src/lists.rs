@@ -1,7 +1,7 @@
-//! The shipped lists, parsed while compiling: `NAME TAGS # reason`, one a line. A line that has not these
-//! three parts does not compile. What a list means is said where it is used.
+//! The shipped lists, parsed at compile time: one `NAME TAGS # reason` a line. A line without these three parts
+//! is a compile error. The code that uses a list documents its meaning.
 
-/// The lines of a list; the path is relative to the file that names it.
+/// The lines of a list. The path is relative to the calling file.
 #[macro_export]
 macro_rules! list {
     ($file:literal) => {{
@@ -12,17 +12,17 @@ macro_rules! list {
     }};
 }
 
-/// A line of a list.
+/// One line of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub name: &'static str,
-    /// Words without blanks between them.
+    /// Words without blanks.
     pub tags: &'static str,
     pub why: &'static str,
 }
 
 impl Listed {
-    /// Of tags that commas separate.
+    /// For tags that are separated by commas.
     pub fn has(&self, tag: &str) -> bool {
         self.tags.split(',').any(|word| word == tag)
     }

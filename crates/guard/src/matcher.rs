@@ -1,6 +1,6 @@
-//! Whether the host would run later what stands at a path.
+//! Decides whether the host would later run what is at a path.
 //!
-//! Asked for every file that is made, so ordinary names cost a few comparisons and no allocation.
+//! Called for every file that is created, so ordinary names must cost only a few comparisons and no allocation.
 
 use crate::fold::comparable;
 use crate::names::{Rule, Scope, rules};
@@ -12,20 +12,20 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What the matcher knows of one run. Paths are absolute, as they are inside, without links.
+/// What the matcher knows about one run. Paths are absolute, as seen in the sandbox, with symlinks resolved.
 #[derive(Clone, Debug, Default)]
 pub struct MatchContext {
-    /// Home directories in which the names of scope `home` count.
+    /// Home directories, where names of scope `home` apply.
     pub homes: Vec<PathBuf>,
-    /// Package caches: archives of others are unpacked there and nobody works in them, so only the
-    /// names of scope `home` count.
+    /// Package caches. Third-party archives are unpacked there and nobody works in them, so only names of scope
+    /// `home` apply.
     pub stores: Vec<PathBuf>,
-    /// Open for writing, with everything below: stronger than every name.
+    /// Opened for writing by the user, with everything below. Overrides every name.
     pub opened: Vec<PathBuf>,
     pub more: Vec<GuardedPath>,
 }
 
-/// A path that is guarded by itself, with everything below.
+/// A path that is guarded in addition to the names, with everything below.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardedPath {
@@ -38,21 +38,21 @@ fn as_text<S: serde::Serializer>(path: &Path, out: S) -> Result<S::Ok, S::Error>
     out.collect_str(&path.display())
 }
 
-/// What was hit, and why it is guarded.
+/// The rule that matched, and why it guards the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit<'m> {
-    /// The name as it is listed, or the path.
+    /// The name as listed, or the path.
     pub name: &'m str,
     pub why: &'static str,
 }
 
-/// Something that would be guarded below a directory under its new name. It counts if it is there and
-/// is not opened, which [`Matcher::judge`] tells for the whole path.
+/// An entry that would be guarded once its directory has its new name. It matters only if it exists and is not
+/// opened; [`Matcher::judge`] decides that for its full path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Below<'m> {
-    /// Relative to the directory; empty for the directory itself.
+    /// Relative to the renamed directory; empty for that directory itself.
     pub dir: PathBuf,
-    /// Which names in `dir` are meant.
+    /// The names in `dir` that this is about.
     pub name: NamePattern,
     pub hit: Hit<'m>,
 }
@@ -65,7 +65,7 @@ pub struct Matcher {
     more: Vec<Guarded>,
 }
 
-/// A guarded path in parts, from the root.
+/// A guarded path, split into its parts from the root on.
 #[derive(Clone, Debug)]
 struct Guarded {
     parts: Vec<NamePattern>,
@@ -74,24 +74,23 @@ struct Guarded {
     why: &'static str,
 }
 
-/// Rules by the length of their first part.
+/// Rules, grouped by the length of their first part.
 #[derive(Clone, Debug, Default)]
 struct Table {
     by_length: Vec<Vec<Rule>>,
-    /// Those whose first part has a `*`.
+    /// Rules whose first part has a `*`.
     around: Vec<Rule>,
 }
 
-/// The shipped names.
 #[derive(Debug, Default)]
 struct Tables {
-    /// Those below a tree.
+    /// Apply in a guarded tree.
     local: Table,
-    /// Those below a home directory.
+    /// Apply below a home directory.
     home: Table,
 }
 
-/// Sorted once a process, and only when the first path is judged: many a run has none.
+/// Built once a process, when the first path is judged: many runs judge none.
 fn tables() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
     TABLES.get_or_init(|| {
@@ -112,10 +111,10 @@ impl Matcher {
         Self { homes, stores, opened, more }
     }
 
-    /// Would something at `path` be run later? `path` is absolute, free of links and `..`, and below
-    /// `tree`, the top of the guarded tree it is in. What is named by `tree` itself was granted by
-    /// name and does not count. `is_old`, whether a directory was there before the run, is asked only
-    /// when a name of scope `top` is met.
+    /// Whether the host would later run something at `path`. `path` is absolute, without symlinks and `..`, and
+    /// below `tree`, the top of its guarded tree. Names that `tree` itself matches do not count: the user
+    /// granted it by name. `is_old` says whether a directory existed before the run; it is called only if a
+    /// name of scope `top` matches.
     pub fn judge(
         &self,
         tree: &Path,
@@ -131,7 +130,7 @@ impl Matcher {
             .or_else(|| self.judge_more(tree, path))
     }
 
-    /// A directory is about to get the name `path`: what below it would be guarded then.
+    /// What would be guarded below a directory that is about to get the name `path`.
     pub fn below(
         &self,
         tree: &Path,
@@ -175,7 +174,7 @@ impl Matcher {
         found
     }
 
-    /// Whether somebody opened the path, or something above it, for writing.
+    /// Whether the user opened the path, or a directory above it, for writing.
     pub fn is_opened(&self, path: &Path) -> bool {
         self.opened.iter().any(|opened| path.starts_with(opened))
     }
@@ -230,12 +229,12 @@ impl Matcher {
     }
 }
 
-/// How far a rule and a path go together.
+/// How far a path follows a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// The path is what the rule names, or lies in it.
+    /// The path is what the rule names, or lies below it.
     Whole,
-    /// The path ends on the way there, after so many parts.
+    /// The path matches this many parts of the rule and ends there.
     Within(usize),
 }
 
@@ -250,7 +249,7 @@ fn reach(parts: &[NamePattern], path: &[u8]) -> Option<Reach> {
     Some(Reach::Whole)
 }
 
-/// Every directory on the way from the tree to the path, with the rest of the path as seen from it.
+/// Every directory from the tree down to the path, with the rest of the path below it.
 fn places<'p>(
     path: &'p Path,
     below_tree: &'p Path,
@@ -264,7 +263,7 @@ fn places<'p>(
     })
 }
 
-/// `path` without its last bytes and the slash before them.
+/// `path` without its last `without` bytes and the slash before them.
 fn prefix(path: &[u8], without: usize) -> &Path {
     let end = path.len().saturating_sub(without + 1).max(1);
     Path::new(OsStr::from_bytes(path.get(..end).unwrap_or(path)))
@@ -300,7 +299,7 @@ impl Table {
         }
     }
 
-    /// The rules whose first part is the first name of this path. All of them, if the path is empty.
+    /// The rules whose first part matches the first name of this path; all rules if the path is empty.
     fn starting(&self, path: &[u8]) -> impl Iterator<Item = &Rule> {
         let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
         let name = comparable(&path[..end]);

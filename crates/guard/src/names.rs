@@ -6,12 +6,12 @@ use crate::pattern::NamePattern;
 
 static LINES: &[Listed] = list!("../../../resources/guard/names.txt");
 
-/// Where a name counts.
+/// Where a name applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// At every depth of a guarded tree.
     Anywhere,
-    /// At the top of a guarded tree, and in every directory of it that was there before the run.
+    /// At the top of a guarded tree, and in every directory of it that existed before the run.
     Top,
     /// Below a home directory.
     Home,
@@ -21,30 +21,30 @@ pub(crate) enum Scope {
 pub(crate) struct Rule {
     pub(crate) scope: Scope,
     pub(crate) parts: Vec<NamePattern>,
-    /// As it is listed.
+    /// As listed.
     pub(crate) name: &'static str,
     pub(crate) why: &'static str,
 }
 
-/// How many names are shipped.
+/// The number of shipped names.
 pub fn count() -> usize {
     LINES.len()
 }
 
-/// A name that counts below a home directory.
+/// A name that applies below a home directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HomeName {
-    /// Relative; one `*` may stand in its last part.
+    /// Relative; its last part may contain one `*`.
     pub name: &'static str,
     pub why: &'static str,
-    /// Whether programs read files of its subdirectories by themselves.
+    /// Whether programs also read files in its subdirectories.
     pub is_deep: bool,
-    /// Whether it is a directory in which shells look for programs.
+    /// Whether it is a directory that shells search for programs.
     pub on_search_path: bool,
 }
 
 impl HomeName {
-    /// The directory that its last part is in, and that part.
+    /// The directory of its last part, and that part.
     pub fn split(&self) -> (&'static str, NamePattern) {
         let (dir, last) = self.name.rsplit_once('/').unwrap_or(("", self.name));
         (dir, NamePattern::listed(last))

@@ -1,11 +1,13 @@
-//! Path files of Python (`site-packages/*.pth`): lines that name directories, and lines that are run at every start.
+//! Path files of Python (`site-packages/*.pth`): some lines name directories, others are code that runs at
+//! every start.
 //!
-//! `site.addpackage()` runs a line that begins with `import` and a blank. Which bytes end a line depends on the version and on the
-//! encoding, so whatever is no plain character is taken for one that does.
+//! `site.addpackage()` runs a line that begins with `import` and a blank. Which bytes end a line depends on the
+//! Python version and the encoding, so every byte that is not a printable ASCII character or a tab counts as a
+//! line end.
 
 const RUN: [&[u8]; 2] = [b"import ", b"import\t"];
 
-/// Whether `new` has a line that would be run and is not in `old`.
+/// Whether `new` has a line of code that is not in `old`.
 pub fn brings_code(old: Option<&[u8]>, new: &[u8]) -> bool {
     let known: Vec<&[u8]> = old.map(|old| lines(old).collect()).unwrap_or_default();
     lines(new).any(|line| RUN.iter().any(|start| line.starts_with(start)) && !known.contains(&line))

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamePattern {
     Exact(Cow<'static, [u8]>),
-    /// What the name starts and ends with.
+    /// What the name starts with, and what it ends with.
     Around(&'static [u8], &'static [u8]),
 }
 
 impl NamePattern {
-    /// One part of a shipped name.
+    /// Parses one part of a shipped name.
     pub(crate) fn listed(text: &'static str) -> Self {
         match text.split_once('*') {
             Some((before, after)) => Self::Around(before.as_bytes(), after.as_bytes()),
@@ -19,7 +19,7 @@ impl NamePattern {
         }
     }
 
-    /// Whether a name of the file system is meant, in any of its variants.
+    /// Whether a file name matches, in any of its variants ([`comparable`]).
     pub fn matches(&self, name: &[u8]) -> bool {
         self.matches_comparable(&comparable(name))
     }

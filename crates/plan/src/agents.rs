@@ -1,45 +1,44 @@
-//! The coding agents that the preset `agent` knows: `resources/presets/agents.txt`. Data only; the command line
-//! turns it into options.
+//! The coding agents that the preset `agent` knows (`resources/presets/agents.txt`). Data only; the command
+//! line turns it into options.
 
 use crate::lists::Listed;
 use palisade_guard::list;
 
 static AGENTS: &[Listed] = list!("../../../resources/presets/agents.txt");
 
-/// The preset that it belongs to.
+/// The preset that uses the list.
 pub const PRESET: &str = "agent";
 
-/// One program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agent {
     pub program: &'static str,
-    /// Readable and writable, made if missing.
+    /// Readable and writable; created if missing.
     pub directories: Vec<&'static str>,
     /// The same, if they exist.
     pub files: Vec<&'static str>,
-    /// The same; a missing one is made with an empty JSON object in it.
+    /// The same; if missing, created with an empty JSON object.
     pub json_files: Vec<&'static str>,
     pub hosts: Vec<&'static str>,
-    /// Never reached, and nobody is asked.
+    /// Denied without a question.
     pub denied_hosts: Vec<&'static str>,
-    /// Absent, and nobody is asked.
+    /// Hidden without a question.
     pub hidden: Vec<&'static str>,
-    /// Variables that are passed on though they are secrets.
+    /// Variables that are passed on although they are secrets.
     pub keys: Vec<&'static str>,
     /// `NAME=VALUE`.
     pub set: Vec<&'static str>,
-    /// Before the arguments that were typed.
+    /// Inserted before the user's arguments.
     pub arguments: Vec<&'static str>,
 }
 
-/// Every program's name, once, in the order of the list.
+/// The names of all programs, in the order of the list.
 pub fn programs() -> Vec<&'static str> {
     let mut names: Vec<&str> = AGENTS.iter().map(|listed| listed.name).collect();
     names.dedup();
     names
 }
 
-/// By the name of its program, without a directory.
+/// Finds an agent by its program's name, without a directory.
 pub fn agent(program: &str) -> Option<Agent> {
     let lines = AGENTS.iter().filter(|listed| listed.name == program);
     let mut found: Option<Agent> = None;

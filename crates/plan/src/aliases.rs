@@ -1,7 +1,7 @@
 //! Other paths at which the host shows a file: further mounts of the same file system (F24).
 //!
-//! A host may have thousands of mounts and the plan asks about hundreds of secrets, so the mount table is
-//! indexed once, and a query costs only the size of its answer.
+//! A host may have thousands of mounts and the plan looks up hundreds of secrets. The mount table is therefore
+//! indexed once, and the cost of a lookup depends only on the size of its result.
 
 use crate::facts::HostMount;
 use crate::host::join;
@@ -10,15 +10,15 @@ use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Paths by their text: what is below a directory begins with its name and a slash, and stands together.
+/// Sorted by the bytes of the path, so that everything below a directory is contiguous.
 type ByText<'a, T> = BTreeMap<&'a [u8], T>;
 
-/// The host's mounts, asked where else a path shows.
+/// An index of the host's mounts, to find the aliases of a path.
 #[derive(Debug)]
 pub(crate) struct Mounts<'a> {
-    /// By mount point. The last one mounted at a place is the one that shows.
+    /// By mount point. Of several mounts at one place, the last one is visible.
     by_point: ByText<'a, &'a HostMount>,
-    /// By file system and by what of it is mounted: those that are mounted more than once.
+    /// By file system and by the mounted part of it; only file systems that are mounted more than once.
     shared: HashMap<&'a str, ByText<'a, Vec<&'a HostMount>>>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Mounts<'a> {
                 by_root.entry(text(&mount.root)).or_default().push(mount);
             }
         }
-        // Where nothing shows twice nobody asks for a place.
+        // Without shared file systems the index is never used.
         let by_point = match shared.is_empty() {
             true => BTreeMap::new(),
             false => all.iter().map(|mount| (text(&mount.mount_point), mount)).collect(),
@@ -47,7 +47,7 @@ impl<'a> Mounts<'a> {
         !self.shared.is_empty()
     }
 
-    /// Other places of the same files: the path itself, and what is mounted below it.
+    /// Other paths of the same files: aliases of the path itself, and of what is mounted below it.
     pub(crate) fn aliases(&self, path: &Path) -> Vec<PathBuf> {
         if !self.has_aliases() {
             return Vec::new();
@@ -62,7 +62,7 @@ impl<'a> Mounts<'a> {
             let around = around.filter_map(|other| {
                 Some(join(&other.mount_point, place.strip_prefix(&other.root).ok()?))
             });
-            // A part of what is denied, mounted elsewhere.
+            // A part of the path's contents, mounted elsewhere.
             let parts = below(by_root, &place).flatten().map(|other| other.mount_point.clone());
             aliases.extend(around.chain(parts).filter(|alias| !alias.starts_with(path)));
         }
@@ -74,7 +74,7 @@ fn text(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// What stands strictly below a directory.
+/// The entries strictly below a directory.
 fn below<'m, T>(by_text: &'m ByText<'_, T>, dir: &Path) -> impl Iterator<Item = &'m T> {
     let mut start = text(dir).to_vec();
     if start != b"/" {
@@ -89,7 +89,7 @@ fn below<'m, T>(by_text: &'m ByText<'_, T>, dir: &Path) -> impl Iterator<Item = 
         .map(|(_, value)| value)
 }
 
-/// Where in its file system a path lies.
+/// The path within its file system.
 fn place_in(mount: &HostMount, path: &Path) -> PathBuf {
     path.strip_prefix(&mount.mount_point)
         .map_or_else(|_| mount.root.clone(), |rest| join(&mount.root, rest))

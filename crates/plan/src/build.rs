@@ -1,4 +1,4 @@
-//! Builds a plan, part by part.
+//! Builds a plan from its parts. Reads the host only through [`HostTree`], and must never change it.
 
 use crate::egress::{self, Chosen};
 use crate::error::PlanError;
@@ -21,7 +21,6 @@ use crate::{environment, gate, guard, identity, landlock, locate, namespaces, pr
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
 use std::path::{Path, PathBuf};
 
-/// Decides everything about one run.
 pub fn build(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     if request.command.is_empty() {
         return Err(PlanError::NoCommand);
@@ -31,24 +30,24 @@ pub fn build(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     finish(request, &host, seen, kept)
 }
 
-/// The filter that such a plan has, whatever the command is; none at level 0.
+/// The system call filter of such a plan, whatever the command; `None` at level 0.
 pub fn filter(request: &PlanRequest<'_>) -> Result<Option<Seccomp>, PlanError> {
     let host = Host::new(request.tree, request.facts.home.as_deref());
     let (_, kept) = keep(request, &host)?;
     Ok(kept.seccomp)
 }
 
-/// The directory that a run from here has as its project, which is where its policy is looked for.
+/// The project directory of a run that starts here. Policy files are looked up in it.
 pub fn project_root(facts: &HostFacts, tree: &dyn HostTree) -> PathBuf {
     locate_project(facts, tree).root
 }
 
-/// The same, and by what it was found.
+/// The same, and how it was found.
 pub fn locate_project(facts: &HostFacts, tree: &dyn HostTree) -> Located {
     locate::locate(facts, &Host::new(tree, facts.home.as_deref()))
 }
 
-/// How the command is kept in.
+/// How the command is confined.
 struct Kept {
     confinement: Confinement,
     landlock: Option<Landlock>,
@@ -60,11 +59,11 @@ struct Kept {
     egress: EgressConfig,
 }
 
-/// The network, where it is a namespace of the run's own.
+/// The network settings, if the run has its own network namespace.
 #[derive(Default)]
 struct EgressConfig {
     chosen: Chosen,
-    /// The certificates that programs are to trust, where they are not the host's.
+    /// The certificates that programs should trust, if they are not the host's.
     trusted: Option<PathBuf>,
 }
 
@@ -91,7 +90,8 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let mut guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
     let gate = gate::choose(policy, request.facts, host, &mounts, &seen.denied);
-    // Something may be granted for writing there: only the broker, which judges names, is then to write it.
+    // Files in the private home may be granted for writing later. Only the broker, which judges names, may
+    // write there.
     if let (Some(guard), Some(home)) =
         (&mut guard, gate.as_ref().and_then(|gate| gate.private_home.clone()))
         && !guard.surroundings.contains(&home)
@@ -157,7 +157,7 @@ fn egress(
 }
 
 impl EgressConfig {
-    /// Whether somebody may be asked about a host.
+    /// Whether the user may be asked about a host.
     fn asks(&self) -> bool {
         matches!(&self.chosen.egress,
             Some(Egress::Proxy(proxy)) if proxy.on_unknown == OnUnknown::Ask)
@@ -257,7 +257,7 @@ impl Hardening {
     }
 }
 
-/// The command's own name and group, over those of the host.
+/// Adds files with the command's own user and group names, over those of the host.
 fn add_name_files(identity: &Identity, facts: &HostFacts, host: &Host<'_>, seen: &mut Seen) {
     let home = seen.home.as_deref().or(facts.home.as_deref());
     let has_etc = matches!(
@@ -367,7 +367,7 @@ fn finish(
     Ok(plan)
 }
 
-/// What `gethostname(2)` gives inside.
+/// The result of `gethostname(2)` in the sandbox.
 fn hostname<'a>(confinement: &'a Confinement, facts: &'a HostFacts) -> &'a str {
     match confinement {
         Confinement::Namespaces(inside) => inside.hostname.as_deref().unwrap_or(&facts.hostname),
@@ -375,7 +375,7 @@ fn hostname<'a>(confinement: &'a Confinement, facts: &'a HostFacts) -> &'a str {
     }
 }
 
-/// Landlock tells programs apart, where the policy lists them. Returns what a person should know.
+/// If the policy lists executables, Landlock restricts execution to them. Returns notes for the user.
 fn list_executables(
     policy: &Policy,
     facts: &HostFacts,
@@ -384,7 +384,7 @@ fn list_executables(
     kept: &mut Kept,
 ) -> Result<Vec<String>, PlanError> {
     let list = &policy.process.allowed_executables;
-    // Where none may be executed, none is listed.
+    // If nothing may be executed, no list is needed.
     if list.is_empty() || !policy.process.allow_exec {
         return Ok(Vec::new());
     }
@@ -395,7 +395,7 @@ fn list_executables(
     Ok(chosen.notes)
 }
 
-/// What holds for the whole run and a person might expect otherwise.
+/// Facts about the whole run that may surprise the user.
 fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -> Vec<Note> {
     let confinement = &kept.confinement;
     let mut notes = Vec::new();

@@ -18,38 +18,39 @@ use palisade_policy::model::Approval;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A directory with more to show than this is not taken apart: one overlay costs less.
+/// A directory with more children to show than this is not expanded: one overlay costs less.
 const MAX_CHILDREN: usize = 64;
-/// Mounts of directories that were taken apart, in one view. Each is a descriptor while the view is made, and
-/// processes commonly have 1024.
+/// Bind mounts for expanded directories in one view. Each needs a descriptor while the view is built, and the
+/// usual limit of a process is 1024.
 const MAX_BINDS: usize = 400;
-/// Rules of Landlock cost a call each, and no descriptor.
+/// Each Landlock rule costs a system call, but no descriptor.
 const MAX_RULES: usize = 2000;
-/// What the host has mounted below a directory and an overlay of it would lack.
+/// The maximum number of host mounts below a directory that is shown as an overlay, because the overlay lacks
+/// them.
 const MAX_MOUNTS_WITHIN: usize = 8;
 
-/// All that the view is made of.
+/// Everything that the view consists of.
 pub(crate) struct Parts<'a> {
     pub(crate) own: BTreeMap<PathBuf, MountOp>,
     pub(crate) grants: Vec<Grant>,
-    /// Links to recreate wherever their place is on our own root.
+    /// Links to recreate where their place is on our own root.
     pub(crate) links: Vec<Link>,
-    /// Directories that must be there, empty if need be.
+    /// Directories that must exist, even if empty.
     pub(crate) dirs: Vec<PathBuf>,
-    /// Not writable inside, though what they stand in is.
+    /// Read-only in the sandbox, although the directory around them is writable.
     pub(crate) seals: Vec<PathBuf>,
     pub(crate) technique: Technique,
-    /// The host's.
+    /// The mounts of the host.
     pub(crate) mounts: &'a [HostMount],
-    /// What a preset names, without links.
+    /// Paths that a preset names, with links resolved.
     pub(crate) named_by_preset: Vec<PathBuf>,
 }
 
-/// What becomes of the view.
+/// How the view is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Technique {
     Mounts,
-    /// Landlock rules, which know no overlay and can leave nothing out.
+    /// Landlock rules. They support no overlays and cannot exclude anything below a directory.
     Rules,
 }
 
@@ -58,7 +59,7 @@ pub(crate) fn compose(
     denied: &Denied,
     host: &Host<'_>,
 ) -> Result<Composition, PlanError> {
-    // Only what comes from another path can lack a mount point.
+    // Only a path that is mounted from elsewhere can lack a mount point.
     let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
     let (technique, mounts) = (parts.technique, parts.mounts);
     let view = Composition::default();
@@ -91,7 +92,7 @@ pub(crate) fn compose(
     Ok(composer.view)
 }
 
-/// One grant for a target: the one with the strongest word behind it.
+/// Keeps one grant for each target: the one with the strongest origin.
 fn settle(grants: Vec<Grant>) -> Result<BTreeMap<PathBuf, Grant>, PlanError> {
     let mut settled: BTreeMap<PathBuf, Grant> = BTreeMap::new();
     for grant in grants {
@@ -119,7 +120,7 @@ fn settle(grants: Vec<Grant>) -> Result<BTreeMap<PathBuf, Grant>, PlanError> {
     Ok(settled)
 }
 
-/// Whether a directory that is taken apart leaves this out: its own grant is then the only one.
+/// Whether an expanded directory leaves out this path, so that it needs its own grant.
 fn is_left_out(target: &Path, above: &Grant) -> bool {
     OWN_AREAS
         .into_iter()
@@ -129,7 +130,7 @@ fn is_left_out(target: &Path, above: &Grant) -> bool {
 struct Composer<'a> {
     host: &'a Host<'a>,
     denied: &'a Denied,
-    /// Whether anything stands at another path than on the host.
+    /// Whether anything is mounted at another path than on the host.
     moves: bool,
     technique: Technique,
     mounts: &'a [HostMount],
@@ -139,7 +140,7 @@ struct Composer<'a> {
 }
 
 impl Composer<'_> {
-    /// Whether a grant stands against own areas and denied paths above it.
+    /// Whether a grant is possible despite own areas and denied paths above it.
     fn may_show(&mut self, grant: &Grant) -> Result<bool, PlanError> {
         let asked = grant.origin == Origin::Asked;
         if let Some(area) = own::area_of_grant(&grant.target) {
@@ -186,7 +187,7 @@ impl Composer<'_> {
         }
     }
 
-    /// Whether a grant further up already gives as much.
+    /// Whether a grant further up already gives the same access.
     fn is_redundant(&self, grant: &Grant, kept: &BTreeMap<PathBuf, Grant>) -> bool {
         let above = grant.target.ancestors().skip(1).find_map(|above| kept.get(above));
         let Some(above) = above else { return false };
@@ -196,7 +197,7 @@ impl Composer<'_> {
         if self.denied.above(&grant.source).is_some() || is_left_out(&grant.target, above) {
             return false;
         }
-        // Who asks for a directory to be writable means all of it, shipped entries included.
+        // A user who makes a directory writable means all of it, including the shipped entries.
         if above.kind != GrantKind::ReadOnly
             && above.origin > grant.origin
             && grant.origin <= Origin::Git
@@ -236,7 +237,7 @@ impl Composer<'_> {
         Ok(())
     }
 
-    /// One mount, whatever is in it, less what is denied.
+    /// One overlay mount that hides the denied paths, whatever else is in the directory.
     fn overlay(&mut self, source: &Path, target: &Path, grant: &Grant) {
         let hidden = self
             .denied
@@ -261,13 +262,14 @@ impl Composer<'_> {
         self.view.ops.insert(target.to_owned(), op);
     }
 
-    /// What keeps a grant from being writable. For one that was asked for by name that is an error.
+    /// The denied path because of which a grant cannot be writable. For a grant that the user asked for, this
+    /// is an error.
     fn obstacle(&mut self, grant: &Grant) -> Result<Option<PathBuf>, PlanError> {
         self.refuse_own_area_inside(grant)?;
         let mut not_yet_there = Vec::new();
         for (path, denial) in self.denied.below(&grant.source) {
             match (denial.class, denial.exists) {
-                // Made inside, it would be obeyed or trusted outside.
+                // Our own files: if the command created one, programs outside would obey or trust it.
                 (Class::Own, _) | (_, true) => {}
                 (Class::Asked, false) => {
                     not_yet_there.push(path.to_owned());
@@ -323,8 +325,8 @@ impl Composer<'_> {
             || self.denied.below(source).any(|(path, denial)| {
                 let counts = match denial.class {
                     Class::RootOnly => grant.idmap.is_some(),
-                    // Made by its owner later, it tells nothing a sandbox must not know; what
-                    // counts is that nothing inside can make it.
+                    // If its owner creates it later, that reveals nothing secret. It only matters that the
+                    // command cannot create it.
                     Class::Own => denial.exists,
                     Class::Secret | Class::Asked => true,
                 };
@@ -337,13 +339,13 @@ impl Composer<'_> {
             })
     }
 
-    /// Whether a denied path is there, or could appear in a directory that is.
+    /// Whether a denied path exists, or could appear in an existing directory.
     fn could_show(&self, path: &Path, denial: Denial) -> bool {
         denial.exists
             || path.parent().is_some_and(|dir| self.host.kind(dir) == Some(EntryKind::Dir))
     }
 
-    /// A directory of our own with the children of the host's, but for what is denied.
+    /// A directory of our own with the children of the host's directory, except the denied ones.
     fn expand(&mut self, source: &Path, target: &Path, grant: &Grant) -> Result<(), PlanError> {
         let children = self.host.children(source);
         let shown: Vec<_> = children
@@ -373,14 +375,14 @@ impl Composer<'_> {
                         self.view.ops.insert(target, op);
                     }
                 }
-                // A socket can be connected to through a read-only mount.
+                // A socket accepts connections even through a read-only mount.
                 EntryKind::Other => {}
             }
         }
         Ok(())
     }
 
-    /// A directory that would take too many mounts to take apart.
+    /// Handles a directory that would need too many mounts to expand.
     fn show_large(
         &mut self,
         source: &Path,
@@ -421,7 +423,7 @@ impl Composer<'_> {
         Ok(())
     }
 
-    /// Whether a child of an expanded directory stays out; its parents were asked about before.
+    /// Whether a child of an expanded directory is hidden. Its parents were checked before.
     fn is_hidden(&self, source: &Path, grant: &Grant) -> bool {
         self.denied
             .at(source)
@@ -454,8 +456,7 @@ impl Composer<'_> {
         }
     }
 
-    /// A mount point inside a bound tree must exist there; where it does not, the tree is taken apart
-    /// on the way to it.
+    /// A mount point in a bound tree must exist there. If it does not, the directories above it are expanded.
     fn make_room(&mut self, target: &Path) -> Result<(), PlanError> {
         while self.moves
             && let Some((source, above, grant)) = self.bound_above(target)
@@ -470,7 +471,7 @@ impl Composer<'_> {
         Ok(())
     }
 
-    /// The read-only bind from another path that a target would stand on.
+    /// The read-only bind mount from another path that would contain the target.
     fn bound_above(&self, target: &Path) -> Option<(PathBuf, PathBuf, Grant)> {
         match self.view.standing_above(target)? {
             MountOp::Bind {
@@ -504,7 +505,7 @@ impl Composer<'_> {
         }
     }
 
-    /// A link shows by itself in a bound tree; elsewhere it is made again.
+    /// A bound tree contains its own links; elsewhere they are recreated.
     fn recreate(&mut self, Link { place, points_to }: Link) {
         let is_bound = matches!(
             self.view.standing_above(&place),
@@ -528,8 +529,8 @@ impl Composer<'_> {
         }
     }
 
-    /// Mounts every directory between a writable one and what is sealed in it onto itself: a mount
-    /// point cannot be renamed, but a directory with one in it can, and another put in its place.
+    /// Bind-mounts every directory between a writable one and the sealed path onto itself. A mount point cannot
+    /// be renamed, but a directory that contains one can be, and another could be put in its place.
     fn pin(&mut self, sealed: &Path, writable: &Path) {
         let between: Vec<PathBuf> = sealed
             .ancestors()

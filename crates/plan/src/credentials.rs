@@ -1,7 +1,7 @@
 //! Finds configuration files that contain a credential: a token in `.gitconfig`, an exported key in `.bashrc`.
-//! Such a file is treated as a secret, and hidden until it is asked about.
+//! Such a file is treated as a secret, and hidden until the user allows it.
 //!
-//! By its looks, as for the environment: a credential under a harmless name is not found.
+//! Credentials are recognized by name, as in the environment: one with a harmless name is not found.
 
 use crate::denied::listed_paths;
 use crate::environment;
@@ -12,12 +12,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Parts of keys in configuration files that name a credential.
+/// Parts of configuration keys that indicate a credential.
 const KEYS: [&str; 7] =
     ["token", "password", "passwd", "secret", "apikey", "api_key", "extraheader"];
 
-/// Files of the list marked `scanned` or `certificates` that hold a credential. What `is_shown_anyway` is not looked into:
-/// a bundle of certificates below `/etc` has thousands of lines, and five variables may name it.
+/// Files marked `scanned` or `certificates` in the list that contain a credential. Files for which
+/// `is_shown_anyway` holds are skipped: a certificate bundle below `/etc` has thousands of lines, and five
+/// variables may name it.
 pub(crate) fn look(
     scope: &Scope<'_>,
     host: &Host<'_>,
@@ -37,7 +38,7 @@ pub(crate) fn look(
         .collect()
 }
 
-/// What a file is searched for.
+/// What to search a file for.
 #[derive(Debug, Clone, Copy)]
 enum Search {
     Settings,
@@ -85,7 +86,7 @@ fn is_secret_setting(line: &str) -> bool {
     is_key && !is_empty(value) && KEYS.iter().any(|part| key.contains(part))
 }
 
-/// `export NAME=value`, with a name that would be taken out of the environment as well.
+/// `export NAME=value`, if the name would be removed from the environment as well.
 fn exports_secret(line: &str) -> bool {
     let words = line.split([' ', '\t', ';', '&']).filter(|word| !word.is_empty());
     let assigned = words.filter_map(|word| word.split_once('='));
@@ -97,7 +98,7 @@ fn exports_secret(line: &str) -> bool {
     })
 }
 
-/// Nothing, or only a reference to something else.
+/// Empty, or only a reference to another value.
 fn is_empty(value: &str) -> bool {
     let value = value.trim().trim_matches(['"', '\'']);
     value.is_empty() || value.starts_with('$')

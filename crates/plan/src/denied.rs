@@ -1,7 +1,7 @@
-//! What must not be visible, at every path where the host shows it.
+//! The paths that must not be visible, wherever the host shows them.
 //!
 //! A name is denied together with its link target and with its aliases through other mounts of the same file
-//! system (F24). What to do about a denied path is decided in `compose`.
+//! system (F24). `compose` decides how a denied path is hidden.
 
 use crate::aliases::Mounts;
 use crate::error::PlanError;
@@ -15,16 +15,16 @@ use std::ffi::OsStr;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-/// Why a path is denied, the weakest first.
+/// Why a path is denied, from the weakest reason to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Permissions hide it, as the command is never root: counts where a grant undoes that.
+    /// File permissions hide it, because the command is never root. Matters where a grant maps ids.
     RootOnly,
-    /// On the shipped list; an explicit grant opens it.
+    /// On the shipped list; an explicit grant makes it visible.
     Secret,
-    /// The product's own records; nothing opens them.
+    /// Our own records; no grant makes them visible.
     Own,
-    /// `deniedPaths`; nothing opens it.
+    /// From `deniedPaths`; no grant makes it visible.
     Asked,
 }
 
@@ -36,15 +36,15 @@ pub(crate) struct Denial {
 
 #[derive(Debug, Default)]
 pub(crate) struct Denied {
-    /// Ordered by components, so that all below a directory follow it.
+    /// Ordered by components, so that everything below a directory follows it.
     paths: BTreeMap<PathBuf, Denial>,
-    /// The directories of secrets among them.
+    /// The denied directories that contain secrets.
     directories: Vec<PathBuf>,
 }
 
 impl Denied {
-    /// All that the policy and the product deny. `granted` tells which missing secrets matter: those
-    /// that could appear in a directory that is shown.
+    /// Collects everything that the policy and the product deny. `granted` determines which missing secrets
+    /// matter: those that could appear in a visible directory.
     pub(crate) fn gather(
         asked: &[String],
         hide_secrets: bool,
@@ -74,8 +74,8 @@ impl Denied {
         Ok(denied)
     }
 
-    /// Home directories that are not `$HOME`. One that something is granted in has its secrets hidden; one that
-    /// merely lies in a granted directory is absent, and nobody looks into it.
+    /// Home directories other than `$HOME`. If something in one is granted, its secrets are hidden. If one only
+    /// lies in a granted directory, it is hidden as a whole and not searched.
     fn add_other_homes(
         &mut self,
         granted: &HashSet<&Path>,
@@ -108,7 +108,7 @@ impl Denied {
         }
     }
 
-    /// What the list names in a home directory, as far as a grant comes near it.
+    /// The listed names in a home directory that are in or above a grant.
     fn add_secrets_of(
         &mut self,
         home: &Path,
@@ -125,9 +125,9 @@ impl Denied {
         }
     }
 
-    /// What the links in directories of secrets lead to is a secret under its own name as well: `~/.ssh/id_rsa` may be a
-    /// link to `~/keys/id_rsa`. One look at each directory that is there; `is_shown` tells what no secret can be,
-    /// since everybody sees it or the command has to.
+    /// The targets of links in directories of secrets are secrets as well: `~/.ssh/id_rsa` may be a link to
+    /// `~/keys/id_rsa`. Reads each existing directory once. Targets for which `is_shown` holds are not secrets:
+    /// they are visible to everybody, or the command needs them.
     pub(crate) fn follow_links(
         &mut self,
         facts: &HostFacts,
@@ -152,7 +152,7 @@ impl Denied {
         self.directories.clear();
     }
 
-    /// Denies a home directory where it shows at another place.
+    /// Denies an alias of a home directory.
     pub(crate) fn add_home(&mut self, alias: PathBuf) {
         self.insert(alias, Denial { class: Class::Secret, exists: true });
     }
@@ -162,7 +162,7 @@ impl Denied {
         self.add(path, Class::Secret, host, &Mounts::new(&facts.mounts));
     }
 
-    /// What denies this very path: itself or a directory above it. The strongest counts.
+    /// The strongest denial of this path or of a directory above it.
     pub(crate) fn above(&self, path: &Path) -> Option<(&Path, Class)> {
         path.ancestors()
             .filter_map(|above| self.paths.get_key_value(above))
@@ -175,18 +175,18 @@ impl Denied {
         self.paths.values().any(|denial| denial.class == Class::Asked)
     }
 
-    /// What denies exactly this path.
+    /// The denial of exactly this path.
     pub(crate) fn at(&self, path: &Path) -> Option<Denial> {
         self.paths.get(path).copied()
     }
 
-    /// Everything that is denied for such a reason.
+    /// All paths that are denied for such a reason.
     pub(crate) fn of(&self, is_meant: impl Fn(Class) -> bool) -> impl Iterator<Item = PathBuf> {
         let meant = self.paths.iter().filter(move |(_, denial)| is_meant(denial.class));
         meant.map(|(path, _)| path.clone())
     }
 
-    /// What is denied strictly below a directory.
+    /// The denied paths strictly below a directory.
     pub(crate) fn below(&self, dir: &Path) -> impl Iterator<Item = (&Path, Denial)> {
         self.paths
             .range::<Path, _>((Bound::Excluded(dir), Bound::Unbounded))
@@ -214,7 +214,7 @@ impl Denied {
     }
 }
 
-/// A list's line as paths: one, or all that match its `*`.
+/// The paths that a line of a list names: one, or all that match its `*`.
 pub(crate) fn listed_paths(listed: &Listed, scope: &Scope<'_>, host: &Host<'_>) -> Vec<PathBuf> {
     let Some(path) = scope.listed(listed.name) else { return Vec::new() };
     match (path.parent(), listed.name.strip_suffix('*')) {
@@ -226,13 +226,13 @@ pub(crate) fn listed_paths(listed: &Listed, scope: &Scope<'_>, host: &Host<'_>) 
     }
 }
 
-/// Tells which secrets matter: one that does not exist only where it could appear in the view; one that
-/// exists also through links and other mounts.
+/// Determines which secrets matter: a missing one only where it could appear in the view, an existing one also
+/// through links and other mounts.
 struct Relevance<'a> {
     granted: &'a HashSet<&'a Path>,
     mounts: &'a Mounts<'a>,
     host: &'a Host<'a>,
-    /// Whether directories below the home directory are shown.
+    /// Whether directories below the home directory are visible.
     shown: RefCell<HashMap<&'static str, bool>>,
 }
 
@@ -244,7 +244,7 @@ impl<'a> Relevance<'a> {
     fn has(&self, listed: &Listed) -> bool {
         let name = listed.name.strip_suffix('*').unwrap_or(listed.name);
         if let Some(below_home) = name.strip_prefix("~/") {
-            // A pattern has no name to look for but its directory's.
+            // For a pattern, only its directory can be looked up.
             let below_home = match below_home.rsplit_once('/') {
                 _ if name == listed.name => below_home,
                 Some((dir, _)) => dir,
@@ -255,7 +255,7 @@ impl<'a> Relevance<'a> {
         if !name.starts_with('/') {
             return true;
         }
-        // Compared as text: one denial too many does no harm here, and this runs at every start.
+        // Compared as text: an unnecessary denial does no harm, and this runs at every start.
         let near = |grant: &&Path| {
             let grant = grant.as_os_str().as_encoded_bytes();
             grant.starts_with(name.as_bytes()) || name.as_bytes().starts_with(grant)

@@ -1,5 +1,5 @@
-//! The command's environment (PROC-8): what the policy passes through, without variables that look like secrets
-//! or that name something not visible inside.
+//! The command's environment (PROC-8): what the policy passes on, without variables that look like secrets or
+//! refer to something not visible in the sandbox.
 
 mod absent;
 
@@ -20,11 +20,11 @@ use std::sync::LazyLock;
 
 /// Tells programs that they run in a sandbox.
 const INSIDE: &str = "SANDBOX";
-/// For the clean mode: where programs are on every distribution.
+/// For the clean mode: where programs are on all distributions.
 const CLEAN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// What no proxy leads to.
+/// Destinations that bypass the proxy.
 const OWN_LOOPBACK: &str = "localhost,127.0.0.0/8,127.0.0.1,::1";
-/// Name a file that holds everybody who is trusted.
+/// Variables that name a file with all trusted certificates.
 const TRUST_ALL: [&str; 7] = [
     "SSL_CERT_FILE",
     "CURL_CA_BUNDLE",
@@ -34,39 +34,38 @@ const TRUST_ALL: [&str; 7] = [
     "CARGO_HTTP_CAINFO",
     "AWS_CA_BUNDLE",
 ];
-/// Name a file that holds who is trusted besides.
+/// Variables that name a file with additional trusted certificates.
 const TRUST_MORE: [&str; 2] = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"];
-/// A longer value is told by its variable's name.
+/// For a longer value only the variable's name is shown.
 const MAX_SHOWN_LEN: usize = 24;
-/// The login name of a command that root started.
+/// The login name of a command that was started by root.
 pub(crate) const SANDBOX_USER: &str = "sandbox";
 
-/// What the environment depends on besides the policy.
 pub(crate) struct Inside<'a> {
     pub(crate) session: &'a str,
-    /// The home directory inside, if the view gives it another place than the host.
+    /// The home directory in the sandbox, if it differs from the host's.
     pub(crate) home: Option<&'a Path>,
-    /// What `gethostname(2)` gives.
+    /// The result of `gethostname(2)`.
     pub(crate) hostname: &'a str,
     pub(crate) cwd: &'a Path,
     pub(crate) sight: &'a dyn Sight,
     pub(crate) egress: Option<&'a Egress>,
-    /// Secrets that are not inside, whether there is a way out or not.
+    /// Secrets that must not be in the sandbox, whether it has network access or not.
     pub(crate) credentials: &'a [CredentialPlan],
-    /// The certificates that programs are to trust, where they are not the host's.
+    /// The certificates that programs should trust, if they are not the host's.
     pub(crate) trusted: Option<&'a Path>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Environment {
     pub(crate) entries: Vec<(OsString, OsString)>,
-    /// Names only: the values are the secret.
+    /// Only the names: the values are secret.
     pub(crate) removed: Vec<String>,
     pub(crate) misleading: Misleading,
 }
 
 impl Environment {
-    /// For people.
+    /// Notes for the user.
     pub(crate) fn notes(&self) -> Vec<String> {
         let names = self.removed.join(", ");
         let secrets = (!names.is_empty()).then(|| {
@@ -106,7 +105,7 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
     if let Some(home) = inside.home {
         env.insert("HOME".into(), home.into());
     }
-    // A shell believes PWD where it names the directory it stands in.
+    // A shell trusts PWD if it names the working directory.
     if inside.cwd != facts.cwd {
         env.insert("PWD".into(), inside.cwd.into());
     }
@@ -127,7 +126,7 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
     }
     env.extend(process.env.iter().map(|(name, value)| (name.into(), value.into())));
     put_placeholders(&mut env, inside.credentials);
-    // A program that takes it for a sandbox of its own can be told otherwise.
+    // A policy may override it, for programs that take it for a sandbox of their own.
     if !process.env.contains_key(INSIDE) {
         env.insert(INSIDE.into(), "1".into());
     }
@@ -135,7 +134,7 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
     Environment { entries: env.into_iter().collect(), removed, misleading }
 }
 
-/// What the policy sets, for people: a value that may be a secret is not told.
+/// The variables that the policy sets, for display. A value that may be secret is omitted.
 pub(crate) fn set(process: &Process) -> Vec<String> {
     let shown = |(name, value): (&String, &String)| {
         let is_told = !is_secret(OsStr::new(name)) && value.len() <= MAX_SHOWN_LEN;
@@ -144,7 +143,7 @@ pub(crate) fn set(process: &Process) -> Vec<String> {
     process.env.iter().map(shown).collect()
 }
 
-/// For programs that know of proxies: the same way out, with an answer that says why if it is closed.
+/// For programs that support proxies: the same egress, but a denied request gets a response with the reason.
 fn proxy_variables(hostname: &str) -> Vec<(OsString, OsString)> {
     let proxy = format!("http://{INSIDE_V4}:{PROXY_PORT}");
     let to_proxy = PROXY_VARIABLES.map(|name| (name.into(), (&proxy).into()));
@@ -153,7 +152,8 @@ fn proxy_variables(hostname: &str) -> Vec<(OsString, OsString)> {
     to_proxy.into_iter().chain(past_it).collect()
 }
 
-/// Last: a secret that the egress process adds must not be inside, even if another setting names its variable.
+/// Must come last: a secret that the egress process adds must not be in the sandbox, even if another setting
+/// names its variable.
 fn put_placeholders(env: &mut BTreeMap<OsString, OsString>, credentials: &[CredentialPlan]) {
     for credential in credentials {
         if let CredentialSource::Env(name) = &credential.source {
@@ -165,7 +165,7 @@ fn put_placeholders(env: &mut BTreeMap<OsString, OsString>, credentials: &[Crede
     env.extend(credentials.iter().map(held));
 }
 
-/// Where libraries and tools are told whom to trust, each in its own way.
+/// The variables that set trusted certificates in various libraries and tools.
 fn trust_variables(inside: &Inside<'_>) -> Vec<(OsString, OsString)> {
     let all = inside.trusted.unwrap_or(Path::new(AUTHORITY));
     let all = TRUST_ALL.map(|name| (name.into(), all.into()));
@@ -188,7 +188,7 @@ fn clean(facts: &HostFacts) -> Vec<(OsString, OsString)> {
     env
 }
 
-/// `*` at either end of a name stands for any text. Upper case, as are the names it is held against.
+/// `*` at either end of a name matches any text. In upper case, like the names that it is compared with.
 #[derive(Clone, Copy)]
 struct Pattern {
     text: &'static [u8],
@@ -211,7 +211,7 @@ impl Pattern {
             (false, false) => name == self.text,
             (false, true) => name.starts_with(self.text),
             (true, false) => name.ends_with(self.text),
-            // The first byte by hand: for most places that is all there is to compare.
+            // The first byte separately: at most positions this comparison is enough.
             (true, true) => name
                 .windows(self.text.len())
                 .any(|window| window.first() == self.text.first() && window == self.text),
@@ -222,8 +222,7 @@ impl Pattern {
 static PATTERNS: LazyLock<Vec<Pattern>> =
     LazyLock::new(|| lists::SECRET_ENV.iter().map(Pattern::from).collect());
 
-/// Whether a variable of this name is taken out: the first pattern that matches decides, and what none
-/// matches is kept.
+/// Whether a variable of this name is removed. The first matching pattern decides; without a match it is kept.
 pub fn is_secret(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes().to_ascii_uppercase();
     PATTERNS.iter().find(|pattern| pattern.matches(&name)).is_some_and(|found| found.drops)

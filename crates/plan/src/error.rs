@@ -1,4 +1,4 @@
-//! Why no plan could be made: what failed, on which path or key, and what to do about it.
+//! Errors when a plan cannot be built: what failed, on which path or key, and what to do about it.
 
 use crate::limit::{Holder, LimitKind};
 use palisade_policy::units::show_size;
@@ -128,7 +128,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Whether the policy forbids what was asked (exit 126), or we failed ourselves (exit 125).
+    /// Whether the policy forbids what was asked (exit 126), or the run failed for another reason (exit 125).
     pub fn refused_by_policy(&self) -> bool {
         match self {
             Self::CouldBeMade { .. }

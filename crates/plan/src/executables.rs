@@ -1,7 +1,7 @@
-//! The programs that may be executed where the policy lists them (PROC-2): resolved in the view as the command
-//! would, with the loaders and interpreters they need.
+//! The programs that may be executed if the policy lists them (PROC-2), resolved in the view as the command
+//! would resolve them, with the loaders and interpreters they need.
 //!
-//! Also reports what gets around the list: it must never look stricter than it is.
+//! Also reports how the list can be circumvented: it must never look stricter than it is.
 
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
@@ -14,12 +14,12 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// As `execvp` without a `PATH`, and as the launcher.
+/// The same as `execvp` and the launcher use without a `PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
-/// How many files of a listed directory are examined for what they need.
+/// How many files of a listed directory are examined for loaders and interpreters.
 const MAX_LOOKED_INTO: usize = 10_000;
 
-/// Where names mean something.
+/// The context in which names are resolved.
 pub(crate) struct SearchContext<'a> {
     pub(crate) facts: &'a HostFacts,
     pub(crate) command: &'a Command,
@@ -32,7 +32,7 @@ pub(crate) struct Chosen {
     pub(crate) notes: Vec<String>,
 }
 
-/// The list is not empty. A command that is not on it is refused.
+/// `list` is not empty. Refuses a command that is not on it.
 pub(crate) fn choose(list: &[String], ground: &SearchContext<'_>) -> Result<Chosen, PlanError> {
     let mut search = Search::new(ground);
     for text in list {
@@ -49,7 +49,7 @@ pub(crate) fn choose(list: &[String], ground: &SearchContext<'_>) -> Result<Chos
 }
 
 impl SearchContext<'_> {
-    /// A program's name, or the path of a file or directory.
+    /// Resolves a program's name, or the path of a file or directory.
     fn named(&self, text: &str) -> Result<Option<Found>, PlanError> {
         if !text.contains('/') && text != "~" {
             return Ok(self.candidates(OsStr::new(text)).into_iter().next());
@@ -63,7 +63,7 @@ impl SearchContext<'_> {
         Ok(self.reach.resolve(&path).filter(is_known))
     }
 
-    /// Every file that a command's word could mean, in the order in which they are tried.
+    /// Every file that a command name could refer to, in the order in which they are tried.
     fn candidates(&self, word: &OsStr) -> Vec<Found> {
         let file = |path: PathBuf| {
             let found = self.reach.resolve(&self.command.cwd.join(path))?;
@@ -83,7 +83,7 @@ struct Search<'a> {
     listed: Vec<Found>,
     needed: BTreeSet<PathBuf>,
     detours: BTreeSet<Detour>,
-    /// Yet to be looked into.
+    /// Not examined yet.
     waiting: Vec<Found>,
     known: BTreeSet<PathBuf>,
     notes: Vec<String>,
@@ -113,7 +113,7 @@ impl<'a> Search<'a> {
         self.listed.push(found);
     }
 
-    /// Everything below, and the real files that links in it lead to.
+    /// Adds everything below, and the real files that links in it lead to.
     fn add_directory(&mut self, dir: &Found) {
         let mut dirs = vec![dir.clone()];
         let mut looked_into = 0;
@@ -158,7 +158,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// A command that is nowhere is not refused but not found, by the launcher.
+    /// A command that does not exist is not refused here; the launcher reports that it is not found.
     fn refuse_unlisted_command(&self) -> Result<(), PlanError> {
         let word = self.ground.command.argv.first().map(OsString::as_os_str).unwrap_or_default();
         let candidates = self.ground.candidates(word);
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What is not in the view cannot be started, and then neither can who needs it.
+    /// A file that is not in the view cannot be started, and neither can the program that needs it.
     fn need(&mut self, path: &Path, detour: Option<DetourKind>) {
         let path = self.ground.command.cwd.join(path);
         let Some(found) = self.ground.reach.resolve(&path) else { return };
@@ -238,7 +238,7 @@ fn is_interpreter(path: &Path) -> bool {
 }
 
 impl Executables {
-    /// How the list can be got around, for people; nothing where it cannot.
+    /// How the list can be circumvented, for display; `None` if it cannot.
     pub(crate) fn detours_told(&self) -> Option<String> {
         let of = |kind: DetourKind| -> Vec<String> {
             let those = self.detours.iter().filter(|detour| detour.kind == kind);

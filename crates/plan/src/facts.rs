@@ -1,6 +1,6 @@
 //! What the plan needs to know about the host, read-only.
 //!
-//! Collected by `launch::probe`; tests pass in their own. The file tree is accessed through a trait, so that
+//! Collected by `launch::probe`; tests use their own values. The file tree is accessed through a trait, so that
 //! this crate itself never opens a file.
 
 use crate::limit::CgroupHome;
@@ -9,64 +9,64 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The caller and the host, as far as a plan depends on them.
+/// The facts about the caller and the host that a plan depends on.
 #[derive(Clone, Debug)]
 pub struct HostFacts {
     pub uid: u32,
     pub gid: u32,
-    /// As `gethostname(2)` gives it.
+    /// The result of `gethostname(2)`.
     pub hostname: String,
     /// The caller's login name, if it has one.
     pub user_name: Option<String>,
-    /// Absolute; from `$HOME`, else from the password database.
+    /// Absolute; from `$HOME`, otherwise from the password database.
     pub home: Option<PathBuf>,
-    /// Home directories of people, the caller's own by its account included: `$HOME` may say
-    /// something else, and root may stand in somebody's.
+    /// The users' home directories, including the caller's according to its account: `$HOME` may differ, and
+    /// root may work in another user's home.
     pub homes: Vec<PathBuf>,
     /// Canonical.
     pub cwd: PathBuf,
     pub env: BTreeMap<OsString, OsString>,
-    /// 0 where the kernel has no Landlock.
+    /// 0 if the kernel has no Landlock.
     pub landlock_abi: u32,
     /// Ids that this user namespace can map: `(first, count)`, from `/proc/self/uid_map`.
     pub uid_ranges: Vec<(u32, u32)>,
     pub gid_ranges: Vec<(u32, u32)>,
     /// `/proc/self/mountinfo`.
     pub mounts: Vec<HostMount>,
-    /// Whether stdin, stdout or stderr is a file: the command gets it, on a mount of the host's.
+    /// Whether stdin, stdout or stderr is a file. The command gets it on a mount of the host.
     pub file_among_streams: bool,
-    /// Where the product keeps state, logs, trust and user configuration: never in a view.
+    /// Our own state, logs, trust and user configuration. Must never be visible in a sandbox.
     pub own_paths: Vec<PathBuf>,
-    /// A file outside every grant that the caller can read, made for the self-check.
+    /// A file for the self-check that the caller can read and that no grant includes.
     pub canary: Option<PathBuf>,
-    /// Hosts that the caller's tools are set up to use; looked at only where a policy names the tool.
+    /// Hosts that the caller's tools are configured to use. Collected only if the policy names the tool.
     pub registries: BTreeMap<Tool, Vec<palisade_hosts::HostEntry>>,
-    /// Settings of those tools that were seen and not followed, in words.
+    /// Settings of those tools that were found but not followed, as text.
     pub registry_notes: Vec<String>,
-    /// Looked at only for the network mode nat.
+    /// Collected only for the network mode nat.
     pub nat: NatFacts,
-    /// The certificate of the run's own authority, as PEM, where TLS is to be opened. Its key never comes here.
+    /// The certificate of the run's own authority, as PEM, if TLS is decrypted. Its key must never be here.
     pub authority: Option<String>,
 }
 
-/// Who could forward for the namespace.
+/// What could forward packets for the network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NatFacts {
     pub pasta: Option<PathBuf>,
     pub slirp4netns: Option<PathBuf>,
-    /// Whether the kernel forwards at all (`net.ipv4.ip_forward`).
+    /// Whether the kernel forwards packets at all (`net.ipv4.ip_forward`).
     pub ip_forward: bool,
-    /// Of the host's links: programs that listen there may trust every client.
+    /// The addresses of the host's interfaces: programs that listen there may trust every client.
     pub own_addresses: Vec<std::net::IpAddr>,
 }
 
-/// What limits depend on, looked at only where one is asked for.
+/// What limits depend on. Collected only if a limit is set.
 #[derive(Clone, Debug)]
 pub struct LimitFacts {
     pub cgroups: CgroupHome,
-    /// That the caller may run on, in order.
+    /// The CPUs that the caller may use, in order.
     pub cpus: Vec<u32>,
-    /// Differs from run to run, so that runs which get some of the CPUs get different ones.
+    /// Differs from run to run, so that runs limited to some of the CPUs use different ones.
     pub spread: usize,
 }
 
@@ -75,11 +75,11 @@ pub struct LimitFacts {
 pub struct HostMount {
     /// `major:minor` of the file system.
     pub device: String,
-    /// The directory of the file system that is mounted.
+    /// The mounted directory of the file system.
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
-    /// Already for everybody on the host.
+    /// Read-only for everybody on the host.
     pub read_only: bool,
 }
 
@@ -93,12 +93,12 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// What leads further: into itself or elsewhere.
+    /// Whether a path can continue after it: a directory or a link.
     pub fn is_way(self) -> bool {
         matches!(self, Self::Dir | Self::Symlink)
     }
 
-    /// What can be mounted by itself.
+    /// Whether it can be mounted by itself.
     pub fn is_node(self) -> bool {
         matches!(self, Self::Dir | Self::File)
     }
@@ -111,21 +111,21 @@ pub struct DirEntry {
     pub gid: u32,
 }
 
-/// Read-only look at the host's tree. Errors of any kind read as "not there".
+/// Read-only access to the host's tree. An error of any kind means that the entry does not exist.
 pub trait HostTree {
     /// Does not follow a final link.
     fn entry(&self, path: &Path) -> Option<DirEntry>;
     fn read_link(&self, path: &Path) -> Option<PathBuf>;
     /// Names and kinds, unsorted.
     fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)>;
-    /// At most this many of them: what a start costs must not grow with a directory.
+    /// At most this many of them: the cost of a start must not depend on the size of a directory.
     fn first_children(&self, path: &Path, most: usize) -> Vec<(OsString, EntryKind)> {
         self.children(path).into_iter().take(most).collect()
     }
     /// The first few KiB of a small text file (a `.git` file, a `gitdir` back pointer).
     fn read_small(&self, path: &Path) -> Option<String>;
-    /// This many bytes of a file from `offset` on, fewer at its end.
+    /// At most `length` bytes of a file, from `offset` on.
     fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>>;
-    /// Whether two names are one file's (hard links).
+    /// Whether two names refer to the same file (hard links).
     fn is_same_file(&self, one: &Path, other: &Path) -> bool;
 }

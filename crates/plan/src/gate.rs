@@ -1,7 +1,7 @@
-//! Which paths that are missing inside may be asked about (GATE-1), and which never are.
+//! Determines which paths that are missing in the view may be asked about (GATE-1), and which never are.
 //!
-//! Asking only widens the view: nothing is protected by it. What counts as a secret, or is never asked about,
-//! is decided here by name and location; what may be granted is decided in `palisade-gate`.
+//! Questions only extend the view; they protect nothing. This module decides by name and location what is a
+//! secret and what is never asked about. `palisade-gate` decides what may be granted.
 
 use crate::denied::{Class, Denied, listed_paths};
 use crate::dotenv::is_dotenv;
@@ -14,10 +14,10 @@ use crate::{locate, own};
 use palisade_policy::model::{Mode, OnAsk, Policy, View};
 use std::path::{Component, Path, PathBuf};
 
-/// Questions that are open at once. A person answers none of more than this.
+/// The maximum number of open questions. Nobody could answer more.
 const MAX_OPEN_QUESTIONS: usize = 256;
 
-/// `None` where nothing is asked.
+/// `None` if the run asks no questions.
 pub(crate) fn choose(
     policy: &Policy,
     facts: &HostFacts,
@@ -58,12 +58,12 @@ pub(crate) fn choose(
 }
 
 impl Gate {
-    /// Whether somebody may be asked about what nothing grants.
+    /// Whether the user may be asked about paths that are not granted.
     pub fn asks_people(&self) -> bool {
         matches!(self.on_ask, OnAsk::Ask | OnAsk::Wait)
     }
 
-    /// Of something on the host, by its real path.
+    /// Classifies something on the host by its real path.
     pub fn nature(&self, path: &Path) -> Nature {
         let is_never = self.never.iter().any(|never| path.starts_with(never));
         if is_never || self.is_listed(path, |listed| listed.has("unasked")) {
@@ -75,12 +75,13 @@ impl Gate {
         }
     }
 
-    /// Whether a directory holds, or may come to hold, what its whole tree must not show or cover.
+    /// Whether a directory contains, or could later contain, something that a grant of the whole tree must not
+    /// show or cover.
     pub fn holds_hidden(&self, directory: &Path) -> bool {
         let listed = [&self.never, &self.secrets, &self.mounted];
         let mut hidden = listed.into_iter().flatten();
         let is_above_home = self.homes.iter().any(|home| home.starts_with(directory));
-        // Asked while somebody waits: for each home once, not for each name in each home.
+        // Called while a process waits: looks up each home once, not each name in each home.
         let below_homes = self.below_homes(directory);
         let is_above_name = |listed: &Listed| match listed.name.strip_prefix("~/") {
             Some(name) => {
@@ -91,7 +92,7 @@ impl Gate {
         hidden.any(|path| path.starts_with(directory)) || lists::SECRETS.iter().any(is_above_name)
     }
 
-    /// Also what appears later: the shipped names count in every home directory.
+    /// Also recognizes secrets that appear later: the shipped names apply in every home directory.
     fn is_secret(&self, path: &Path) -> bool {
         if self.secrets.iter().any(|secret| path.starts_with(secret)) {
             return true;
@@ -112,8 +113,8 @@ impl Gate {
         })
     }
 
-    /// Whether tools look for it by themselves, above every project or in what they keep in every home: it is then absent
-    /// unless it is granted.
+    /// Whether tools look for this path on their own, above every project or among their files in every home.
+    /// It is then reported as missing unless it is granted.
     pub fn is_probe(&self, path: &Path) -> bool {
         if self.left_by_tools.iter().any(|left| path.starts_with(left))
             || lists::PROBES
@@ -139,8 +140,8 @@ impl Gate {
         })
     }
 
-    /// Whether the command made this directory itself, in its private home: what is missing there is missing, whatever the
-    /// host has. `granted` is what was put into the view since.
+    /// Whether the command itself created this directory in its private home. What is missing there does not
+    /// exist, whatever the host has. `granted` are the paths that were added to the view since.
     pub fn is_made_by_command<'g>(
         &self,
         directory: &Path,
@@ -148,7 +149,8 @@ impl Gate {
     ) -> bool {
         let Some(home) = &self.private_home else { return false };
         let mut planned = self.mounted.iter().chain(&self.directories);
-        // Of a directory that many programs share (`~/.local`) one of them may make a part: the rest is asked about as before.
+        // In a shared directory such as `~/.local`, a program may create only a part; the user is still asked
+        // about the rest.
         directory.starts_with(home)
             && !self.holds_hidden(directory)
             && !planned.any(|path| path.starts_with(directory))
@@ -160,7 +162,7 @@ impl Gate {
     }
 }
 
-/// Whether a path is what a list's line means, or lies below it.
+/// Whether a path is what a line of a list names, or below it.
 fn is_named(name: &str, path: &Path) -> bool {
     let Some(start) = name.strip_suffix('*') else { return path.starts_with(name) };
     let (dir, start) = start.rsplit_once('/').unwrap_or(("", start));
@@ -171,7 +173,7 @@ fn is_named(name: &str, path: &Path) -> bool {
     })
 }
 
-/// Our own scaffolding: what is missing there was not granted.
+/// Directories that we created ourselves: what is missing in them was not granted.
 fn grounds(mounts: &[MountOp], host: &Host<'_>) -> Vec<PathBuf> {
     let is_ground = |op: &&MountOp| match op {
         MountOp::Frame { .. } => true,
@@ -182,7 +184,7 @@ fn grounds(mounts: &[MountOp], host: &Host<'_>) -> Vec<PathBuf> {
     std::iter::once(PathBuf::from("/")).chain(on_root).collect()
 }
 
-/// The project itself is in the view, or not granted as a whole.
+/// The project itself is either in the view or not granted as a whole.
 fn above_project(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
     let root = locate::root_of(facts, host);
     root.ancestors().skip(1).map(Path::to_owned).collect()
@@ -198,7 +200,7 @@ pub(crate) fn private_home(mounts: &[MountOp], host: &Host<'_>) -> Option<PathBu
     mounts.iter().find(is_home).map(|op| op.target().to_owned())
 }
 
-/// Directories, links and copies are parts of the scaffolding itself.
+/// Directories, links and copies are not mounts of their own.
 fn is_mounted(op: &MountOp) -> bool {
     !matches!(op, MountOp::Dir { .. } | MountOp::Symlink { .. } | MountOp::Copy { .. })
 }
@@ -213,7 +215,7 @@ fn homes(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
     homes
 }
 
-/// What is there now, at every place where it shows, and what a variable names.
+/// The secrets that exist now, at every path where they are visible, and those that a variable names.
 fn secrets(denied: &Denied, facts: &HostFacts) -> Vec<PathBuf> {
     let scope = Scope::new(facts);
     let by_variable = lists::SECRETS.iter().filter(|listed| listed.name.starts_with('$'));

@@ -1,7 +1,7 @@
-//! Worktrees and submodules: `.git` is a file that points to a directory elsewhere.
+//! Worktrees and submodules, where `.git` is a file that points to a directory elsewhere.
 //!
-//! That file is in the project, so the project's author wrote it. Its target is granted only if it points back,
-//! and only so far that a commit works and no hook or configuration can be planted.
+//! The file is part of the project, so its content is untrusted. Its target is granted only if it points back,
+//! and only as far as a commit needs. It must not be possible to plant a hook or configuration there.
 
 use crate::facts::EntryKind;
 use crate::grant::{Grant, GrantKind, Granter, Origin};
@@ -9,13 +9,13 @@ use crate::host::{Host, Resolved};
 use crate::model::PartlyWritable;
 use std::path::{Path, PathBuf};
 
-/// Parts of a common directory that git writes to from a worktree; its settings are judged.
+/// Parts of a common directory that git writes to from a worktree. The guard judges the settings.
 const WRITTEN: [&str; 18] = [
     "objects",
     "refs",
     "logs",
     "reftable",
-    // Only to look at it: HEAD itself stays.
+    // Git locks HEAD only to read it; HEAD itself stays read-only.
     "HEAD.lock",
     "packed-refs",
     "packed-refs.lock",
@@ -31,7 +31,7 @@ const WRITTEN: [&str; 18] = [
     "gc.log",
     "gc.log.lock",
 ];
-/// Parts of a worktree's own directory that decide what git runs or where it looks.
+/// Parts of a worktree's own directory that determine what git runs or where it looks.
 const WORKTREE_SEALED: [&str; 3] = ["commondir", "config.worktree", "gitdir"];
 /// The same for a submodule's directory.
 const SUBMODULE_SEALED: [&str; 3] = ["commondir", "config.worktree", "hooks"];
@@ -40,12 +40,12 @@ const SUBMODULE_SEALED: [&str; 3] = ["commondir", "config.worktree", "hooks"];
 pub(crate) struct GitDir {
     pub(crate) grants: Vec<Grant>,
     pub(crate) seals: Vec<PathBuf>,
-    /// Its configuration, which is to be sealed where names are not judged.
+    /// Its configuration file, which must be sealed if names are not guarded.
     pub(crate) config: Option<PathBuf>,
     pub(crate) note: Option<String>,
 }
 
-/// What a project needs of a git directory outside of it.
+/// What a project needs from a git directory outside it.
 pub(crate) fn outside_of(root: &Path, access: GrantKind, granter: &Granter<'_>) -> GitDir {
     let host = granter.host;
     let pointer = root.join(".git");
@@ -71,7 +71,7 @@ pub(crate) fn outside_of(root: &Path, access: GrantKind, granter: &Granter<'_>) 
     }
 }
 
-/// The file with the settings of the repository that a directory is the top of.
+/// The configuration file of the repository whose top is this directory.
 pub(crate) fn config_of(root: &Path, host: &Host<'_>) -> Option<PathBuf> {
     let git = root.join(".git");
     let dir = match host.kind(&git)? {
@@ -91,7 +91,7 @@ fn refused(pointer: &Path, why: &str) -> GitDir {
     GitDir { note: Some(note), ..GitDir::default() }
 }
 
-/// The common directory, if `dir` is the directory of the very worktree whose `.git` is `pointer`.
+/// The common directory, if `dir` belongs to exactly the worktree whose `.git` is `pointer`.
 fn worktree_of(dir: &Path, pointer: &Path, host: &Host<'_>) -> Option<PathBuf> {
     let back = follow(dir, host.read_small(&dir.join("gitdir"))?.trim_end(), host)?;
     let common = follow(dir, host.read_small(&dir.join("commondir"))?.trim_end(), host)?;
@@ -113,7 +113,7 @@ fn follow(base: &Path, path: &str, host: &Host<'_>) -> Option<PathBuf> {
     host.resolve(&base.join(path)).ok().map(|found| found.path)
 }
 
-/// What is written of the repository that a worktree belongs to, if the directory's `.git` leads to one.
+/// The parts that are written in the repository of a worktree, if the directory's `.git` leads to one.
 pub(crate) fn limited(root: &Path, host: &Host<'_>) -> Option<PartlyWritable> {
     let pointer = root.join(".git");
     let text = (host.kind(&pointer)? == EntryKind::File).then(|| host.read_small(&pointer))??;
@@ -124,9 +124,10 @@ pub(crate) fn limited(root: &Path, host: &Host<'_>) -> Option<PartlyWritable> {
     Some(PartlyWritable { directory, parts })
 }
 
-/// Its own directory and the written parts of the common one; what else is there stays read-only. The common directory as a
-/// whole is writable (`limited` says how little of it), for git writes some files anew beside the old ones: were it the
-/// run's own, `git pack-refs` would remove references and write them to where nobody finds them.
+/// Grants the worktree's own directory and the written parts of the common one; everything else there stays
+/// read-only. The common directory as a whole is writable ([`limited`] restricts which parts), because git
+/// replaces some files by new ones. If the directory were private to the run, `git pack-refs` would remove
+/// references and write them to a place that is discarded.
 fn worktree(own: Resolved, common: &Path, access: GrantKind, granter: &Granter<'_>) -> GitDir {
     let seals = WORKTREE_SEALED.map(|name| own.path.join(name)).to_vec();
     let of_common = |path: PathBuf, entry: EntryKind, kind: GrantKind| {
@@ -146,7 +147,7 @@ fn worktree(own: Resolved, common: &Path, access: GrantKind, granter: &Granter<'
     GitDir { grants, seals: existing(seals, granter.host), config, note: None }
 }
 
-/// Git writes its index beside the configuration, so the directory as a whole is writable.
+/// The directory as a whole is writable, because git writes its index beside the configuration.
 fn submodule(own: Resolved, access: GrantKind, granter: &Granter<'_>) -> GitDir {
     let seals = SUBMODULE_SEALED.map(|name| own.path.join(name)).to_vec();
     let config = existing(vec![own.path.join("config")], granter.host).pop();

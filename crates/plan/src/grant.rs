@@ -1,6 +1,6 @@
 //! Grants: what may be in the view, where it comes from and who asked for it.
 //!
-//! A grant names a real path of the host, without links. Nothing is removed here: the view does that, for the
+//! A grant names a real path of the host, with links resolved. This module removes nothing; `compose` hides the
 //! denied paths.
 
 use crate::denied::listed_paths;
@@ -24,10 +24,10 @@ pub(crate) enum GrantKind {
     Overlay,
 }
 
-/// How the plan tells of [`Origin::Toolchain`].
+/// The name of [`Origin::Toolchain`] in the plan.
 pub(crate) const TOOLCHAIN: &str = "toolchain";
 
-/// On whose word something is in the view; a later one overrules an earlier one at the same path.
+/// Why something is in the view. A later origin overrides an earlier one at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
     RootPath,
@@ -50,13 +50,13 @@ pub(crate) struct Grant {
     pub(crate) kind: GrantKind,
     pub(crate) exec: bool,
     pub(crate) origin: Origin,
-    /// Only where root starts the run.
+    /// Only if root starts the run.
     pub(crate) idmap: Option<Owner>,
     pub(crate) links: Vec<Link>,
 }
 
 impl Grant {
-    /// Whether a grant of the system shows the same already, at the same place and with no less.
+    /// Whether a grant of the system already shows the same path with at least the same rights.
     pub(crate) fn is_shown_by(&self, other: &Self) -> bool {
         self.kind == GrantKind::ReadOnly
             && other.origin == Origin::System
@@ -65,7 +65,7 @@ impl Grant {
             && (other.exec || !self.exec)
     }
 
-    /// For people, as in the plan's table.
+    /// For display, as in the plan's table.
     pub(crate) fn why(&self) -> &'static str {
         match (self.origin, self.kind) {
             (Origin::RootPath, _) => "rootPath",
@@ -82,16 +82,17 @@ impl Grant {
     }
 }
 
-/// Makes grants for one caller.
+/// Creates grants for one caller.
 pub(crate) struct Granter<'a> {
     pub(crate) facts: &'a HostFacts,
     pub(crate) host: &'a Host<'a>,
     pub(crate) scope: Scope<'a>,
-    /// Paths of the system list, resolved: never id-mapped, or root's own files would show.
+    /// Resolved paths of the system list. They are never id-mapped, because that would make root's own files
+    /// readable.
     pub(crate) system: Vec<PathBuf>,
 }
 
-/// What somebody asked for, with what must be made for it first.
+/// What the user asked for, and the directories that must be created for it first.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) grants: Vec<Grant>,
@@ -99,7 +100,7 @@ pub(crate) struct Asked {
     pub(crate) notes: Vec<String>,
 }
 
-/// What stands at `/` from a directory of the policy's choice.
+/// The contents of `rootPath`, which appear at `/`.
 #[derive(Debug, Default)]
 pub(crate) struct RootPath {
     pub(crate) grants: Vec<Grant>,
@@ -107,7 +108,7 @@ pub(crate) struct RootPath {
     pub(crate) note: Option<String>,
 }
 
-/// Static mode: what is shown of the host beyond the lists.
+/// Static mode: what is visible of the host beyond the lists.
 #[derive(Debug, Default)]
 pub(crate) struct HostTree {
     pub(crate) grants: Vec<Grant>,
@@ -115,9 +116,9 @@ pub(crate) struct HostTree {
     pub(crate) notes: Vec<String>,
 }
 
-/// Right below the root; directories come first.
+/// The maximum number of entries directly below the root; directories come first.
 const MAX_TOP: usize = 64;
-/// Each is copied with the directory it stands in, at every start.
+/// The mounts below a directory are copied with it at every start.
 const MAX_MOUNTS_BELOW: usize = 64;
 
 impl<'a> Granter<'a> {
@@ -141,20 +142,20 @@ impl<'a> Granter<'a> {
         grants
     }
 
-    /// Where the host's name servers are written down, if that is in `/run`, which is our own.
+    /// The file with the host's name servers, if it is in `/run`, which is private to the sandbox.
     pub(crate) fn resolver(&self, network: NetworkMode) -> Option<Grant> {
         let found = self.host.resolve(Path::new("/etc/resolv.conf")).ok()?;
         let needed = network == NetworkMode::Host && found.path.starts_with("/run");
         needed.then(|| self.shipped(found, false, Origin::System)).flatten()
     }
 
-    /// Static mode: what else stands right below the root, each in one piece. Not in it: what holds home
-    /// directories or is the sandbox's own, and `/var`, of which the system list names the parts; in these lie
-    /// secrets, and what containers have mounted.
+    /// Static mode: the other entries directly below the root, each as a whole. Excluded are directories that
+    /// contain home directories or belong to the sandbox, and `/var`, of which the system list names the parts.
+    /// They contain secrets and the mounts of containers.
     pub(crate) fn host_tree(&self) -> HostTree {
         let mut tree = HostTree::default();
         let accounts = self.host.real_homes(&self.facts.homes).iter().map(PathBuf::as_path);
-        // The names right below the root that lead to them.
+        // The names directly below the root that lead to home directories.
         let above_homes: HashSet<&OsStr> =
             accounts.chain(self.host.home()).filter_map(|home| home.iter().nth(1)).collect();
         let mut children = self.host.children(Path::new("/"));
@@ -194,7 +195,7 @@ impl<'a> Granter<'a> {
         }
     }
 
-    /// Toolchains, or caches, that exist.
+    /// Grants for the toolchains or caches that exist.
     pub(crate) fn listed(&self, list: &[Listed], origin: Origin) -> Vec<Grant> {
         let mut grants = Vec::new();
         for listed in list {
@@ -259,7 +260,7 @@ impl<'a> Granter<'a> {
             match self.existing(text, GrantKind::ReadOnly, "--ro") {
                 Ok(grant) => asked.grants.push(grant),
                 Err(PlanError::Missing { path, .. }) if missing == IfMissing::IsNoted => {
-                    // Where the command may write it could make what was to stay as it is.
+                    // If the command may write there, it could create what should stay read-only.
                     if self.may_write(&path, filesystem)? {
                         return Err(PlanError::CouldBeMade { path });
                     }
@@ -294,7 +295,7 @@ impl<'a> Granter<'a> {
                         links: missing.links,
                     };
                     let mut grant = self.grant(found, GrantKind::ReadWrite, "--rw")?;
-                    // The caller makes it, so the caller owns it.
+                    // The caller creates it, so the caller owns it.
                     grant.idmap = grant.idmap.map(|_| self.caller());
                     asked.grants.push(grant);
                     asked.create_dirs.push(created);
@@ -317,13 +318,13 @@ impl<'a> Granter<'a> {
         Ok(false)
     }
 
-    /// A grant for a path that was found, on our own word; nothing for sockets, pipes and devices.
+    /// A grant of our own for an existing path; `None` for sockets, pipes and devices.
     pub(crate) fn shipped(&self, found: Resolved, exec: bool, origin: Origin) -> Option<Grant> {
         let kind = match origin {
             Origin::Cache | Origin::Project => GrantKind::ReadWrite,
             _ => GrantKind::ReadOnly,
         };
-        // Reading a system directory needs no mapping, and mapping it would show root's files.
+        // Reading a system directory needs no mapping, and a mapping would make root's files readable.
         let mapped = match origin {
             Origin::System | Origin::Tree | Origin::RootPath => false,
             _ => kind == GrantKind::ReadWrite || !self.touches_system(&found.path),

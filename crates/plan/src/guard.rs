@@ -1,8 +1,8 @@
-//! Where names are guarded that the host would run later (FS-9), and what is guarded there beyond the shipped
-//! list.
+//! Determines where names are guarded that the host would run later (FS-9), and what is guarded there in
+//! addition to the shipped list.
 //!
-//! Only writable trees of the host are guarded: files of the run's own are never run by anyone else. Says
-//! where, never what a name means: that is in `palisade-guard`.
+//! Only writable trees of the host are guarded: nobody else runs the files that are private to the run. This
+//! module decides where names are guarded, never what a name means; `palisade-guard` does that.
 
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
@@ -16,14 +16,14 @@ use crate::{git, indirect, locate, policy_files, sourced, virtualenv};
 use palisade_guard::{MatchContext, Matcher};
 use std::path::{Path, PathBuf};
 
-/// What comes out, with what a person should know of it.
+/// The guard, and notes for the user.
 #[derive(Debug, Default)]
 pub(crate) struct Guarded {
     pub(crate) guard: Option<Guard>,
     pub(crate) notes: Vec<String>,
 }
 
-/// Whether the steps of the view become mounts, or only rules of Landlock.
+/// Whether the view is built from mounts, or only from Landlock rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mounted {
     Yes,
@@ -98,7 +98,7 @@ pub(crate) fn choose(
 }
 
 impl Guard {
-    /// What answers for single paths.
+    /// The matcher that judges single paths.
     pub fn matcher(&self) -> Matcher {
         Matcher::new(MatchContext {
             homes: self.homes.clone(),
@@ -108,7 +108,7 @@ impl Guard {
         })
     }
 
-    /// The same for what people grant while a run goes on, which may lie in any home directory.
+    /// The same for paths that the user grants during a run, which may be in any home directory.
     pub fn matcher_for_grants(&self, gate: &Gate) -> Matcher {
         let mut homes = self.homes.clone();
         homes.extend(gate.homes.iter().chain(&gate.private_home).cloned());
@@ -122,20 +122,20 @@ impl Guard {
         })
     }
 
-    /// The name on the list that keeps a path of the host from being granted for writing, if one does.
+    /// The name on the list because of which a path of the host cannot be granted for writing, if any.
     pub fn keeps_from_grant(&self, gate: &Gate, path: &Path) -> Option<String> {
         let matcher = self.matcher_for_grants(gate);
         let hit = matcher.judge(Path::new("/"), path, &mut |_| true)?;
         Some(hit.name.to_owned())
     }
 
-    /// Where Landlock lets the command itself make and change nothing.
+    /// Where Landlock must not let the command itself create or change anything.
     pub(crate) fn held_back(&self) -> Vec<PathBuf> {
         self.trees.iter().chain(&self.surroundings).cloned().collect()
     }
 }
 
-/// A part of the host's tree that is writable inside.
+/// A tree of the host that is writable in the sandbox.
 struct Tree {
     source: PathBuf,
     target: PathBuf,
@@ -158,7 +158,7 @@ impl Trees {
         Self(trees)
     }
 
-    /// Without a view of its own the command writes to the host's directories for everybody.
+    /// Without its own mount view, the command can write to the host's shared directories.
     fn add_shared(&mut self, host: &Host<'_>) {
         for shared in own::SHARED_WITH_HOST {
             if let Ok(Resolved { path, kind: EntryKind::Dir, .. }) = host.resolve(Path::new(shared))
@@ -169,14 +169,15 @@ impl Trees {
         }
     }
 
-    /// Where a path of the host is inside, if it can be written there.
+    /// The path in the sandbox of a path of the host, if it is writable there.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         let covering = self.0.iter().filter(|tree| path.starts_with(&tree.source));
         let nearest = covering.max_by_key(|tree| tree.source.components().count())?;
         Some(join(&nearest.target, path.strip_prefix(&nearest.source).ok()?))
     }
 
-    /// A path somebody opens, without links; never by a link that a command could have made.
+    /// Resolves a path that the user opens for writing. It must not lead through a link that a command could
+    /// have created.
     fn named(&self, path: &Path, host: &Host<'_>) -> Result<PathBuf, PlanError> {
         const WHAT: &str = "--allow-write";
         let (path, links) = match host.resolve(path) {
@@ -196,7 +197,7 @@ impl Trees {
     }
 }
 
-/// A directory mounted onto itself inside a writable one is still a part of that one.
+/// A directory mounted onto itself in a writable tree is still part of that tree.
 fn continues_what_it_stands_on(source: &Path, target: &Path, mounts: &[MountOp]) -> bool {
     let at = |path: &Path| mounts.iter().find(|op| op.target() == path);
     match target.ancestors().skip(1).find_map(at) {
@@ -210,7 +211,7 @@ fn continues_what_it_stands_on(source: &Path, target: &Path, mounts: &[MountOp])
     }
 }
 
-/// What stands in a tree and is not of it: sealed, read-only, or the run's own.
+/// Mounts in a tree that do not belong to it: sealed, read-only, or private to the run.
 fn islands(mounts: &[MountOp], trees: &[PathBuf]) -> Vec<PathBuf> {
     let is_writable_bind =
         |op: &&MountOp| matches!(op, MountOp::Bind { access: MountAccess::ReadWrite, .. });
@@ -223,7 +224,7 @@ fn islands(mounts: &[MountOp], trees: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What is writable and not guarded, but holds a tree.
+/// Writable mounts that are not guarded but contain a tree.
 fn surroundings(mounts: &[MountOp], trees: &[PathBuf], mounted: Mounted) -> Vec<PathBuf> {
     let holds_a_tree =
         |place: &Path| trees.iter().any(|tree| tree.starts_with(place) && tree != place);
@@ -245,7 +246,7 @@ fn is_below_any(path: &Path, trees: &[PathBuf]) -> bool {
     trees.iter().any(|tree| path.starts_with(tree) && path != tree)
 }
 
-/// Home directories that a tree lies in or covers.
+/// Home directories that contain a tree or are in one.
 fn homes(facts: &HostFacts, host: &Host<'_>, trees: &Trees) -> Vec<PathBuf> {
     let touches = |home: &Path| {
         trees.0.iter().any(|tree| home.starts_with(&tree.target) || tree.target.starts_with(home))

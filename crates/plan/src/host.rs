@@ -1,4 +1,4 @@
-//! The host's file tree with a cache; resolves links itself.
+//! The host's file tree with a cache. Resolves links itself.
 //!
 //! A directory in which many names are looked up is listed instead: one listing costs less than a dozen
 //! lookups, and most names of the shipped lists do not exist.
@@ -13,16 +13,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-/// As the kernel: `MAXSYMLINKS`.
+/// The kernel's `MAXSYMLINKS`.
 pub(crate) const MAX_LINKS: usize = 40;
-/// Directories this deep below the home directory are listed rather than asked name by name.
+/// Directories down to this depth below the home directory are listed instead of looked up name by name.
 const LISTED_DEPTH: usize = 2;
-/// Names of a directory that are gone through for the links in it.
+/// How many names of a directory are examined for links.
 const MAX_NAMES: usize = 1024;
-/// How many home directories in one place are looked up by name.
+/// Up to this many home directories in one directory are looked up by name.
 const FEW_HOMES: usize = 4;
 
-/// All names of a directory, and of those below it that were looked into.
+/// All names of a directory, and the listings of subdirectories that were needed.
 #[derive(Debug, Default)]
 struct Listing {
     kinds: BTreeMap<OsString, EntryKind>,
@@ -31,26 +31,27 @@ struct Listing {
 
 pub(crate) struct Host<'a> {
     tree: &'a dyn HostTree,
-    /// By the path's text: comparing it as a path takes ten times as long, and every start asks hundreds of times.
+    /// The key is the path as text: comparing it as a path takes ten times as long, and every start does
+    /// hundreds of lookups.
     kinds: RefCell<BTreeMap<OsString, Option<EntryKind>>>,
-    /// Canonical; nothing is listed where there is none.
+    /// Canonical. Without one, nothing is listed.
     home: Option<PathBuf>,
-    /// Made when it is first asked for.
+    /// Listed when it is first needed.
     home_listing: OnceCell<Rc<Listing>>,
     real_homes: OnceCell<Vec<PathBuf>>,
-    /// Looked for once: without git, every marker in every directory above.
+    /// Cached: without git, the search tries every marker in every directory above.
     pub(crate) project: OnceCell<Located>,
 }
 
-/// A link crossed on the way.
+/// A link that was followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// Its own place, with no link in it.
+    /// Its own path, with all other links resolved.
     pub(crate) place: PathBuf,
     pub(crate) points_to: PathBuf,
 }
 
-/// A path with no link left in it.
+/// A path with all links resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resolved {
     pub(crate) path: PathBuf,
@@ -58,18 +59,18 @@ pub(crate) struct Resolved {
     pub(crate) links: Vec<Link>,
 }
 
-/// How far a path that does not exist could be followed.
+/// How far a path that does not exist could be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     pub(crate) parent: PathBuf,
-    /// What is missing below it.
+    /// The missing part below it.
     pub(crate) rest: PathBuf,
     pub(crate) links: Vec<Link>,
 }
 
 impl Missing {
-    /// Where it would be made. None if a `..` is behind what is missing: that leads nowhere, and means another
-    /// place as soon as somebody makes a link there.
+    /// The path at which it would be created. `None` if the missing part contains `..`: the path then leads
+    /// nowhere, and its meaning changes as soon as somebody creates a link there.
     pub(crate) fn place(&self) -> Option<PathBuf> {
         let goes_back = self.rest.components().any(|part| part == Component::ParentDir);
         (!goes_back).then(|| join(&self.parent, &self.rest))
@@ -95,8 +96,9 @@ impl<'a> Host<'a> {
         self.home.as_deref()
     }
 
-    /// The home directories of accounts, with no link left in their paths; the accounts are always the same. Where
-    /// many stand in one directory, a listing of it tells which are links, and nobody's own is looked at.
+    /// The home directories of accounts, with links resolved. The accounts are the same in every call. If many
+    /// are in one directory, a listing shows which of them are links, and the homes themselves are not
+    /// accessed.
     pub(crate) fn real_homes(&self, accounts: &[PathBuf]) -> &[PathBuf] {
         self.real_homes.get_or_init(|| {
             let mut by_parent: BTreeMap<&OsStr, Vec<&Path>> = BTreeMap::new();
@@ -133,7 +135,7 @@ impl<'a> Host<'a> {
         homes.iter().filter_map(|home| real(home)).collect()
     }
 
-    /// Does not follow a final link; the path must have no other link in it.
+    /// Does not follow a final link. The path must not contain any other link.
     pub(crate) fn kind(&self, path: &Path) -> Option<EntryKind> {
         let path = without_last_slash(path);
         if let Some(kind) = self.kinds.borrow().get(path.as_os_str()) {
@@ -149,7 +151,7 @@ impl<'a> Host<'a> {
         kind
     }
 
-    /// Asks the host itself, which knows a name also in a directory that cannot be listed.
+    /// Asks the host itself, which can look up a name even in a directory that cannot be listed.
     pub(crate) fn exists(&self, path: &Path) -> bool {
         self.tree.entry(path).is_some()
     }
@@ -185,11 +187,11 @@ impl<'a> Host<'a> {
         self.tree.is_same_file(one, other)
     }
 
-    /// Follows every link, as the kernel would.
+    /// Follows all links, as the kernel would.
     pub(crate) fn resolve(&self, path: &Path) -> Result<Resolved, Missing> {
         let (mut walk, path) = self.start(path);
         let mut rest = path.components();
-        // Most paths have no link in them; only behind the first one names must be put together anew.
+        // Most paths contain no link. Only after the first link a new path must be composed.
         while let Some(part) = rest.next() {
             match self.step(&mut walk, part) {
                 Step::Done => {}
@@ -202,8 +204,8 @@ impl<'a> Host<'a> {
         Ok(walk.arrived())
     }
 
-    /// Where to begin with a path: in the home directory if its text leads there, as most do, since there is no link
-    /// on that way; else at the root.
+    /// Where to start: in the home directory if the path begins with it, as most do, because that part contains
+    /// no link; otherwise at the root.
     fn start<'p>(&self, path: &'p Path) -> (Walk, &'p Path) {
         let mut at = PathBuf::with_capacity(path.as_os_str().len() + 1);
         let home = self.home.as_deref();
@@ -216,7 +218,7 @@ impl<'a> Host<'a> {
         (Walk { at, kind, links: Vec::new() }, rest)
     }
 
-    /// Goes on behind a link.
+    /// Continues after a link.
     fn resolve_on(&self, mut walk: Walk, mut ahead: PathBuf) -> Result<Resolved, Missing> {
         loop {
             let mut parts = ahead.components();
@@ -274,8 +276,8 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Of a path below the home directory, the directory in which its first missing name is missing, if
-    /// no link is on the way. Quick: most names of the shipped lists are not there.
+    /// For a path below the home directory: the directory in which its first missing name is missing, if there
+    /// is no link before it. Fast, because most names of the shipped lists do not exist.
     pub(crate) fn missing_in<'p>(&self, below_home: &'p str) -> Option<&'p str> {
         let mut listing = self.home_listing()?;
         let mut dir = "";
@@ -293,8 +295,8 @@ impl<'a> Host<'a> {
         None
     }
 
-    /// Every place at which the last name of a path stands: the name itself and, if it is a link, what
-    /// it points to, and so on. The last one may not exist.
+    /// Every path at which the last name of a path is found: the name itself and, if it is a link, its target,
+    /// and so on. The last one may not exist.
     pub(crate) fn places(&self, path: &Path) -> Vec<PathBuf> {
         let mut places = Vec::new();
         let mut next = path.to_owned();
@@ -320,7 +322,7 @@ impl<'a> Host<'a> {
         places
     }
 
-    /// The names in `dir` that start so.
+    /// The names in `dir` with this prefix.
     pub(crate) fn matching(&self, dir: &Path, prefix: &[u8]) -> Vec<PathBuf> {
         let Ok(dir) = self.resolve(dir) else { return Vec::new() };
         let matches = |name: &OsStr| name.as_encoded_bytes().starts_with(prefix);
@@ -344,7 +346,8 @@ impl<'a> Host<'a> {
         found
     }
 
-    /// The links and directories right in a directory, sorted by name. Of very many names only the first ones count.
+    /// The links and directories directly in a directory, sorted by name. In a very large directory only the
+    /// first names count.
     pub(crate) fn ways_in(&self, dir: &Path) -> Vec<(PathBuf, EntryKind)> {
         let ways: Vec<_> = match self.known_listing(dir) {
             Some(listing) => {
@@ -362,13 +365,13 @@ impl<'a> Host<'a> {
         found
     }
 
-    /// The links among them.
+    /// The links directly in a directory.
     pub(crate) fn links_in(&self, dir: &Path) -> Vec<PathBuf> {
         let links = self.ways_in(dir).into_iter().filter(|(_, kind)| *kind == EntryKind::Symlink);
         links.map(|(link, _)| link).collect()
     }
 
-    /// A listing that was made already, for another question.
+    /// A listing that already exists, made for another lookup.
     fn known_listing(&self, dir: &Path) -> Option<Rc<Listing>> {
         let below = below(dir, self.home.as_deref()?)?;
         let mut listing = self.home_listing.get()?.clone();
@@ -379,7 +382,7 @@ impl<'a> Host<'a> {
         Some(listing)
     }
 
-    /// All names of a directory, if it is one in which many are asked for.
+    /// All names of a directory, if many names are looked up in it.
     fn listing(&self, dir: &Path) -> Option<Rc<Listing>> {
         let below = below(dir, self.home.as_deref()?)?;
         if below.iter().filter(|byte| **byte == b'/').count() >= LISTED_DEPTH {
@@ -390,7 +393,7 @@ impl<'a> Host<'a> {
         for name in below.split(|byte| *byte == b'/').filter(|_| !below.is_empty()) {
             end += usize::from(end > 0) + name.len();
             let dir = Path::new(OsStr::from_bytes(&below[..end]));
-            // A name that is empty, `.` or `..` is in no listing.
+            // An empty name, `.` and `..` are in no listing.
             listing = self.list_below(&listing, OsStr::from_bytes(name), dir)?;
         }
         Some(listing)
@@ -401,7 +404,7 @@ impl<'a> Host<'a> {
         Some(self.home_listing.get_or_init(|| self.list(home)).clone())
     }
 
-    /// `dir` is the whole way from the home directory.
+    /// `dir` is the path relative to the home directory.
     fn list_below(&self, above: &Listing, name: &OsStr, dir: &Path) -> Option<Rc<Listing>> {
         if let Some(listing) = above.dirs.borrow().get(name) {
             return Some(listing.clone());
@@ -420,7 +423,7 @@ impl<'a> Host<'a> {
     }
 }
 
-/// How far a path has been followed.
+/// The state of resolving a path.
 struct Walk {
     at: PathBuf,
     kind: EntryKind,
@@ -429,7 +432,7 @@ struct Walk {
 
 enum Step<'p> {
     Done,
-    /// Not followed yet; the walk stands beside it.
+    /// Not followed yet; the walk is at the link's directory.
     Link(PathBuf),
     Missing(&'p OsStr),
 }
@@ -444,10 +447,10 @@ impl Walk {
     }
 }
 
-// These look at the text of paths: looking at components takes most of a start's time. A spelling that they do not
-// know is never taken for listed, and the host itself is asked.
+// These functions work on the text of paths, because iterating over components would take most of the time of a
+// start. A spelling that they do not recognize is never treated as listed; the host is asked instead.
 
-/// What is left of a path behind a directory that it is or is in.
+/// The rest of a path after a directory that is equal to it or contains it.
 fn below<'p>(path: &'p Path, dir: &Path) -> Option<&'p [u8]> {
     let path = without_last_slash(path).as_os_str().as_bytes();
     let dir = dir.as_os_str().as_bytes();
@@ -456,7 +459,7 @@ fn below<'p>(path: &'p Path, dir: &Path) -> Option<&'p [u8]> {
     (start > 0 || rest.is_empty() || dir == b"/").then(|| &rest[start..])
 }
 
-/// The directory that a path's last name is in, and the name.
+/// The directory of a path's last name, and the name.
 fn split_last(path: &Path) -> Option<(&Path, &OsStr)> {
     let path = path.as_os_str().as_bytes();
     let slash = path.iter().rposition(|byte| *byte == b'/')?;
@@ -465,7 +468,7 @@ fn split_last(path: &Path) -> Option<(&Path, &OsStr)> {
     is_name.then(|| (Path::new(OsStr::from_bytes(dir)), OsStr::from_bytes(name)))
 }
 
-/// With one, the host would follow a final link.
+/// With a trailing slash, the host would follow a final link.
 fn without_last_slash(path: &Path) -> &Path {
     match path.as_os_str().as_bytes() {
         [start @ .., b'/'] if !start.is_empty() => {
@@ -475,7 +478,7 @@ fn without_last_slash(path: &Path) -> &Path {
     }
 }
 
-/// `join` that adds no slash for nothing.
+/// Like `Path::join`, but without a trailing slash if `rest` is empty.
 pub(crate) fn join(base: &Path, rest: &Path) -> PathBuf {
     if rest.as_os_str().is_empty() { base.to_owned() } else { base.join(rest) }
 }

@@ -8,20 +8,20 @@ use crate::model::{Confinement, IdMapping, Identity, MountOp, Owner, Plan, READ_
 use palisade_policy::model::Process;
 use std::path::{Path, PathBuf};
 
-/// Far above what distributions and `subuid` hand out, below 2^31 where some programs stumble.
+/// Far above the ids that distributions and `subuid` assign, and below 2^31, which some programs cannot handle.
 const PREFERRED_FIRST: u32 = 1_900_000_000;
 const PREFERRED_COUNT: u32 = 60_000;
-/// How far below the end of a range we look where the preferred ids are not mapped.
+/// How far from the end of a range an id is chosen if the preferred ids are not mapped.
 const FALLBACK_COUNT: u32 = 5_000;
-/// What the kernel shows for ids without a mapping: must mean nobody in particular.
+/// The kernel shows this id for ids without a mapping, so it must not be used.
 const OVERFLOW_ID: u32 = 65_534;
-/// Accounts that every system has.
+/// Accounts that exist on every system.
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\n\
                       nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
 const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
-/// The plan is printed, so it does not carry the accounts of a whole university.
+/// The plan is printed, so it must not contain the accounts of a very large system.
 const MAX_NAMES_BYTES: usize = 64 * 1024;
-/// The id inside for a command that root started.
+/// The id in the sandbox if root started the command.
 const INSIDE_ID: u32 = 1_000;
 
 pub(crate) fn choose(
@@ -49,8 +49,8 @@ pub(crate) fn choose(
     })
 }
 
-/// An id that nobody on the host has, another one for every session as far as they reach, so that two
-/// sandboxes cannot signal each other.
+/// An id that no user of the host has. It differs between sessions as far as possible, so that two sandboxes
+/// cannot send signals to each other.
 fn spare_id(ranges: &[(u32, u32)], session: &str) -> Result<u32, PlanError> {
     let chance = hash(session);
     let preferred = PREFERRED_FIRST + chance % PREFERRED_COUNT;
@@ -66,7 +66,7 @@ fn spare_id(ranges: &[(u32, u32)], session: &str) -> Result<u32, PlanError> {
     };
     let &(first, count) = ranges.iter().max_by_key(|(_, count)| *count).ok_or_else(no_spare_id)?;
     let offset = count.checked_sub(1).ok_or_else(no_spare_id)?;
-    // At most half of the range, so that low ids, which people have, are not hit.
+    // At most half of the range, to avoid low ids, which belong to users.
     let back = chance % FALLBACK_COUNT.min(count / 2).max(1);
     let id = first.saturating_add(offset - back);
     match if id == OVERFLOW_ID { id - 1 } else { id } {
@@ -76,7 +76,7 @@ fn spare_id(ranges: &[(u32, u32)], session: &str) -> Result<u32, PlanError> {
     }
 }
 
-/// FNV-1a, folded to 32 bits: spread, not secrecy.
+/// FNV-1a, folded to 32 bits: only for distribution, not for secrecy.
 fn hash(text: &str) -> u32 {
     let wide = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -86,7 +86,7 @@ fn hash(text: &str) -> u32 {
 }
 
 impl Plan {
-    /// Of a run that root started: the trees whose files belong to somebody else on the host.
+    /// For a run that root started: the trees whose files belong to another user on the host.
     pub fn trees_of_others(&self) -> Vec<PathBuf> {
         let Confinement::Namespaces(inside) = &self.sandbox.confinement else { return Vec::new() };
         let of_others = |op: &&MountOp| match op {
@@ -98,8 +98,8 @@ impl Plan {
     }
 }
 
-/// Names for the ids inside, where they are not the caller's own: programs ask for them. Only over
-/// files that exist, as `/etc` is the host's and read-only.
+/// Names for the ids in the sandbox if they are not the caller's own, because programs look them up. Only
+/// replaces existing files: `/etc` is the host's and read-only.
 pub(crate) fn name_files(
     identity: &Identity,
     home: Option<&Path>,
@@ -123,8 +123,8 @@ pub(crate) fn name_files(
         .collect()
 }
 
-/// The host's lines, but for those that have our name or id: servers look up the accounts that their settings
-/// name. None where there is nothing to read.
+/// The host's lines except those with our name or id: servers look up the accounts in their settings. `None` if
+/// there is nothing to read.
 fn others_in(file: &Path, id: u32, host: &Host<'_>) -> Option<String> {
     let bytes = host.read_part(file, 0, MAX_NAMES_BYTES + 1)?;
     let text = String::from_utf8_lossy(&bytes);

@@ -1,8 +1,8 @@
 //! Follows existing links and settings to files that programs of the host run: the targets are guarded as well
 //! (FS-9).
 //!
-//! A few listings and small files, as they are when the run starts: no new ones that lead elsewhere can be
-//! created later. Follows, never judges the target.
+//! Reads a few listings and small files as they are when the run starts: no new ones that lead elsewhere can be
+//! created later. Only follows; it must not judge the target.
 
 use crate::facts::EntryKind;
 use crate::git;
@@ -13,26 +13,26 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Git goes on to 10; nobody does.
+/// Git's limit is 10; in practice nobody nests includes that deeply.
 const INCLUDE_DEPTH: usize = 4;
 const MAX_INCLUDED: usize = 32;
-/// All of what a command may write there: what it puts first must not hide what comes behind.
+/// As much as a command may write there: content at the beginning must not hide what follows.
 const MAX_CONFIG_BYTES: usize = 1 << 20;
 
-/// Directories of the home directory that are gone through for links, in all and for one name.
+/// How many directories below the home directory are searched for links, in total and for one name.
 const MAX_DIRECTORIES: usize = 256;
 const MAX_OF_ONE_NAME: usize = 48;
-/// `~/.config/systemd/user/default.target.wants`, seen from its name.
+/// Deep enough for `~/.config/systemd/user/default.target.wants`, counted from the listed name.
 const MAX_DEPTH: usize = 2;
 
 const WHY_HOOKS: &str = "core.hooksPath: git runs what is in it";
 const WHY_HOOK: &str = "a link in git's hooks leads here";
 const WHY_CONFIG: &str = "git reads settings from here, which can name programs";
 
-/// All names right in the project.
+/// All names directly in the project.
 pub(crate) type Top = [(OsString, EntryKind)];
 
-/// At the places where they are inside, as far as they can be written there.
+/// The guarded paths in the sandbox, as far as they are writable there.
 pub(crate) fn guarded(
     root: &Path,
     top: &Top,
@@ -50,11 +50,11 @@ pub(crate) fn guarded(
 #[derive(Debug, Default)]
 pub(crate) struct Indirect {
     pub(crate) guarded: Vec<GuardedPath>,
-    /// Relative values of `core.hooksPath`, without `.` and `..` in them.
+    /// Relative values of `core.hooksPath`, without `.` and `..`.
     pub(crate) hooks: Vec<PathBuf>,
 }
 
-/// What a path leads to, last, and every link on the way.
+/// Every link on the way to a path's target, and finally the target.
 pub(crate) fn way_to(host: &Host<'_>, path: &Path) -> Vec<PathBuf> {
     let (end, links) = match host.resolve(path) {
         Ok(found) => (found.path, found.links),
@@ -73,7 +73,7 @@ struct Search<'s, 'h, Inside> {
 }
 
 impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
-    /// What a path leads to, and every link on the way that could be made to lead elsewhere.
+    /// Adds the target of a path, and every link on the way that could be changed to lead elsewhere.
     fn add(&mut self, path: &Path, why: &'static str) {
         for path in way_to(self.host, path) {
             if let Some(path) = (self.inside)(&path)
@@ -84,7 +84,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         }
     }
 
-    /// The links in a directory, and what they lead to.
+    /// Adds the links in a directory, and their targets.
     fn add_links_in(&mut self, dir: &Path, why: &'static str) {
         for (name, kind) in self.host.children(dir) {
             if kind == EntryKind::Symlink {
@@ -93,7 +93,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         }
     }
 
-    /// The settings of git, with all that they include, and the hooks they name.
+    /// Reads git's settings with everything they include, and adds the hooks they name.
     fn settings(&mut self) {
         if let Some(git_dir) = self.git_dir() {
             for name in ["config", "config.worktree"] {
@@ -116,7 +116,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         }
     }
 
-    /// Without links: it is known by its structure.
+    /// With links resolved: the structure of the directory shows that it is a git directory.
     fn git_dir(&self) -> Option<PathBuf> {
         let config = git::config_of(self.root, self.host)?;
         Some(self.host.resolve(config.parent()?).ok()?.path)
@@ -174,7 +174,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         }
     }
 
-    /// Links under the names of the list, right in the project and in the home directory.
+    /// Adds links with listed names, directly in the project and in the home directory.
     fn listed_names(&mut self, top: &Top) {
         let homes = self.host.home().map(Path::to_owned).into_iter().collect::<Vec<_>>();
         let matcher =
@@ -190,8 +190,9 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         }
     }
 
-    /// What the names of a home directory lead to, and the links in those that are directories: people keep `~/.ssh/config`
-    /// or a program of `~/.local/bin` in a directory they work in. Most names are not there, which costs nothing.
+    /// Adds the targets of the listed names in a home directory, and of the links in listed directories: users
+    /// may keep `~/.ssh/config` or a program of `~/.local/bin` in a project directory. Most names do not exist,
+    /// which costs nothing.
     fn names_of_home(&mut self, home: &Path) {
         let mut directories = MAX_DIRECTORIES;
         for name in palisade_guard::home_names() {
@@ -228,14 +229,14 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
                     self.links_below(found.path, name, directories);
                 }
             }
-            // Of a link that leads nowhere yet, somebody could make the end.
+            // The end of a dangling link could be created later.
             Err(missing) if !missing.links.is_empty() => self.add(path, name.why),
             Err(_) => {}
         }
     }
 
-    /// The links in a directory, nearest first. What they lead to inside a tree is gone through as well: there, too,
-    /// may be links.
+    /// Adds the links in a directory, nearest first. Targets in a guarded tree are searched as well, because
+    /// they may contain further links.
     fn links_below(&mut self, top: PathBuf, name: &HomeName, directories: &mut usize) {
         let mut waiting = VecDeque::from([(top, 0)]);
         let mut of_this_name = MAX_OF_ONE_NAME.min(*directories);
@@ -276,7 +277,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         }
     }
 
-    /// What is guarded further down: behind a link all of it, in a directory what is a link itself.
+    /// Adds what is guarded further down: everything behind a link, and only links in a directory.
     fn listed_below(
         &mut self,
         dir: &Path,

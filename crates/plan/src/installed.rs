@@ -1,6 +1,5 @@
-//! What was installed with the program that the command names: its npm package, its Python environment. A
-//! person who types a command means to run it, and without its own files the program would only ask for them
-//! one by one.
+//! What was installed together with the command's program: its npm package, its Python environment. A user who
+//! types a command means to run it, and without its own files the program would only ask for them one by one.
 //!
 //! Only a directory whose location or marker shows that it belongs to one program is granted, and never for
 //! writing.
@@ -11,11 +10,11 @@ use crate::host::{Host, Resolved};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-/// What makes a directory a Python environment.
+/// Marks a directory as a Python environment.
 const ENVIRONMENT: &str = "pyvenv.cfg";
 const PACKAGES: &str = "node_modules";
 
-/// Nothing where a grant shows it already.
+/// `None` if a grant already shows it.
 pub(crate) fn grant(
     command: &[OsString],
     granter: &Granter<'_>,
@@ -25,7 +24,7 @@ pub(crate) fn grant(
     let directory = package(&program.path).or_else(|| environment(&program, granter.host))?;
     let host = granter.host;
     let is_shown = grants.iter().any(|grant| grant.exec && directory.starts_with(&grant.source));
-    // One that holds the home or the working directory is more than a program.
+    // A directory that contains the home or the working directory is more than one program.
     let is_wide = |held: &Path| held.starts_with(&directory);
     if is_shown || host.home().is_some_and(is_wide) || is_wide(&granter.facts.cwd) {
         return None;
@@ -36,7 +35,7 @@ pub(crate) fn grant(
     Some(Grant { links: links.into_iter().chain(granted.links).collect(), ..granted })
 }
 
-/// As a shell would find it, from where the caller stands.
+/// Finds the program as a shell in the caller's directory would.
 fn find(word: &OsStr, granter: &Granter<'_>) -> Option<Resolved> {
     let is_file = |path: PathBuf| {
         granter.host.resolve(&path).ok().filter(|found| found.kind == EntryKind::File)
@@ -49,7 +48,8 @@ fn find(word: &OsStr, granter: &Granter<'_>) -> Option<Resolved> {
     directories.map(|directory| directory.join(word)).find_map(is_file)
 }
 
-/// `…/node_modules/NAME` or `…/node_modules/@SCOPE/NAME`, the outermost: what a package needs is installed in it.
+/// `…/node_modules/NAME` or `…/node_modules/@SCOPE/NAME`, the outermost one: a package's dependencies are
+/// installed in it.
 fn package(program: &Path) -> Option<PathBuf> {
     let mut directory = PathBuf::new();
     let mut components = program.components();
@@ -65,12 +65,12 @@ fn package(program: &Path) -> Option<PathBuf> {
     if name.as_os_str().as_encoded_bytes().starts_with(b"@") {
         directory.push(components.next()?);
     }
-    // The program lies in it, and is not the directory itself.
+    // The program must be in the directory, not be the directory itself.
     components.next()?;
     Some(directory)
 }
 
-/// The environment whose `bin` the program, or a link that leads to it, lies in.
+/// The environment whose `bin` contains the program, or a link that leads to it.
 fn environment(program: &Resolved, host: &Host<'_>) -> Option<PathBuf> {
     let names =
         program.links.iter().map(|link| link.place.as_path()).chain([program.path.as_path()]);

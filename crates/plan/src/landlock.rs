@@ -1,16 +1,16 @@
-//! The Landlock rules: they enforce the mount view's rules independently, and alone where there are no
-//! namespaces.
+//! The Landlock rules. They enforce the mount view's rules independently, and are the only enforcement if there
+//! are no namespaces.
 
 use crate::facts::HostFacts;
 use crate::model::{Execution, Guard, Landlock, MountAccess, MountOp};
 use crate::own;
 use std::path::{Path, PathBuf};
 
-/// Terminals stay writable, as the device nodes do.
+/// Terminals stay writable, like the device nodes.
 const PTS: &str = "/dev/pts";
 
-/// Behind the mount view: writing, devices, and what leaves by abstract sockets and signals. Reading
-/// rests on the view: a rule is walked at every open, and the view is what holds.
+/// In addition to the mount view: restricts writing, devices, abstract sockets and signals. Reading is left to
+/// the view, which enforces it already: with Landlock, every open would cost a walk over the rules.
 pub(crate) fn second_floor(
     facts: &HostFacts,
     mounts: &[MountOp],
@@ -25,18 +25,18 @@ pub(crate) fn second_floor(
     let is_free = |op: &&MountOp| !(guard.is_some() && matches!(op, MountOp::Bind { .. }));
     let mut writable: Vec<PathBuf> =
         mounts.iter().filter(|op| is_writable(op)).filter(is_free).map(target).collect();
-    // A process may write what its own /proc entries allow.
+    // The permissions in /proc determine what a process may write there.
     writable.extend(has("/proc").then(|| PathBuf::from("/proc")));
     writable.retain(|path| !guarded.contains(path));
-    // A rule counts for everything below, so one inside another says nothing new.
+    // A rule applies to everything below its path, so a rule inside another one is redundant.
     let all = writable.clone();
     writable.retain(|path| !all.iter().any(|above| path != above && path.starts_with(above)));
     Some(Landlock {
         abi,
         restrict_reads: false,
-        // With truncation handled the kernel walks up the tree on every open, for reading too: a third
-        // more for each. The mounts that are read-only refuse truncation anyway; but a file handed in as
-        // a stream is on a mount of the host's, and `/proc/self/fd/0` names it.
+        // If truncation is restricted, the kernel walks up the tree on every open, even for reading, which
+        // costs a third more. Read-only mounts refuse truncation anyway. But a file that is passed as a stream
+        // is on a mount of the host, and `/proc/self/fd/0` names it.
         refuse_truncation: facts.file_among_streams,
         readable: Vec::new(),
         writable,
@@ -48,7 +48,7 @@ pub(crate) fn second_floor(
     })
 }
 
-/// The only floor: also reading and the network.
+/// Without a mount view: also restricts reading and the network.
 pub(crate) fn alone(
     abi: u32,
     mounts: &[MountOp],
@@ -62,7 +62,7 @@ pub(crate) fn alone(
         })
     };
     let guarded = guard.map(Guard::held_back).unwrap_or_default();
-    // Of the host as well, so names are guarded there too.
+    // These belong to the host, so names in them are guarded as well.
     let shared = own::SHARED_WITH_HOST.map(PathBuf::from);
     let granted = bound(MountAccess::ReadWrite).chain(shared).filter(|_| guard.is_none());
     let readable = ["/proc", "/sys/devices/system/cpu"].map(PathBuf::from);
@@ -73,7 +73,7 @@ pub(crate) fn alone(
         readable: bound(MountAccess::ReadOnly).chain(readable).collect(),
         writable: granted.collect(),
         guarded,
-        // Its own terminal is added when it is known; others belong to other programs.
+        // The command's own terminal is added when it is known; the others belong to other programs.
         devices: device_nodes().map(PathBuf::from).collect(),
         executables: Execution::Readable,
         refuse_tcp: refuse_tcp && abi >= 4,

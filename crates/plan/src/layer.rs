@@ -1,4 +1,4 @@
-//! Layers and promises: which mechanism enforces what, in the same words in plan, report and tests.
+//! Layers and promises: which mechanism enforces what. Plan, report and tests use the same names.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,71 +10,71 @@ pub enum Layer {
     MountView,
     /// Mounts that are not granted for writing are read-only.
     ReadOnlyMounts,
-    /// Mounts carry `nosuid` and `nodev`.
+    /// Mounts have `nosuid` and `nodev`.
     MountFlags,
-    /// Own `/proc` with its dangerous parts sealed.
+    /// An own `/proc` with its dangerous parts sealed.
     PrivateProc,
-    /// Own `/dev` with the few harmless nodes, own devpts.
+    /// An own `/dev` with a few harmless nodes, and an own devpts.
     MinimalDev,
     PidNamespace,
     NetNamespace,
     IpcNamespace,
     UtsNamespace,
-    /// The workload's host id is not root.
+    /// The command's id on the host is not root's.
     Identity,
     Capabilities,
     NoNewPrivs,
     Seccomp,
     Landlock,
-    /// What is written to the host's files is judged by name, and done by a broker.
+    /// A broker judges writes to the host's files by name, and carries them out.
     Guard,
-    /// Neither our own pid 1 nor the supervisor can be traced or read.
+    /// Our pid 1 and the supervisor cannot be traced, and their memory cannot be read.
     UndumpableInit,
     /// Descriptors are closed before the command starts.
     ClosedDescriptors,
-    /// Own session, own pty.
+    /// An own session and pty.
     OwnSession,
-    /// Secrets are taken out of the environment.
+    /// Secrets are removed from the environment.
     EnvScrub,
-    /// The child's own check before the command starts.
+    /// The process checks its own confinement before the command starts.
     SelfCheck,
-    /// Limits, and a mask of CPUs, set on the process itself.
+    /// Limits and a CPU mask, set on the process itself.
     Rlimits,
-    /// A control group of the run's own.
+    /// A control group for the run.
     Cgroup,
-    /// File systems of the run's own that hold no more than they are given.
+    /// File systems of the run with a fixed size.
     SizedFiles,
-    /// The supervisor watches a clock.
+    /// The supervisor enforces a deadline.
     Timer,
-    /// It looks now and then what is used.
+    /// The supervisor polls resource usage.
     Watchdog,
-    /// It stands between the command and who reads its output.
+    /// The supervisor passes on the command's output up to a limit.
     OutputCap,
-    /// What was allowed to a process is not another's that gets its number.
+    /// A permission for a process does not apply to another one that gets the same pid.
     KnownCallers,
-    /// No more questions are open at once than a person could look through.
+    /// The number of open questions is limited to what a user can review.
     BoundedQuestions,
-    /// Names from inside are spelt out before a person sees them.
+    /// Names from the sandbox are escaped before they are displayed.
     EscapedText,
-    /// Each kind of event has its own room in the audit log: a flood of one hides no other.
+    /// Each kind of event has its own budget in the audit log: a flood of one kind cannot hide others.
     AuditBudgets,
-    /// A question is drawn on a terminal in a known state, in colours of its own.
+    /// A question is drawn on a terminal in a known state, in distinct colours.
     KnownTerminal,
-    /// A key answers only a question that could be read before it was pressed.
+    /// A key press answers only a question that was visible before.
     ArmedKeys,
-    /// Credentials are left out of the settings that are carried in.
+    /// Credentials are removed from the settings that are copied into the sandbox.
     FilteredSettings,
-    /// Names and ports on the way out are judged by rules: connections, look-ups, redirects.
+    /// Rules decide about host names and ports: connections, DNS queries, redirects.
     EgressRules,
-    /// Addresses that names stand for, or that are given themselves, are judged too.
+    /// Addresses are checked as well, whether names resolve to them or they are used directly.
     AddressCheck,
-    /// What TLS and HTTP call the host must be what was asked for.
+    /// The host names in TLS and HTTP must match the requested one.
     NamesAgree,
-    /// A request that two programs could read in two ways is refused.
+    /// A request that could be parsed in two ways is refused.
     StrictHttp,
-    /// No more connections at once, and none slower, than others can live with.
+    /// The number of connections and the time they may take are limited.
     BoundedConnections,
-    /// Every connection on every port comes to the egress process, and other packets are refused and counted.
+    /// Every connection on every port goes to the egress process; other packets are refused and counted.
     PacketRules,
 }
 
@@ -171,19 +171,19 @@ impl Layer {
     }
 }
 
-/// How firmly a promise is kept on this host.
+/// How firmly a promise is enforced on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {
     /// The kernel refuses.
     Enforced,
-    /// Helps, and can be got around; the text says how.
+    /// Helps, but can be circumvented; the text says how.
     Advisory,
-    /// Not kept: given up by choice or missing on this host.
+    /// Not enforced: disabled by choice, or not available on this host.
     Absent,
 }
 
-/// A promise of the product and what keeps it in this run.
+/// A promise of the product, and what enforces it in this run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Promise {
@@ -191,7 +191,7 @@ pub struct Promise {
     pub id: &'static str,
     pub what: &'static str,
     pub strength: Strength,
-    /// What holds it together: each layer holds a part of it, or stands behind another one.
+    /// The layers that enforce it together: each enforces a part, or backs up another one.
     pub layers: Vec<Layer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,

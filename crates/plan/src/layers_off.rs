@@ -11,15 +11,15 @@ use crate::model::{
 use palisade_bpf::{CallAnswer, FilterSpec};
 use std::path::Path;
 
-/// The same run with these layers off. `facts` hold what the environment was scrubbed of, `tree` what
-/// the view left out.
+/// The same run without these layers. `facts` contains what was removed from the environment, `tree` what the
+/// view leaves out.
 pub fn without(mut plan: Plan, facts: &HostFacts, tree: &dyn HostTree, layers: &[Layer]) -> Plan {
     let mut in_order = layers.to_vec();
-    // The view comes first: it keeps what the plan grants for writing, and nothing else.
+    // The view comes first: it keeps only what the plan grants for writing.
     in_order.sort();
     for layer in in_order {
         if layer == Layer::MountView {
-            // There is nothing left to ask about.
+            // Everything is visible, so there is nothing to ask about.
             if let Some(gate) = &mut plan.sandbox.gate {
                 gate.grounds.clear();
             }
@@ -48,7 +48,7 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         Layer::Landlock => {
             let landlock = plan.sandbox.landlock.take();
             if landlock.is_some_and(|landlock| landlock.executables.listed().is_some()) {
-                // The broker sees them only to tell of what Landlock refuses.
+                // The broker gets these calls only to report what Landlock refuses.
                 let_through(plan, &|syscall, execs| execs.contains(&syscall));
             }
         }
@@ -125,7 +125,7 @@ fn answer_anybody(gate: &mut Gate, layer: Layer) {
     }
 }
 
-/// File systems as large as the kernel makes them by itself.
+/// Gives file systems the kernel's default size.
 fn give_room(plan: &mut Plan) {
     plan.sandbox.scratch = None;
     let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement else { return };
@@ -136,7 +136,7 @@ fn give_room(plan: &mut Plan) {
     }
 }
 
-/// As if nobody had asked for it: the command writes by itself again.
+/// As if the guard were disabled: the command writes by itself again.
 fn unguard(plan: &mut Plan) {
     plan.sandbox.guard = None;
     if let Some(landlock) = &mut plan.sandbox.landlock {
@@ -145,7 +145,7 @@ fn unguard(plan: &mut Plan) {
     let_through(plan, &|syscall, execs| !execs.contains(&syscall));
 }
 
-/// No broker for the calls that `wanted` picks by their numbers and those of exec.
+/// Allows calls without the broker. `wanted` selects them by their number and those of exec.
 fn let_through(plan: &mut Plan, wanted: &dyn Fn(u32, &[u32]) -> bool) {
     let Some(seccomp) = &mut plan.sandbox.seccomp else { return };
     let explained = ["execve", "execveat"].map(|name| seccomp.rules.explain(name));
@@ -174,7 +174,7 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
         Layer::MinimalDev => replace(inside, "/dev"),
         Layer::PidNamespace => {
             inside.namespaces.pid = false;
-            // Without its own pid namespace a process may not mount a procfs.
+            // Without its own pid namespace, a process cannot mount a procfs.
             for op in &mut inside.mounts {
                 if matches!(op, MountOp::Proc { .. }) {
                     *op = host_bind(Path::new("/proc"), MountAccess::ReadWrite);
@@ -202,7 +202,7 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
     }
 }
 
-/// Of every file that is carried in, what the host has at that place.
+/// Replaces every copied file by the host's unfiltered one.
 fn carry_whole_settings(plan: &mut Plan, tree: &dyn HostTree) {
     let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement else { return };
     for op in &mut inside.mounts {
@@ -214,8 +214,8 @@ fn carry_whole_settings(plan: &mut Plan, tree: &dyn HostTree) {
     }
 }
 
-/// The host's whole tree, each directory at its top as one mount that follows the host's, with the
-/// sandbox's own `/proc` and `/dev`, and the writable grants where the rest is read-only.
+/// Shows the host's whole tree: each directory at its top is one mount that follows the host's. Keeps the
+/// sandbox's own `/proc` and `/dev`, and the writable grants if the rest is read-only.
 fn show_whole_host(plan: &mut Plan, tree: &dyn HostTree, all: &[Layer]) {
     plan.sandbox.hardening.private_mounts = false;
     let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement else { return };
@@ -241,11 +241,11 @@ fn show_whole_host(plan: &mut Plan, tree: &dyn HostTree, all: &[Layer]) {
             EntryKind::File | EntryKind::Other => {}
         }
     }
-    // A parent comes before what stands on it.
+    // A parent must come before what is mounted on it.
     inside.mounts.sort_by(|a, b| a.target().cmp(b.target()));
 }
 
-/// Without our own `/dev`, or an IPC namespace, there may be no place for message queues.
+/// Without our own `/dev` or an IPC namespace, there may be no mount point for message queues.
 fn forget_queues(plan: &mut Plan, layer: Layer) {
     if let (Some(landlock), Layer::MinimalDev | Layer::IpcNamespace) =
         (&mut plan.sandbox.landlock, layer)
@@ -254,7 +254,7 @@ fn forget_queues(plan: &mut Plan, layer: Layer) {
     }
 }
 
-/// Nothing leads out of a namespace that is not there; names are found as the host finds them.
+/// Without a network namespace there is no egress process, and names are resolved as on the host.
 fn forget_way_out(plan: &mut Plan, layer: Layer) {
     if layer != Layer::NetNamespace {
         return;
@@ -270,7 +270,7 @@ fn forget_way_out(plan: &mut Plan, layer: Layer) {
     }
 }
 
-/// The host's own instead of ours.
+/// Replaces our own mount by the host's.
 fn replace(inside: &mut Namespaced, area: &str) {
     inside.mounts.retain(|op| !op.target().starts_with(area));
     let at = inside.mounts.partition_point(|op| op.target() < Path::new(area));

@@ -7,7 +7,7 @@ use crate::lists::{self, Listed};
 use crate::paths::Scope;
 use std::path::{Path, PathBuf};
 
-/// Paths below the home directory, each with everything below.
+/// Relative to the home directory, each with everything below.
 pub fn leftovers(facts: &HostFacts, tree: &dyn HostTree) -> Vec<PathBuf> {
     let Some(home) = facts.home.as_deref() else { return Vec::new() };
     let (scope, host) = (Scope::new(facts), Host::new(tree, Some(home)));

@@ -1,7 +1,7 @@
-//! What will be done, as pure data: policy and facts about the host in, a [`model::Plan`] out.
+//! Decides everything about a run as pure data: policy and facts about the host in, a [`model::Plan`] out.
 //!
 //! No I/O: the host is known through [`facts::HostFacts`] and accessed through [`facts::HostTree`]. Nothing is
-//! decided after this: `launch` carries out the plan.
+//! decided afterwards: `launch` only carries out the plan.
 #![forbid(unsafe_code)]
 
 pub mod agents;

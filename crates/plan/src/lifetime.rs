@@ -1,17 +1,18 @@
-//! Whether a sandbox can run further commands, decided before anything is started.
+//! Decides whether a sandbox can run further commands, before anything is started.
 //!
-//! A spawner starts every command of such a sandbox, under the same restrictions as the command. So the filter
-//! has to allow what starting a command needs, and limits have to apply to each of them. Must never loosen a
-//! restriction to make that work: a plan that cannot have further commands is refused.
+//! A spawner starts every command of such a sandbox, under the same restrictions as the command. The filter
+//! must therefore allow the calls that starting a command needs, and limits must apply to each command. This
+//! module must never loosen a restriction to achieve that: if a plan cannot support further commands, it is
+//! refused.
 
 use crate::error::PlanError;
 use crate::model::{Confinement, Plan, SandboxLifetime};
 use palisade_bpf::{Arch, CallAnswer, FilterSpec, SeccompData, table};
 
-/// clone(2): what the spawner's fork asks for, `CLONE_PIDFD` and `SIGCHLD`.
+/// clone(2): the flags of the spawner's fork, `CLONE_PIDFD` and `SIGCHLD`.
 const FORK_FLAGS: u64 = 0x1000 | 17;
 
-/// The calls that the spawner makes after the filter is in force, with the arguments that a filter looks at.
+/// The calls that the spawner makes under the filter, with the arguments that a filter examines.
 const SPAWNER_CALLS: [(&str, [u64; 6]); 15] = [
     ("clone", [FORK_FLAGS, 0, 0, 0, 0, 0]),
     ("wait4", [0; 6]),
@@ -31,7 +32,7 @@ const SPAWNER_CALLS: [(&str, [u64; 6]); 15] = [
 ];
 
 impl Plan {
-    /// The same sandbox, to be kept until its supervisor ends it.
+    /// The same sandbox, kept until its supervisor ends it.
     pub fn until_ended(mut self) -> Result<Self, PlanError> {
         let refused = |why: String, fix| Err(PlanError::NoFurtherCommands { why, fix });
         match &self.sandbox.confinement {
@@ -51,7 +52,7 @@ impl Plan {
                 "leave out --max-output, and limit what you read from each command",
             );
         }
-        // Polling follows one command: its processes, and through it the file systems of the run's own.
+        // Polling follows one command: its processes and, through it, the file systems of the run.
         let watch = &self.supervision.watch;
         if watch.needs_processes() || watch.disk.is_some() || watch.inodes.is_some() {
             return refused(

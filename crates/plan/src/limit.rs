@@ -1,5 +1,5 @@
 //! The limits of a run, what enforces each and how strictly: types that plan, report and audit share. Pure
-//! data; `limits` decides what enforces a limit, and the policy's table names it.
+//! data; `limits` decides what enforces a limit, and the policy's table of limits names it.
 
 use crate::layer::Layer;
 pub use palisade_policy::limit::LimitKind;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Who sees to it that a limit is kept.
+/// What enforces a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holder {
@@ -15,15 +15,15 @@ pub enum Holder {
     CgroupV1,
     /// `setrlimit`, for each process or for the user namespace.
     Rlimit,
-    /// A CPU mask that the filter lets nobody change.
+    /// A CPU mask that the filter protects against changes.
     Affinity,
-    /// The size of file systems of the run's own.
+    /// The size of the run's own file systems.
     Tmpfs,
-    /// The supervisor's clock.
+    /// A timer of the supervisor.
     Timer,
-    /// The supervisor stands between the command and its reader.
+    /// The supervisor passes on the command's output.
     Relay,
-    /// The supervisor looks now and then.
+    /// The supervisor polls.
     Watchdog,
 }
 
@@ -41,7 +41,7 @@ impl Holder {
         }
     }
 
-    /// What would have to be missing for the limit to be passed.
+    /// The layers without which the limit could be exceeded.
     pub(crate) fn layers(self) -> &'static [Layer] {
         match self {
             Self::CgroupV2 | Self::CgroupV1 => &[Layer::Cgroup],
@@ -58,9 +58,9 @@ impl Holder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grip {
-    /// Nothing gets past it, or no further than the overshoot says.
+    /// Cannot be exceeded, or not by more than the documented overshoot.
     Hard,
-    /// Looked at now and then: in between it can be passed.
+    /// Polled, so it can be exceeded between two polls.
     Sampled,
 }
 
@@ -73,7 +73,6 @@ impl Grip {
     }
 }
 
-/// One limit of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limit {
@@ -82,23 +81,23 @@ pub struct Limit {
     pub value: u64,
     pub holder: Holder,
     pub grip: Grip,
-    /// How far past it a run got when that was measured, for people.
+    /// By how much a run exceeded it when that was measured, for display.
     pub overshoot: &'static str,
 }
 
 impl Limit {
-    /// Its value with the unit.
+    /// The value with its unit.
     pub(crate) fn shown(&self) -> String {
         self.what.unit().show(self.value)
     }
 }
 
-/// Where a run can make a control group of its own, as far as looking tells.
+/// Where a run can create its own control group, as far as an inspection shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "version")]
 pub enum CgroupHome {
     V2 {
-        /// The directory to make it in, or for a scope the mount of the hierarchy.
+        /// The directory to create it in, or for a scope the mount point of the hierarchy.
         #[serde(serialize_with = "crate::text::path")]
         parent: PathBuf,
         controllers: BTreeSet<Controller>,
@@ -130,22 +129,22 @@ pub enum Controller {
     /// A part of the memory controller that a kernel may lack.
     Swap,
     Cpu,
-    /// Of v1: what the CPU controller of v2 counts by itself.
+    /// Only in v1; in v2 the CPU controller includes it.
     CpuAccount,
     Pids,
     Io,
     CpuSet,
 }
 
-/// How an own group comes about in the unified hierarchy.
+/// How the run's own group is created in the unified hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupCreation {
-    /// Below the supervisor's own group, which is nobody else's.
+    /// Below the supervisor's own group, which no other process uses.
     OwnGroup,
     /// In the parent of the supervisor's own group.
     BesideOwn,
-    /// A transient scope that the user's service manager makes and hands over.
+    /// In a transient scope that the user's service manager creates and delegates.
     SystemdScope,
 }
 
@@ -162,21 +161,21 @@ pub struct Group {
 pub struct GroupSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// Above this the kernel reclaims and slows down, but ends nobody.
+    /// Above this the kernel reclaims memory and slows the run down, but kills nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_high: Option<u64>,
-    /// Beyond the memory.
+    /// In addition to the memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milli_cpus: Option<u64>,
-    /// Threads of all processes, pid 1's included.
+    /// Threads of all processes, including pid 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u64>,
-    /// Bytes a second, each way.
+    /// Bytes per second, in each direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_bandwidth: Option<u64>,
-    /// Operations a second, each way.
+    /// Operations per second, in each direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iops: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,35 +194,35 @@ pub enum Resource {
     Core,
     FileSize,
     OpenFiles,
-    /// Counts per user namespace since 5.14 when set inside it.
+    /// Since Linux 5.14 it counts per user namespace when set inside it.
     Processes,
-    /// Of each process by itself.
+    /// For each process separately.
     CpuSeconds,
 }
 
-/// What is looked at now and then while the command runs.
+/// What the supervisor polls while the command runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Watch {
-    /// Bytes of all processes together, swapped out or not.
+    /// Bytes of all processes together, including swap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_time_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u64>,
-    /// Bytes added to the host's trees and held by the run's own file systems.
+    /// Bytes added to the host's trees and used in the run's own file systems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inodes: Option<u64>,
-    /// On the host; what lies in one of them is not named again.
+    /// Paths on the host; none is inside another.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<PathBuf>,
 }
 
 impl Watch {
-    /// Whether something is held only if the processes can be seen.
+    /// Whether enforcement requires that the processes are visible.
     pub fn needs_processes(&self) -> bool {
         self.memory.is_some() || self.cpu_time_ms.is_some() || self.tasks.is_some()
     }
@@ -236,14 +235,14 @@ pub struct Scratch {
     pub bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inodes: Option<u64>,
-    /// Of each file system that has a size of its own.
+    /// For each file system with its own size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inodes_apart: Option<u64>,
-    /// Directories that the launcher makes in it: the command does not pay for them.
+    /// Directories that the launcher creates; they do not count for the command.
     pub own_inodes: u64,
 }
 
-/// How long the command may take to end once it was asked to; then it is killed.
+/// How long the command may take to end after it was asked to; then it is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Grace {

@@ -1,5 +1,5 @@
 //! The shipped lists of `resources/view` and `resources/programs`, compiled in because every start needs them.
-//! Nothing is decided here: what a list means is defined where it is used.
+//! Nothing is decided here: the code that uses a list defines its meaning.
 
 use palisade_guard::list;
 pub(crate) use palisade_guard::lists::Listed;
@@ -8,18 +8,18 @@ pub(crate) static SYSTEM: &[Listed] = list!("../../../resources/view/system.txt"
 pub(crate) static TOOLCHAINS: &[Listed] = list!("../../../resources/view/toolchains.txt");
 pub(crate) static CACHES: &[Listed] = list!("../../../resources/view/caches.txt");
 pub(crate) static SECRETS: &[Listed] = list!("../../../resources/view/secrets.txt");
-/// Names in directories of secrets that hold none.
+/// Names in directories of secrets that are not secret.
 pub(crate) static NOT_SECRET: &[Listed] = list!("../../../resources/view/not-secret.txt");
-/// Carried in without credentials.
+/// Settings that are copied into the sandbox without credentials.
 pub(crate) static SETTINGS: &[Listed] = list!("../../../resources/view/settings.txt");
-/// What tools leave in every home directory.
+/// Files that tools leave in every home directory.
 pub(crate) static LEFTOVERS: &[Listed] = list!("../../../resources/view/leftovers.txt");
-/// What tools look for in the directories above the project.
+/// Files that tools look for in the directories above the project.
 pub(crate) static PROBES: &[Listed] = list!("../../../resources/view/probes.txt");
-/// What makes a directory the root of a project.
+/// Names that mark a directory as the root of a project.
 pub(crate) static MARKERS: &[Listed] = list!("../../../resources/view/markers.txt");
 pub(crate) static SECRET_ENV: &[Listed] = list!("../../../resources/view/secret-env.txt");
-/// Programs that run what they read.
+/// Programs that execute what they read.
 pub(crate) static INTERPRETERS: &[Listed] = list!("../../../resources/programs/interpreters.txt");
 
 #[cfg(test)]

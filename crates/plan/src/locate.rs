@@ -1,4 +1,4 @@
-//! Finds the project: the directory the caller works in.
+//! Finds the project: the directory that the caller works in.
 //!
 //! Starts from the caller's working directory, never from a policy's `cwd`: otherwise a file in a cloned
 //! repository could point to any directory and have it granted.
@@ -10,8 +10,8 @@ use crate::model::{FoundBy, Located};
 use crate::own::OWN_AREAS;
 use std::path::{Path, PathBuf};
 
-/// The git root of the working directory; without one, the nearest directory that a marker makes a project; else the
-/// working directory itself. The home directory is nobody's project, even if it is kept in git.
+/// The git root of the working directory; without one, the nearest directory with a project marker; otherwise
+/// the working directory itself. The home directory is never a project, even if it is a git repository.
 pub(crate) fn locate(facts: &HostFacts, host: &Host<'_>) -> Located {
     host.project.get_or_init(|| search(facts, host)).clone()
 }
@@ -23,7 +23,7 @@ fn search(facts: &HostFacts, host: &Host<'_>) -> Located {
     if let Some(root) = upwards().find(|dir| is_git_root(dir, host)) {
         return Located { root: root.to_owned(), found_by: FoundBy::Git };
     }
-    // In a directory of somebody else's a file must not widen what is granted.
+    // In another user's directory, a file must not extend what is granted.
     let owner = host.owner(cwd).map(|owner| owner.uid);
     let marked = upwards()
         .take_while(|dir| !is_withheld(dir, facts, host))
@@ -39,7 +39,7 @@ pub(crate) fn root_of(facts: &HostFacts, host: &Host<'_>) -> PathBuf {
     locate(facts, host).root
 }
 
-/// Whether a run that is started in a directory, or below it, may find its project around it.
+/// Whether a run that starts in or below this directory may find its project at or above it.
 pub(crate) fn is_in_project(dir: &Path, host: &Host<'_>) -> bool {
     let upwards =
         dir.ancestors().take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"));
@@ -53,8 +53,8 @@ fn marker_in(dir: &Path, host: &Host<'_>) -> Option<&'static str> {
         .find(|name| host.kind(&dir.join(name)).is_some())
 }
 
-/// Whether a directory is too much for a project wherever one stands. Known without looking at the system's
-/// directories one by one; [`too_much`] has the last word.
+/// Whether a directory is never acceptable as a project. Checked without looking at the system's directories
+/// one by one; `project::too_much` makes the final decision.
 fn is_withheld(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> bool {
     let is_system = |system: &Path| system.starts_with(dir) || dir.starts_with(system);
     holds_home(dir, facts, host).is_some()

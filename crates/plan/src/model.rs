@@ -1,7 +1,7 @@
-//! The plan: everything `launch` will do, decided and printable.
+//! The plan: everything that `launch` will do, decided and printable.
 //!
-//! Pure data. `launch` takes no decision of its own: what is not here does not happen, and what is
-//! here happens or the run stops.
+//! Pure data. `launch` makes no decisions of its own: what is not in the plan does not happen, and what is in
+//! the plan happens or the run stops.
 
 mod egress;
 mod mount_op;
@@ -28,8 +28,8 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// One run, from the first mount to the last limit. As JSON it is flat: what reads it does not depend on who
-/// carries a part of it out.
+/// One run, from the first mount to the last limit. The JSON form is flat, so that readers do not depend on
+/// which component carries out a part.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
@@ -43,60 +43,60 @@ pub struct Plan {
     pub supervision: Supervision,
 }
 
-/// The walls, which stand for as long as the sandbox does, whatever runs in it.
+/// The confinement, which lasts as long as the sandbox, whatever runs in it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxPlan {
-    /// Whether commands come one after another, or one comes and ends it.
+    /// Whether the sandbox runs several commands, or ends with its only one.
     #[serde(skip_serializing_if = "SandboxLifetime::is_one_command")]
     pub lifetime: SandboxLifetime,
     pub network: NetworkMode,
-    /// Missing directories that were granted for writing: made before the launch, as the caller.
+    /// Missing directories that were granted for writing. They are created before the launch, as the caller.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub create_dirs: Vec<PathBuf>,
     pub confinement: Confinement,
-    /// The control group, where a limit needs one.
+    /// The control group, if a limit needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
     /// Set on every command, in this order.
     pub rlimits: Vec<Rlimit>,
-    /// The only CPUs commands run on, where no group says so.
+    /// The only CPUs that commands may use, if no control group enforces them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Vec<u32>>,
-    /// One file system behind all that the run has for itself, where the sum of it is limited.
+    /// One file system for all of the run's own files, if their total size is limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scratch: Option<Scratch>,
-    /// Where the host has it and the policy wants it; see `promises`.
+    /// If the host supports it and the policy wants it; see `promises`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landlock: Option<Landlock>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seccomp: Option<Seccomp>,
-    /// Where something of the host can be written and the policy wants it; see `promises`.
+    /// If files of the host are writable and the policy wants it; see `promises`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<Guard>,
-    /// Where paths outside the view are asked about. Otherwise they are absent.
+    /// If the user is asked about paths outside the view. Otherwise they do not exist for the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
-    /// The way out of the sandbox's own network, in modes that have one.
+    /// The connection to the outside, in network modes that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub egress: Option<Egress>,
-    /// Ways in.
+    /// Forwarded ports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub publish: Vec<Publish>,
-    /// What the child tries before the command starts; any other outcome stops the run (ESC-2).
+    /// Attempts that the child makes before the command starts. Any unexpected outcome stops the run (ESC-2).
     pub self_check: Vec<Probe>,
-    /// Small switches of the launcher, each a layer of its own.
+    /// Switches of the launcher, each a layer of its own.
     pub hardening: Hardening,
 }
 
-/// For how long a sandbox stands.
+/// How long a sandbox exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxLifetime {
-    /// As long as the command it was made for.
+    /// As long as its only command.
     #[default]
     OneCommand,
-    /// Until its supervisor ends it. Every command comes from the spawner; see [`crate::lifetime`].
+    /// Until its supervisor ends it. The spawner starts every command; see [`crate::lifetime`].
     UntilEnded,
 }
 
@@ -111,26 +111,26 @@ impl SandboxLifetime {
 #[serde(rename_all = "camelCase")]
 pub struct Supervision {
     pub on_ask: OnAsk,
-    /// Puts a question in the terminal aside, and brings it back.
+    /// Hides a question in the terminal and shows it again.
     pub ask_key: AskKey,
     /// Every limit of the run, and what enforces it.
     pub limits: Vec<Limit>,
-    /// What the supervisor has to look after by itself.
+    /// What the supervisor enforces by polling.
     pub watch: Watch,
-    /// Wall time after which the command is asked to end; the exit code is 124.
+    /// The wall time after which the command is asked to end; the exit code is 124.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     pub grace: Grace,
-    /// Bytes of each of the command's outputs that its reader gets: their beginning and their end.
+    /// How many bytes of each output stream are passed on: the beginning and the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// The run takes a multiple of this time, and says so.
+    /// The duration of the run is rounded up to a multiple of this time, and so are the reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize_ms: Option<u64>,
     pub approvals: Vec<Approval>,
 }
 
-/// What people are told about the run. Nothing is enforced by it.
+/// What the user is told about the run. Enforces nothing.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
@@ -139,27 +139,27 @@ pub struct Explanation {
     pub mode: Mode,
     #[serde(skip)]
     pub project: Located,
-    /// Variables that the policy sets, with their values where those are no secrets.
+    /// Variables that the policy sets, with their values unless those are secret.
     #[serde(skip)]
     pub set_variables: Vec<String>,
     /// Names of variables that are not passed on because they look like secrets.
     #[serde(skip)]
     pub withheld_variables: Vec<String>,
-    /// For every promise, which layers enforce it here and how strictly.
+    /// For every promise, the layers that enforce it in this run, and how strictly.
     pub promises: Vec<Promise>,
-    /// What a person should know: relaxations, things left out, things that behave otherwise.
+    /// Notes for the user: relaxations, omissions, unusual behaviour.
     pub notes: Vec<Note>,
 }
 
 impl Plan {
-    /// Whether there is a network of the run's own, and it leads nowhere.
+    /// Whether the run has its own network, without a connection to the outside.
     pub fn is_offline(&self) -> bool {
         let is_own = matches!(&self.sandbox.confinement, Confinement::Namespaces(inside) if inside.namespaces.net);
         is_own && self.sandbox.network == NetworkMode::None
     }
 }
 
-/// Something a person might not expect.
+/// Something that the user might not expect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
@@ -176,9 +176,9 @@ impl Note {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
-    /// True of every run with the defaults: said each time, it would only teach people not to read.
+    /// True of every run with the defaults. If it were shown each time, users would stop reading notes.
     Routine,
-    /// About the mode: worth saying to somebody who chose one.
+    /// About the mode; relevant to users who chose one.
     OfMode,
     Important,
 }
@@ -186,7 +186,7 @@ pub enum Weight {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Command {
-    /// As typed; `argv[0]` is looked up in the sandbox's own `PATH`.
+    /// As typed; `argv[0]` is looked up in the sandbox's `PATH`.
     #[serde(serialize_with = "crate::text::os_strings")]
     pub argv: Vec<OsString>,
     #[serde(serialize_with = "crate::text::path")]
@@ -195,15 +195,15 @@ pub struct Command {
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// How the command is kept in.
+/// How the command is confined.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Confinement {
     /// LEVEL_0: the command is not isolated from the host.
     None,
-    /// Landlock and seccomp alone, for hosts without user namespaces.
+    /// Landlock and seccomp only, for hosts without user namespaces.
     NoNamespaces,
-    /// Own namespaces and own root.
+    /// Its own namespaces and root.
     Namespaces(Box<Namespaced>),
 }
 
@@ -212,22 +212,22 @@ pub enum Confinement {
 pub struct Namespaced {
     pub namespaces: Namespaces,
     pub identity: Identity,
-    /// In this order; a later one may stand on an earlier one.
+    /// In this order; a later one may be mounted on an earlier one.
     pub mounts: Vec<MountOp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
     /// Whether to bring up `lo` in the new network namespace.
     pub loopback: bool,
-    /// Settings of the new network namespace: names below `/proc/sys/net`, and values. Where the host lets nobody
-    /// write there, as in some containers, they stay as the kernel has them.
+    /// Settings of the new network namespace: names below `/proc/sys/net`, and values. If the host makes them
+    /// read-only, as in some containers, the kernel's defaults stay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_settings: Vec<(&'static str, String)>,
-    /// The home directory, where it is one of the run's own: a tmpfs among the mounts.
+    /// The home directory, if it is private to the run: a tmpfs among the mounts.
     #[serde(skip)]
     pub private_home: Option<PathBuf>,
 }
 
-/// The user namespace is always new.
+/// The user namespace is always a new one.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Namespaces {
@@ -243,7 +243,7 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Every kind by its name, and whether the run has one of its own.
+    /// Every kind by its name, and whether the run has its own.
     pub fn by_name(&self) -> [(&'static str, bool); 8] {
         [
             ("user", true),
@@ -258,7 +258,7 @@ impl Namespaces {
     }
 }
 
-/// Who the command is, inside and as the host sees it.
+/// The command's ids, in the sandbox and on the host.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
@@ -272,37 +272,38 @@ pub struct Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdMapping {
-    /// An ordinary user maps its own id, from inside.
+    /// An ordinary user maps its own id, from inside the namespace.
     OwnId,
-    /// Root hands the child an id that is not root, from outside.
+    /// Root assigns an id that is not root, from outside the namespace.
     ByRoot,
 }
 
-/// The on-disk owner that appears as the command's own id through an id-mapped mount.
+/// The owner on disk that an id-mapped mount shows as the command's own id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Owner {
     pub uid: u32,
     pub gid: u32,
 }
 
-/// The second floor below the mount view.
+/// Enforces the mount view's rules independently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Landlock {
     /// The host's ABI, at least 1.
     pub abi: u32,
-    /// Whether reading and executing are restricted too, or writing only.
+    /// Whether reading and executing are restricted as well, or only writing.
     pub restrict_reads: bool,
-    /// Whether truncating by path counts as writing, where the kernel knows it as such (ABI 3).
+    /// Whether truncating by path counts as writing, if the kernel supports it (ABI 3).
     pub refuse_truncation: bool,
-    /// Trees (or files) that may be read, and executed with [`Execution::Readable`]; only if `restrict_reads`.
+    /// Trees or files that may be read, and executed with [`Execution::Readable`]. Only used with
+    /// `restrict_reads`.
     #[serde(serialize_with = "crate::text::paths")]
     pub readable: Vec<PathBuf>,
-    /// Trees (or files) that may be written.
+    /// Trees or files that may be written.
     #[serde(serialize_with = "crate::text::paths")]
     pub writable: Vec<PathBuf>,
-    /// Trees (or files) where the command itself may only remove, and read where reading is
-    /// restricted: everything else there is done for it by the broker.
+    /// Trees or files where the command itself may only remove, and read if reading is restricted. The broker
+    /// carries out everything else there.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub guarded: Vec<PathBuf>,
     /// Device nodes and terminals that may be written and controlled by ioctl.
@@ -322,7 +323,7 @@ pub struct Landlock {
 pub enum Execution {
     /// Every file that can be read.
     Readable,
-    /// The programs on the policy's list, and no others.
+    /// Only the programs on the policy's list.
     Listed(Executables),
 }
 
@@ -339,17 +340,17 @@ impl Execution {
     }
 }
 
-/// The programs that may be executed (PROC-2), by their paths inside, with no link in them.
+/// The programs that may be executed (PROC-2), by their paths in the sandbox, with links resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Executables {
     /// Files, and directories with everything below.
     #[serde(serialize_with = "crate::text::paths")]
     pub listed: Vec<PathBuf>,
-    /// Loaders and interpreters without which those cannot start.
+    /// Loaders and interpreters that those need to start.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub needed: Vec<PathBuf>,
-    /// What of all that can be made to run something else.
+    /// Which of them can be used to run something else.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub detours: Vec<Detour>,
 }
@@ -365,112 +366,113 @@ pub struct Detour {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DetourKind {
-    /// Maps and starts the file it is told to.
+    /// Maps and starts any file that it is given.
     Loader,
-    /// Runs what it reads.
+    /// Executes what it reads.
     Interpreter,
-    /// Its content can be replaced from inside.
+    /// Its content can be replaced from the sandbox.
     Writable,
 }
 
-/// Where names are judged before they are written (FS-9). Paths are those inside; a path belongs to
-/// the longest of `trees`, `islands` and `surroundings` that it starts with.
+/// Where names are judged before they are written (FS-9). Paths are those in the sandbox. A path belongs to the
+/// longest entry of `trees`, `islands` and `surroundings` that is a prefix of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Guard {
     /// Writable directories and files of the host.
     #[serde(serialize_with = "crate::text::paths")]
     pub trees: Vec<PathBuf>,
-    /// Mounts in a tree that are not of it: nothing is judged there.
+    /// Mounts in a tree that do not belong to it. Nothing is judged there.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub islands: Vec<PathBuf>,
-    /// Writable places of the run's own that hold a tree. Nothing is judged there either, but Landlock
-    /// counts by directory: a right given here would hold in the tree too.
+    /// Writable mounts of the run's own that contain a tree. Nothing is judged there either, but Landlock rules
+    /// apply to everything below a directory: a right granted here would also apply in the tree.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub surroundings: Vec<PathBuf>,
-    /// Home directories that a tree lies in or covers.
+    /// Home directories that contain a tree or are in one.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub homes: Vec<PathBuf>,
     /// Trees that are package caches.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<PathBuf>,
-    /// Left alone, each with everything below.
+    /// Not guarded, each with everything below.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub opened: Vec<PathBuf>,
-    /// Guarded in this run beyond the shipped names.
+    /// Guarded in this run in addition to the shipped names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<GuardedPath>,
-    /// Directories of which only parts are written.
+    /// Directories of which only parts are writable.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limited: Vec<PartlyWritable>,
-    /// Relative values of `core.hooksPath`: in every directory that shares the repository's settings they mean another one.
+    /// Relative values of `core.hooksPath`. They name a different directory in every directory that shares the
+    /// repository's settings.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<PathBuf>,
 }
 
-/// A directory of which only parts are written: the repository that a worktree belongs to.
+/// A directory of which only parts are writable: the repository of a worktree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartlyWritable {
     #[serde(serialize_with = "crate::text::path")]
     pub directory: PathBuf,
-    /// Below it, each with everything in it.
+    /// Relative to it, each with everything below.
     #[serde(serialize_with = "crate::text::paths")]
     pub parts: Vec<PathBuf>,
 }
 
 impl PartlyWritable {
-    /// Whether nothing is said against writing `path`.
+    /// Whether this restriction permits writing `path`.
     pub fn covers(&self, path: &Path) -> bool {
         path.strip_prefix(&self.directory)
             .map_or(true, |below| self.parts.iter().any(|part| below.starts_with(part)))
     }
 }
 
-/// Where a path that is missing inside may be asked about.
+/// Where the user may be asked about a path that is missing in the view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Gate {
-    /// Mounts of our own scaffolding: the root, a private home directory, frames.
+    /// Mounts that we created ourselves: the root, a private home directory, frames.
     #[serde(serialize_with = "crate::text::paths")]
     pub grounds: Vec<PathBuf>,
     /// Never asked about, each with everything below.
     #[serde(serialize_with = "crate::text::paths")]
     pub never: Vec<PathBuf>,
-    /// Asked about in red, one file at a time, each with everything below.
+    /// Asked about with a warning, one file at a time, each with everything below.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<PathBuf>,
-    /// Where the shipped names of secrets count; empty where secrets are files like others.
+    /// Where the shipped names of secrets apply; empty if secrets are treated like other files.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub homes: Vec<PathBuf>,
-    /// What the view is made of: no tree is put over one of these.
+    /// The mounts of the view: no tree may be mounted over one of these.
     #[serde(serialize_with = "crate::text::paths")]
     pub mounted: Vec<PathBuf>,
-    /// The directories above the project: what tools look for there on their own is absent, and not asked about.
+    /// The directories above the project. What tools look for there on their own is missing without a question.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub above_project: Vec<PathBuf>,
-    /// What tools leave in every home for themselves: absent unless it is granted, and not asked about.
+    /// What tools leave in every home for themselves. Missing without a question unless it is granted.
     pub left_by_tools: Vec<PathBuf>,
-    /// The home directory, where it is the run's own.
+    /// The home directory, if it is private to the run.
     #[serde(serialize_with = "crate::text::maybe_path", skip_serializing_if = "Option::is_none")]
     pub private_home: Option<PathBuf>,
-    /// Directories that the plan makes: what is missing in one was not granted. In others of the private home the
-    /// command has what it made itself.
+    /// Directories that the plan creates: what is missing in them was not granted. The command created all
+    /// other directories in the private home.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<PathBuf>,
-    /// Whether programs are asked about too; not where the policy says which may start.
+    /// Whether the user is also asked about programs. Not if the policy lists the programs that may start.
     pub executes: bool,
     pub on_ask: OnAsk,
     pub ask_timeout_ms: u64,
-    /// Open at once.
+    /// The maximum number of open questions.
     pub most_questions: usize,
-    /// Whether who was allowed something once is known by more than a number, which another may get.
+    /// Whether a process with a permission is identified by more than its pid, which can be reused.
     pub known_callers: bool,
 }
 
-/// How something on the host is asked about.
+/// How something on the host may be asked about.
 ///
-/// The worst comes last.
+/// In increasing order of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nature {
@@ -484,14 +486,14 @@ pub enum Nature {
 pub struct Seccomp {
     /// `baseline`, or how the policy changed it.
     pub profile: String,
-    /// Suspicious attempts after which the sandbox is ended.
+    /// Suspicious attempts after which the sandbox is stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_blocked: Option<u64>,
-    /// What the filter was made from; it explains each call. Told by groups, and only when somebody looks: to
-    /// put it together costs more than to compile the filter.
+    /// What the filter was made from; it explains each call. Summarized by groups only on demand: that costs
+    /// more than compiling the filter.
     #[serde(rename = "summary", serialize_with = "seccomp_summary::by_groups")]
     pub rules: Profile,
-    /// For the command. Compiled where it is installed: that process would only wait meanwhile.
+    /// For the command. It is compiled in the process that installs it, which would otherwise only wait.
     #[serde(skip)]
     pub filter: FilterSpec,
 }
@@ -505,29 +507,30 @@ pub struct SeccompGroup {
     pub syscalls: usize,
 }
 
-/// Each layer that is a single call in the launcher.
+/// The layers that are a single step in the launcher.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hardening {
     pub no_new_privs: bool,
     pub drop_capabilities: bool,
-    /// Neither our own pid 1 nor the supervisor can be traced, nor their `/proc` entries opened
+    /// Neither our pid 1 nor the supervisor can be traced, and their `/proc` entries cannot be opened
     /// (CVE-2019-5736).
     pub init_undumpable: bool,
-    /// Nothing but stdin, stdout and stderr reaches the command (CVE-2024-21626).
+    /// The command gets only stdin, stdout and stderr (CVE-2024-21626).
     pub close_descriptors: bool,
-    /// The command never holds the caller's controlling terminal (CVE-2017-5226).
+    /// The command never has the caller's controlling terminal (CVE-2017-5226).
     pub own_session: bool,
     /// Every mount is `nosuid` and `nodev`.
     pub mount_flags: bool,
-    /// What the host mounts later does not show inside, nor the reverse.
+    /// Later mounts of the host do not appear in the sandbox, nor the reverse.
     pub private_mounts: bool,
-    /// Names from inside are spelt out before a person sees them.
+    /// Names from the sandbox are escaped before they are displayed.
     pub escaped_text: bool,
-    /// Each kind of event has its own room in the audit log, and the first grant of a path is always in it.
+    /// Each kind of event has its own budget in the audit log, and the first grant of a path is always
+    /// recorded.
     pub audit_budgets: bool,
-    /// A question is drawn on a terminal in a known state, in colours of its own.
+    /// A question is drawn on a terminal in a known state, in distinct colours.
     pub known_terminal: bool,
-    /// A key answers only a question that could be read before it was pressed.
+    /// A key press answers only a question that was visible before.
     pub armed_keys: bool,
 }

@@ -1,16 +1,16 @@
-//! Which namespaces a level has, and what is impossible without them (POL-1, PROC-4, NET-1).
+//! Which namespaces a level has, and what is not possible without them (POL-1, PROC-4, NET-1).
 
 use crate::error::PlanError;
 use crate::model::{Identity, Namespaces};
 use palisade_policy::model::{Level, NetworkMode, OnAsk, Policy};
 
-/// The name that a policy leaves alone.
+/// The host name if the policy sets none.
 pub(crate) const DEFAULT_HOSTNAME: &str = "sandbox";
-/// That the command may bind. The ones below are those of the listeners that packet rules lead to
+/// The lowest port that the command may bind. Lower ports belong to the listeners that the packet rules lead to
 /// (`launch/src/network.rs`).
 const LOWEST_PORT: u16 = 3;
 
-/// Asked for by name where no question is ever asked, they would mean nothing.
+/// Refuses settings about questions in a run that never asks any: they would have no effect.
 pub(crate) fn refuse_unasked(policy: &Policy, asks: bool) -> Result<(), PlanError> {
     let needs = "dynamic mode, the host view and namespaces; leave it out or use deny";
     match policy.on_ask {
@@ -44,27 +44,29 @@ pub(crate) fn choose(policy: &Policy) -> Result<Namespaces, PlanError> {
     })
 }
 
-/// What a new network namespace has otherwise than a host that is in use.
+/// Settings in which a new network namespace differs from a host in use.
 pub(crate) fn network_settings(
     policy: &Policy,
     identity: &Identity,
 ) -> Vec<(&'static str, String)> {
     let mode = policy.network.mode;
     let mut settings = Vec::new();
-    // With a proxy every address is the namespace's own, and one that was never reached would seem to answer.
+    // Not with a proxy: there every address belongs to the namespace, so an unreachable one would seem to
+    // reply.
     if matches!(mode, NetworkMode::None | NetworkMode::Nat) {
-        // Nobody may send a ping in a new namespace, where systemd opens it to all groups of a host.
+        // In a new namespace nobody may send a ping, while systemd allows it to all groups of a host.
         let group = identity.inside_gid;
         settings.push(("ipv4/ping_group_range", format!("{group} {group}")));
     }
-    // Nobody trusts low ports of a network that no other machine is in. By a link they would be seen outside.
+    // No other machine is in this network, so low ports need no protection. With nat or the host's network they
+    // could be visible outside.
     if matches!(mode, NetworkMode::None | NetworkMode::Proxy) {
         settings.push(("ipv4/ip_unprivileged_port_start", LOWEST_PORT.to_string()));
     }
     settings
 }
 
-/// What the level without namespaces cannot do.
+/// Refuses what is not possible without namespaces.
 pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Result<(), PlanError> {
     let needs = |what, fix| Err(PlanError::NeedsNamespaces { what, fix });
     if policy.isolation_level != Level::Process {
@@ -91,8 +93,8 @@ pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Resul
     choose(policy).map(|_| ())
 }
 
-/// What leads out of a network namespace, or into it. The policy crate refuses it with its place in a file; a
-/// policy that was made by a program comes here without having been there.
+/// A setting that needs a network namespace. The policy crate reports it with its position in a file, but a
+/// policy that a program builds does not pass through there.
 fn of_a_network_of_its_own(policy: &Policy) -> Option<&'static str> {
     match policy.network.mode {
         NetworkMode::Proxy => Some("network mode proxy"),
@@ -104,7 +106,7 @@ fn of_a_network_of_its_own(policy: &Policy) -> Option<&'static str> {
     }
 }
 
-/// What makes no sense where nothing is isolated.
+/// Refuses settings that have no effect without isolation.
 pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<(), PlanError> {
     let filesystem = &policy.filesystem;
     let asked = [

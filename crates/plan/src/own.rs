@@ -1,6 +1,6 @@
-//! Directories that are always the sandbox's own: `/proc`, `/dev`, `/run`, `/tmp` and others (FS-7).
+//! Directories that are always private to the sandbox: `/proc`, `/dev`, `/run`, `/tmp` and others (FS-7).
 //!
-//! Nothing of the host is visible there except a few harmless device nodes.
+//! Nothing of the host may be visible there except a few harmless device nodes.
 
 use crate::denied::{Class, Denied};
 use crate::facts::{EntryKind, HostFacts};
@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// No grant replaces these, and no bound directory shows the host's.
+/// No grant replaces these, and no bound directory contains the host's version.
 pub(crate) const OWN_AREAS: [&str; 6] = ["/dev", "/proc", "/run", "/sys", "/tmp", "/var/tmp"];
 
-/// Writable directories that are the host's own where there is no mount namespace.
+/// Writable directories that belong to the host if there is no mount namespace.
 pub(crate) const SHARED_WITH_HOST: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Parts of `/proc` that act on the whole host; read-only, as in the OCI runtime specification.
+/// Parts of `/proc` that affect the whole host; read-only, as in the OCI runtime specification.
 const PROC_READ_ONLY: [&str; 8] = [
     "/proc/acpi",
     "/proc/asound",
@@ -29,7 +29,7 @@ const PROC_READ_ONLY: [&str; 8] = [
     "/proc/sysrq-trigger",
 ];
 
-/// Parts of `/proc` that tell about the host's memory, keys and other processes.
+/// Parts of `/proc` that reveal the host's memory, keys and other processes.
 const PROC_BLANK: [&str; 5] =
     ["/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/timer_list"];
 
@@ -51,8 +51,8 @@ const DEV_LINKS: [(&str, &str); 5] = [
     ("/dev/stdout", "/proc/self/fd/1"),
 ];
 
-/// The area that a grant would replace: the area itself, or any part of `/proc` and `/dev`, where the
-/// host's own would show.
+/// The area that a grant would replace: the area itself, or any part of `/proc` and `/dev`, where the host's
+/// version would become visible.
 pub(crate) fn area_of_grant(target: &Path) -> Option<&'static str> {
     if target.starts_with("/dev/shm") {
         return Some("/dev/shm");
@@ -62,18 +62,18 @@ pub(crate) fn area_of_grant(target: &Path) -> Option<&'static str> {
     })
 }
 
-/// Where the home directories of all users are: never in a view as such.
+/// The directories that contain all users' homes. They are never visible as a whole.
 pub(crate) fn holds_homes(target: &Path) -> bool {
     target == Path::new("/home") || target == Path::new("/root")
 }
 
-/// The caller's directory for sockets, if it is where it should be.
+/// The caller's runtime directory, if it is at the usual place.
 pub(crate) fn runtime_dir(facts: &HostFacts) -> Option<PathBuf> {
     let dir = PathBuf::from(facts.env.get(OsStr::new("XDG_RUNTIME_DIR"))?);
     (dir.parent() == Some(Path::new("/run/user"))).then_some(dir)
 }
 
-/// The host's older names for parts of `/run`, which programs still use.
+/// Older names for parts of `/run` on the host, which programs still use.
 pub(crate) fn links(host: &Host<'_>) -> Vec<Link> {
     let found = ["/var/run", "/var/lock"].map(|name| host.resolve(Path::new(name)));
     let links = found.into_iter().map(|found| match found {
@@ -83,7 +83,7 @@ pub(crate) fn links(host: &Host<'_>) -> Vec<Link> {
     links.flatten().filter(|link| link.place.starts_with("/var")).collect()
 }
 
-/// The steps, less what the policy denies.
+/// The mount steps, without what the policy denies.
 pub(crate) fn mounts(
     filesystem: &Filesystem,
     level: Level,
@@ -116,21 +116,21 @@ pub(crate) fn mounts(
     own
 }
 
-/// Takes out what the policy denies.
+/// Removes what the policy denies.
 fn leave_out(own: &mut BTreeMap<PathBuf, MountOp>, denied: &Denied, host: &Host<'_>) {
     let is_asked = |path: &Path| denied.above(path).is_some_and(|(_, class)| class == Class::Asked);
     own.retain(|target, _| !is_asked(target));
     if own.contains_key(Path::new("/proc")) {
         own.extend(denied_in_proc(denied, host));
     }
-    // A blank needs the null device to stand there.
+    // A blank is a mount of the null device, which must exist.
     if !own.contains_key(Path::new("/dev/null")) {
         own.retain(|_, op| !matches!(op, MountOp::Blank { .. }));
     }
 }
 
 fn devices(ops: &mut Vec<MountOp>, level: Level) {
-    // On our own root, which is read-only in the end: nothing can be made in it.
+    // On our own root, which finally becomes read-only: nothing can be created in it.
     ops.push(MountOp::Dir { target: "/dev".into(), mode: 0o755 });
     for (path, major, minor) in DEVICES {
         let path = PathBuf::from(path);
@@ -141,13 +141,13 @@ fn devices(ops: &mut Vec<MountOp>, level: Level) {
     }
     ops.push(MountOp::DevPts { target: "/dev/pts".into() });
     ops.push(tmpfs("/dev/shm", 0o1777, None, true));
-    // Without its own IPC namespace a new mount would show the host's queues.
+    // Without its own IPC namespace, a new mount would show the host's queues.
     if level == Level::Full {
         ops.push(MountOp::Mqueue { target: "/dev/mqueue".into() });
     }
 }
 
-/// What the policy denies below our own `/proc`.
+/// Hides what the policy denies below our own `/proc`.
 fn denied_in_proc(denied: &Denied, host: &Host<'_>) -> Vec<(PathBuf, MountOp)> {
     let asked = denied.below(Path::new("/proc")).filter(|(_, denial)| denial.class == Class::Asked);
     asked

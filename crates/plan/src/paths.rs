@@ -1,21 +1,21 @@
-//! Expands paths as people and lists write them: `~`, `$VAR`, `${VAR:-default}`, relative ones.
+//! Expands paths as users and lists write them: `~`, `$VAR`, `${VAR:-default}`, relative paths.
 //!
-//! Text only: nothing here looks at the host, and `..` is left for the resolver, which knows links.
+//! Works on text only and must not look at the host. `..` is left to the resolver, which handles links.
 
 use crate::error::PlanError;
 use crate::facts::HostFacts;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-/// What a name in a path may stand for.
+/// The values that names in a path expand to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope<'a> {
     facts: &'a HostFacts,
-    /// What relative paths start from.
+    /// The directory that relative paths start from.
     base: &'a Path,
 }
 
-/// A name without a value.
+/// A variable without a value.
 #[derive(Debug, PartialEq, Eq)]
 struct Unset(String);
 
@@ -24,7 +24,7 @@ impl<'a> Scope<'a> {
         Self { facts, base: &facts.cwd }
     }
 
-    /// A path somebody typed; an unset variable is an error.
+    /// A path that the user wrote; an unset variable is an error.
     pub(crate) fn typed(&self, text: &str) -> Result<PathBuf, PlanError> {
         if text.starts_with('~') && text != "~" && !text.starts_with("~/") {
             return Err(PlanError::OtherHome { text: text.to_owned() });
@@ -35,7 +35,7 @@ impl<'a> Scope<'a> {
         Ok(tidy(&self.base.join(path)))
     }
 
-    /// A path of a shipped list; absent where it depends on something that is not set.
+    /// A path of a shipped list; `None` if it depends on an unset variable.
     pub(crate) fn listed(&self, text: &str) -> Option<PathBuf> {
         let path = PathBuf::from(self.expand(text).ok()?);
         path.is_absolute().then_some(path)
@@ -70,7 +70,7 @@ impl<'a> Scope<'a> {
         let parts = inside.split_once(':');
         match parts.and_then(|(name, rest)| Some((name, rest.strip_prefix('-')?))) {
             Some((name, default)) => match self.value(name) {
-                // A relative value would mean another place in every directory.
+                // A relative value would name a different place in every directory.
                 Some(value) if Path::new(value).is_absolute() => Ok(value.to_owned()),
                 _ => self.expand(default),
             },
@@ -91,7 +91,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The end of `NAME:-DEFAULT`, whose default may hold braces of its own.
+/// The end of `NAME:-DEFAULT`. The default may contain braces.
 fn closing_brace(text: &str) -> usize {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -105,7 +105,7 @@ fn closing_brace(text: &str) -> usize {
     text.len()
 }
 
-/// Without `.` and doubled slashes; `..` stays.
+/// Removes `.` and repeated slashes; `..` stays.
 fn tidy(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }

@@ -1,15 +1,15 @@
-//! Links that a command could have planted for the next run to follow.
+//! Links that a command could have created for the next run to follow.
 //!
 //! A command can change everything in a writable grant: `.venv` in the project, named by `VIRTUAL_ENV`, may
-//! have become a link to any path. A grant never widens the view through such a link.
+//! have become a link to any path. A grant must never extend the view through such a link.
 
 use crate::error::PlanError;
 use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::Link;
 use std::path::PathBuf;
 
-/// Takes out the grants that lead out of a writable one by a link inside it. One that was asked for by
-/// name is an error instead.
+/// Removes the grants that lead out of a writable grant through a link inside it. For a grant that the user
+/// asked for, this is an error.
 pub(crate) fn refuse(grants: Vec<Grant>, notes: &mut Vec<String>) -> Result<Vec<Grant>, PlanError> {
     let writable: Vec<PathBuf> = grants
         .iter()

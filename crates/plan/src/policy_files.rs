@@ -1,7 +1,9 @@
-//! The files that this run's policy was read from: read-only inside, even where they would be writable (R06).
+//! The files that this run's policy was read from. They are read-only in the sandbox, even where they would be
+//! writable (R06).
 //!
-//! Files get a read-only mount, which can be neither removed nor replaced; the guard protects the names that
-//! lead to them, including links and files that do not exist yet. Never decides whether a file is trusted.
+//! Files get a read-only mount, which cannot be removed or replaced. The guard protects the names that lead to
+//! them, including links and files that do not exist yet. This module must not decide whether a file is
+//! trusted.
 
 use crate::aliases::Mounts;
 use crate::error::PlanError;
@@ -14,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 const WHY: &str = "the policy of this run was read from here";
 
-/// Where the files stand inside, as far as they stand in a writable grant. One that is granted for writing by its own
-/// name is an error.
+/// The paths of the files in the sandbox, if they are in a writable grant. A writable grant for the file itself
+/// is an error.
 pub(crate) fn seals(
     files: &[PathBuf],
     grants: &[Grant],
@@ -23,7 +25,7 @@ pub(crate) fn seals(
     host: &Host<'_>,
 ) -> Result<Vec<PathBuf>, PlanError> {
     let mut seals = Vec::new();
-    // Nothing can be mounted onto a link.
+    // Nothing can be mounted on a link.
     let is_file = |place: &PathBuf| host.kind(place).is_some_and(EntryKind::is_node);
     for file in everywhere(files, facts, host).into_iter().filter(is_file) {
         for grant in grants.iter().filter(|grant| grant.kind == GrantKind::ReadWrite) {
@@ -40,7 +42,7 @@ pub(crate) fn seals(
     Ok(seals)
 }
 
-/// The names on the way to them, at the places where they are inside.
+/// The names that lead to the files, by their paths in the sandbox.
 pub(crate) fn guarded(
     files: &[PathBuf],
     facts: &HostFacts,
@@ -55,7 +57,7 @@ pub(crate) fn guarded(
         .collect()
 }
 
-/// Links and ends, with the other places where the host shows them.
+/// Links and targets, with their aliases through other mounts of the host.
 fn everywhere(files: &[PathBuf], facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
     if files.is_empty() {
         return Vec::new();

@@ -1,32 +1,32 @@
 //! What the kernel opens in addition to a program when it starts it: the loader of an ELF file, the interpreter
-//! in a script's first line. The bytes are untrusted, and no number in them may be trusted.
+//! in a script's first line. The bytes are untrusted, and so is every number in them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// How much of a script's first line the kernel reads (`BINPRM_BUF_SIZE`), which holds an ELF header too.
+/// How much of a script's first line the kernel reads (`BINPRM_BUF_SIZE`). An ELF header fits as well.
 const HEAD: usize = 256;
 const PT_INTERP: u32 = 3;
 /// More program headers than any linker writes.
 const MAX_HEADERS: u64 = 128;
-/// As the kernel: `PATH_MAX`.
+/// The kernel's `PATH_MAX`.
 const MAX_PATH_BYTES: u64 = 4096;
 
-/// What else has to be opened to start a program.
+/// What else must be opened to start a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// A static program, or nothing the kernel would start.
+    /// A static program, or a file that the kernel would not start.
     Nothing,
     Loader(PathBuf),
     Interpreter {
         path: PathBuf,
-        /// What `env` is to look up, for `#!/usr/bin/env NAME`.
+        /// The program that `env` looks up, for `#!/usr/bin/env NAME`.
         named: Option<PathBuf>,
     },
 }
 
-/// `read` gives so many bytes from an offset on, fewer at the end.
+/// `read` returns at most the given number of bytes from an offset on.
 pub fn needs(read: &dyn Fn(u64, usize) -> Option<Vec<u8>>) -> Needs {
     let Some(head) = read(0, HEAD) else { return Needs::Nothing };
     if let Some(line) = head.strip_prefix(b"#!") {
@@ -79,7 +79,7 @@ fn loader(head: &[u8], read: &dyn Fn(u64, usize) -> Option<Vec<u8>>) -> Option<P
     None
 }
 
-/// How an ELF file writes its numbers.
+/// The number format of an ELF file.
 struct Elf {
     is_64: bool,
     is_little: bool,

@@ -1,4 +1,4 @@
-//! What is granted of the project: writable, unless that would grant too much.
+//! Determines how the project is granted: writable, unless that would grant too much.
 
 use crate::git;
 use crate::grant::{Grant, GrantKind, Granter, Origin};
@@ -8,9 +8,9 @@ use palisade_policy::model::{ProjectAccess, View};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Where the minimal view puts the project.
+/// The path of the project in the minimal view.
 pub(crate) const WORKSPACE: &str = "/workspace";
-/// Policy files of a project; not writable inside, whatever the project is (R06).
+/// The policy files of a project. Never writable in the sandbox (R06).
 const POLICY_DIR: &str = ".palisade";
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Project {
     pub(crate) root: PathBuf,
     pub(crate) grants: Vec<Grant>,
     pub(crate) seals: Vec<PathBuf>,
-    /// Configuration of a git directory elsewhere, which is to be sealed where names are not judged.
+    /// The configuration of a git directory elsewhere, which must be sealed if names are not guarded.
     pub(crate) git_config: Option<PathBuf>,
     pub(crate) notes: Vec<String>,
 }
@@ -66,8 +66,8 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
     project
 }
 
-/// Whether shells look for programs right in this directory: those of the caller, by `PATH`, and others, by the places
-/// where they usually do.
+/// Whether shells look for programs directly in this directory: the caller's by `PATH`, and others by the usual
+/// directories.
 fn is_on_search_path(root: &Path, granter: &Granter<'_>) -> bool {
     let host = granter.host;
     let is_root = |path: &Path| host.resolve(path).is_ok_and(|found| found.path == root);
@@ -81,7 +81,7 @@ fn is_on_search_path(root: &Path, granter: &Granter<'_>) -> bool {
     usual.any(|name| host.missing_in(name.name).is_none() && is_root(&home.join(name.name)))
 }
 
-/// Why a directory is not made writable just because somebody stands in it.
+/// Why a directory is not made writable just because the caller started in it.
 fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
     if root == Path::new("/") {
         return Some("it is the root directory".to_owned());

@@ -1,13 +1,13 @@
-//! What is promised in this run, and which layers enforce it, in the same words in plan and report.
+//! What is promised in this run, and which layers enforce it. Plan and report use the same words.
 //!
-//! States facts, never intentions: a promise without a layer is `Absent`.
+//! Must state facts, never intentions: a promise without a layer is `Absent`.
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::limit::{Grip, Limit, LimitKind};
 use crate::model::{Confinement, Egress, MountAccess, MountOp, OnUnknown, Plan, Probe, ProxyPlan};
 use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
-/// The promises of a plan that is complete but for them.
+/// The promises of an otherwise complete plan.
 pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
     let env_mode = policy.process.env_mode;
     let mut promises = match &plan.sandbox.confinement {
@@ -34,7 +34,7 @@ pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
     promises
 }
 
-/// Each limit by itself: they have different holders.
+/// One promise for each limit, because they are enforced by different mechanisms.
 fn limit(limit: &Limit) -> Promise {
     let (id, what) = limit.what.promise();
     let promise = Promise::new(id, what).held(limit.holder.layers());
@@ -44,7 +44,7 @@ fn limit(limit: &Limit) -> Promise {
     }
 }
 
-/// Limits that somebody was ready to go without.
+/// Limits that the user waived.
 pub(crate) fn waived(limits: &[LimitKind]) -> impl Iterator<Item = Promise> {
     limits.iter().map(|what| {
         let (id, promised) = what.promise();
@@ -53,7 +53,7 @@ pub(crate) fn waived(limits: &[LimitKind]) -> impl Iterator<Item = Promise> {
     })
 }
 
-/// Where settings are carried in, what was left out of them is a part of it.
+/// If settings are copied into the sandbox, removing their credentials is part of hiding secrets.
 fn secrets_held(mounts: &[MountOp]) -> &'static [Layer] {
     match mounts.iter().any(MountOp::is_filtered_copy) {
         true => &[Layer::MountView, Layer::FilteredSettings],
@@ -178,7 +178,8 @@ fn attempts(plan: &Plan) -> Option<Promise> {
     Some(Promise::new("SYS-2", ATTEMPTS).held(&[Layer::Seccomp]).remark(unlimited))
 }
 
-/// Of what may be started. What a program does with memory of its own nobody sees, and each says so.
+/// Promises about which programs may start. What a program does in its own memory cannot be seen, and each
+/// remark says so.
 fn programs(plan: &Plan, policy: &Policy) -> Vec<Promise> {
     let mut promises = Vec::new();
     if !policy.process.allow_fork {
@@ -238,7 +239,7 @@ fn network(plan: &Plan) -> Vec<Promise> {
 }
 
 fn proxied(proxy: &ProxyPlan, on_ask: OnAsk) -> Vec<Promise> {
-    // What a name stands for is then looked up elsewhere.
+    // With an upstream proxy, names are resolved elsewhere.
     let by_upstream = |promise: Promise| match proxy.upstream {
         Some(_) => {
             promise.advisory("the upstream proxy resolves names and decides about addresses")
@@ -281,7 +282,8 @@ fn without_namespaces(plan: &Plan) -> Vec<Promise> {
         Promise::new("FS-1", HIDDEN)
             .held(&[Layer::Landlock])
             .remark(Some("names and attributes stay visible, contents do not")),
-        // Landlock holds the files, the filter the sockets: there is no rule for connecting.
+        // Landlock restricts files and the filter restricts sockets, because Landlock has no rule for
+        // connecting to them.
         Promise::new("FS-2", SECRETS).held(&[Layer::Landlock, Layer::Seccomp]),
         Promise::new("FS-3", OWN_ROOT).absent(shared),
         Promise::new("FS-7", OWN_KERNEL_FILES).absent(shared),
@@ -326,8 +328,8 @@ fn without_isolation() -> Vec<Promise> {
 }
 
 impl Promise {
-    /// Whether the attempt tells something about this promise: it tries the very thing, at a layer
-    /// that holds it.
+    /// Whether the probe tests this promise: it attempts what the promise rules out, at a layer that enforces
+    /// it.
     pub fn is_tried_by(&self, probe: &Probe) -> bool {
         let tried: &[&str] = match probe {
             Probe::ReadCanary { .. } => &[HIDDEN, SECRETS, OWN_ROOT],

@@ -1,5 +1,5 @@
-//! What a path means to the command: resolved in the finished view, link by link, and where on the host that
-//! is. Must never follow a link out of the view: inside, it leads elsewhere or nowhere.
+//! Resolves paths as the command will see them in the finished view, link by link, and finds the corresponding
+//! path of the host. Must never follow a link out of the view: in the sandbox it leads elsewhere or nowhere.
 
 use crate::facts::EntryKind;
 use crate::host::{Host, MAX_LINKS, join};
@@ -15,18 +15,18 @@ pub(crate) struct Reach<'a> {
 }
 
 enum Seen<'a> {
-    /// By target; seals are apart, since they stand on something else.
+    /// By target. Seals are separate, because they are mounted on something else.
     View { mounts: BTreeMap<&'a Path, &'a MountOp>, seals: Vec<&'a Path> },
-    /// The host's own tree, with what Landlock lets be written.
+    /// The host's own tree, with the paths that Landlock allows to write.
     Host(Option<&'a Landlock>),
 }
 
-/// What stands at a path, with no link in it.
+/// What is at a path, with links resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
     pub(crate) kind: EntryKind,
-    /// None for what exists only inside.
+    /// `None` if it exists only in the sandbox.
     pub(crate) on_host: Option<PathBuf>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Reach<'a> {
         Self { seen, host }
     }
 
-    /// As the kernel will.
+    /// Resolves a path as the kernel will.
     pub(crate) fn resolve(&self, path: &Path) -> Option<Found> {
         let mut at = PathBuf::from("/");
         let mut links = 0;
@@ -86,7 +86,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The paths right below a directory, sorted.
+    /// The paths directly below a directory, sorted.
     pub(crate) fn children(&self, dir: &Found) -> Vec<PathBuf> {
         let on_host = dir.on_host.as_deref().map(|path| self.host.children(path));
         let mut names: BTreeSet<OsString> =
@@ -105,7 +105,7 @@ impl<'a> Reach<'a> {
         self.host.read_part(file.on_host.as_deref()?, offset, length)
     }
 
-    /// Whether two paths lead to one file, by a hard link or another mount.
+    /// Whether two paths refer to the same file, through a hard link or another mount.
     pub(crate) fn is_same_file(&self, one: &Found, other: &Found) -> bool {
         match (&one.on_host, &other.on_host) {
             (Some(one), Some(other)) => self.host.is_same_file(one, other),
@@ -133,7 +133,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// What is at a path that has no link in it but perhaps the last name.
+    /// Looks at a path in which only the last name may be a link.
     fn look(&self, path: &Path) -> Option<Look> {
         let Seen::View { mounts, .. } = &self.seen else { return self.look_on_host(path) };
         match mounts.get(path) {
@@ -167,7 +167,7 @@ impl<'a> Reach<'a> {
         })
     }
 
-    /// A parent of anything is made with it.
+    /// Parent directories of a mount point are created with it.
     fn is_above_something(&self, path: &Path) -> bool {
         let Seen::View { mounts, .. } = &self.seen else { return false };
         let is_bound = self.on_host(path).is_some_and(|path| self.host.exists(&path));
@@ -177,7 +177,7 @@ impl<'a> Reach<'a> {
             || !is_bound && next.next().is_some_and(|(target, _)| target.starts_with(path))
     }
 
-    /// Through the mount it stands on.
+    /// The path of the host, through the mount that contains it.
     fn on_host(&self, path: &Path) -> Option<PathBuf> {
         let Seen::View { mounts, .. } = &self.seen else { return Some(path.to_owned()) };
         match path.ancestors().skip(1).find_map(|above| mounts.get(above))? {

@@ -1,5 +1,5 @@
-//! The whole plan as text and as JSON, for `sandbox plan --full` and `--json`. Plain text: the command line
-//! adds colour.
+//! Prints the whole plan as text and as JSON, for `sandbox plan --full` and `--json`. Plain text: the command
+//! line adds colour.
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::model::{
@@ -19,8 +19,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// All of the plan, section by section, each with its name alone on a line. A path with a line break in it is
-    /// still in one of them; the printer escapes it.
+    /// The whole plan in sections, each with its name alone on a line. A path that contains a line break is
+    /// still one element; the printer escapes it.
     pub fn lines(&self) -> Vec<String> {
         let mut page = Page::default();
         command(self, &mut page);
@@ -66,7 +66,7 @@ struct Page {
 }
 
 impl Page {
-    /// After an empty line, unless it is the first.
+    /// Adds an empty line before every section but the first.
     fn section(&mut self, title: &str) {
         if !self.lines.is_empty() {
             self.lines.push(String::new());
@@ -140,7 +140,7 @@ fn mounts(inside: &Namespaced, page: &mut Page) {
     }
 }
 
-/// What it is, where, from where, why.
+/// The kind of mount, its path, its source, and why it exists.
 fn row(op: &MountOp) -> [String; 4] {
     let target = op.target().display().to_string();
     let no = String::new;

@@ -5,7 +5,6 @@ use palisade_policy::model::Policy;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What a plan is asked for.
 #[expect(missing_debug_implementations, reason = "the tree is a trait object")]
 pub struct PlanRequest<'a> {
     pub policy: &'a Policy,
@@ -14,18 +13,18 @@ pub struct PlanRequest<'a> {
     pub command: Vec<OsString>,
     pub session: String,
     pub missing: IfMissing,
-    /// The files that the policy was read from, as they were named.
+    /// The files that the policy was read from, as named by the user.
     pub policy_files: &'a [PathBuf],
-    /// Writable paths that a preset names, as the policy writes them: nobody typed an option for those.
+    /// Writable paths that a preset names, as the policy writes them. The user gave no option for those.
     pub preset_paths: &'a [String],
-    /// Asked where a limit is.
+    /// Called only if a limit is set.
     pub limits: &'a dyn Fn() -> LimitFacts,
 }
 
-/// What a path to be shown means if it is not there.
+/// What to do if a path that should be visible does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfMissing {
-    /// Somebody typed it just now, and mistyped it.
+    /// The user has just typed it, so it is probably a typing error.
     IsAnError,
     /// A file names it for many directories and machines.
     IsNoted,

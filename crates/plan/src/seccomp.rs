@@ -6,23 +6,23 @@ use palisade_bpf::BaselineOptions;
 use palisade_bpf::{Arch, ListMode, Profile, Switch};
 use palisade_policy::model::{Policy, SyscallMode};
 
-/// What a policy's own white list cannot leave out: the command's first exec, its end, and the last words
-/// with pid 1 and the broker before it, on sockets that exec closes.
+/// Calls that a policy's own whitelist cannot exclude: the command's first exec, its exit, and its last
+/// messages to pid 1 and the broker, on sockets that exec closes.
 const FIRST_EXEC: [&str; 5] = ["execve", "exit", "exit_group", "read", "write"];
 
-/// What no namespace holds back, so that the filter has to.
+/// What no namespace restricts, so that the filter must.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unheld {
     pub(crate) inet: bool,
     pub(crate) unix: bool,
     pub(crate) processes: bool,
-    /// Names that a broker judges first.
+    /// The broker judges names first.
     pub(crate) names: bool,
-    /// Paths that a broker looks for first, so that a person can be asked about those that are missing.
+    /// The broker looks up paths first, so that the user can be asked about missing ones.
     pub(crate) paths: bool,
-    /// CPUs beyond those a process starts with.
+    /// Using other CPUs than those a process starts with.
     pub(crate) cpus: bool,
-    /// Files of root's, for a command that root started.
+    /// Files that belong to root, for a command that root started.
     pub(crate) root_files: bool,
 }
 
@@ -31,8 +31,8 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
     let options = BaselineOptions {
         arch,
         debug: policy.process.debug,
-        // Also for ordinary users: another user who runs such a file would get the caller's rights,
-        // and neither git nor tar needs the bits (F14).
+        // Also for ordinary users: another user who runs such a file would get the caller's rights, and neither
+        // git nor tar needs the bits (F14).
         refuse_setid_modes: true,
         map_root_owner: unheld.root_files,
         deny_inet: unheld.inet,
@@ -52,7 +52,7 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
     Ok(Seccomp { profile, max_blocked, rules, filter })
 }
 
-/// The key of the policy that [`choose`] reads for a switch; none for what is always so.
+/// The policy key that determines a switch in [`choose`]; `None` if the switch does not depend on the policy.
 pub fn key_of(switch: Switch) -> Option<&'static str> {
     match switch {
         Switch::Debug => Some("process.debug"),

@@ -1,4 +1,4 @@
-//! Collects grants and denied paths, and has the view composed from them.
+//! Collects grants and denied paths, and composes the view from them.
 
 use crate::aliases::Mounts;
 use crate::compose::{Parts, Technique, compose};
@@ -22,34 +22,34 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The home directory inside where the view has no place for the caller's own.
+/// The home directory in a view that does not contain the caller's own.
 const MINIMAL_HOME: &str = "/home/sandbox";
 
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) view: Composition,
     pub(crate) denied: Denied,
-    /// As the command will know it.
+    /// As the command sees it.
     pub(crate) cwd: PathBuf,
-    /// Where it is not the caller's own.
+    /// Set if it is not the caller's own.
     pub(crate) home: Option<PathBuf>,
     pub(crate) create_dirs: Vec<PathBuf>,
     pub(crate) notes: Vec<String>,
-    /// For who asks what the plan is, and not to be said at every run.
+    /// Shown only with the plan, not at every run.
     pub(crate) routine_notes: Vec<String>,
     outside: Outside,
 }
 
-/// Whether directories that are not in the view can be reached all the same.
+/// Whether directories that are not in the view can be reached anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outside {
     Absent,
-    /// The few that are shared with the host.
+    /// Only the few that are shared with the host.
     Shared,
     Everything,
 }
 
-/// What was seen, for those who ask by path.
+/// Answers queries about paths in the view.
 pub(crate) struct SeenOn<'a> {
     pub(crate) seen: &'a Seen,
     pub(crate) host: &'a Host<'a>,
@@ -61,7 +61,7 @@ impl Sight for SeenOn<'_> {
     }
 
     fn can_make(&self, path: &Path) -> bool {
-        // Without a view of its own the answer is Landlock's: what is named stays named.
+        // Without its own view, Landlock decides, so variables are passed on unchanged.
         self.seen.outside != Outside::Absent || self.seen.view.can_make(path)
     }
 
@@ -95,7 +95,7 @@ impl Seen {
     }
 }
 
-/// LEVEL_0: only the working directory has to exist.
+/// LEVEL_0: only the working directory must exist.
 pub(crate) fn nothing_hidden(
     policy: &Policy,
     facts: &HostFacts,
@@ -116,8 +116,8 @@ pub(crate) fn nothing_hidden(
     Ok(seen)
 }
 
-/// The grants and denials, put together: as mounts, or ([`Outside::Shared`]) as what Landlock alone
-/// is to allow, which needs no mounts of our own.
+/// Combines grants and denials: as mounts, or with [`Outside::Shared`] as what Landlock alone should allow,
+/// without mounts of our own.
 pub(crate) fn see(
     request: &PlanRequest<'_>,
     host: &Host<'_>,
@@ -139,7 +139,8 @@ pub(crate) fn see(
         }
         if filesystem.toolchains {
             for grant in granter.listed(lists::TOOLCHAINS, Origin::Toolchain) {
-                // A variable that names what the system has: JAVA_HOME, SSL_CERT_FILE.
+                // A variable such as JAVA_HOME or SSL_CERT_FILE names something that the system grants show
+                // already.
                 if grants.iter().any(|shown| grant.is_shown_by(shown)) {
                     links.extend(grant.links);
                     continue;
@@ -217,7 +218,7 @@ pub(crate) fn see(
     let has_workspace = parts.grants.iter().any(|grant| grant.origin == Origin::Project);
     let mut view = compose(parts, &denied, host)?;
     view.frame_what_stands_on_tmpfs(&own_targets, |target| {
-        // The rest of a private home is the run's own.
+        // The rest of a private home belongs to the run.
         private_home.is_none_or(|home| !target.starts_with(home))
             || named.iter().any(|named| target.starts_with(named))
     });
@@ -262,7 +263,7 @@ fn deny(
         .map(|grant| grant.source.as_path())
         .collect();
     let mut asked = filesystem.denied_paths.clone();
-    // What is added to requests outside has no place inside.
+    // Secrets that are added to requests outside must not be visible in the sandbox.
     asked.extend(policy.network.credentials.iter().filter_map(
         |credential| match &credential.from {
             SecretSource::File(path) => Some(path.clone()),
@@ -297,8 +298,8 @@ fn deny(
     Ok(denied)
 }
 
-/// Static mode shows the host in large pieces, and a bind mount may have a home directory, or a part of one, in them: it is
-/// as private there as at home. What somebody asked for by name is meant.
+/// Static mode shows large parts of the host, and a bind mount may show a home directory, or a part of one, in
+/// them. It is as private there as in its usual place. Paths that the user named are intended.
 fn homes_elsewhere(grants: &[Grant], facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
     let trees = || grants.iter().filter(|grant| grant.origin == Origin::Tree);
     if trees().next().is_none() {
@@ -323,14 +324,13 @@ fn is_asked(grants: &[Grant], path: &Path) -> bool {
     grants.iter().any(|grant| grant.origin == Origin::Asked && grant.source == path)
 }
 
-/// What was named, or would have been writable if nothing in it had to be hidden.
+/// What was named explicitly, or would be writable if nothing in it had to be hidden.
 fn kept_read_only(grants: &[Grant]) -> Vec<PathBuf> {
     let named = grants.iter().filter(|grant| grant.origin >= Origin::Cache);
     named.map(|grant| grant.target.clone()).collect()
 }
 
-/// Links that lead to the home directory, and to where the caller says it stands: programs use those
-/// names.
+/// Links that lead to the home directory and to the caller's `PWD`: programs use those names.
 fn links_on_the_way(facts: &HostFacts, host: &Host<'_>) -> Vec<Link> {
     let resolved = |path: &Path| host.resolve(path).ok();
     let home = facts.home.as_deref().and_then(resolved);
@@ -339,13 +339,13 @@ fn links_on_the_way(facts: &HostFacts, host: &Host<'_>) -> Vec<Link> {
     home.into_iter().chain(stands).flat_map(|found| found.links).collect()
 }
 
-/// The home directory is there even if nothing in it is.
+/// The home directory exists even if nothing in it is visible.
 fn dirs(is_there_anyway: bool, host: &Host<'_>) -> Vec<PathBuf> {
     if is_there_anyway { Vec::new() } else { host.home().map(Path::to_owned).into_iter().collect() }
 }
 
-/// Where only the allow-list shows, the rest of the home directory is an empty one of the run's own:
-/// tools that make a cache or a history file there go on working, and nothing of it stays.
+/// If only granted paths are visible, the rest of the home directory is empty and private to the run. Tools
+/// that create a cache or a history file there keep working, and their files are discarded.
 fn home_to_replace<'host>(grants: &[Grant], host: &'host Host<'_>) -> Option<&'host Path> {
     let home = host.home()?;
     let is_granted = grants.iter().any(|grant| home.starts_with(&grant.target));
@@ -353,8 +353,8 @@ fn home_to_replace<'host>(grants: &[Grant], host: &'host Host<'_>) -> Option<&'h
     (!is_granted && !is_own && home != Path::new("/")).then_some(home)
 }
 
-/// What is asked for of the project is meant where the project stands: `--ro .` is to keep it from being
-/// written, and not to show it a second time.
+/// A path in the project refers to the project's place in the view: `--ro .` should make it read-only, not show
+/// it a second time.
 fn put_in_workspace(asked: &mut [Grant], root: &Path) {
     for grant in asked {
         if let Ok(rest) = grant.source.strip_prefix(root) {
@@ -383,7 +383,7 @@ fn wanted_cwd(policy: &Policy, facts: &HostFacts) -> Result<PathBuf, PlanError> 
     }
 }
 
-/// PROC-8: the working directory must be one the command may be in.
+/// PROC-8: the command must be able to enter its working directory.
 fn check_cwd(seen: &Seen, host: &Host<'_>) -> Result<(), PlanError> {
     if seen.has_dir(&seen.cwd, host) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Chooses the attempts of the self-check (ESC-2): each one tests one layer.
+//! Chooses the probes of the self-check (ESC-2): each one tests one layer.
 
 use crate::facts::{EntryKind, HostFacts, HostMount};
 use crate::host::Host;
@@ -7,10 +7,10 @@ use crate::model::{Confinement, Guard, Landlock, MountAccess, MountOp, NodeKind,
 use palisade_policy::model::NetworkMode;
 use std::path::{Path, PathBuf};
 
-/// A name that nobody has.
+/// A name that no other program uses.
 const FORBIDDEN_NAME: &str = ".palisade-self-check";
 
-/// The walls that are there to be tried.
+/// The layers that exist and can be tested.
 pub(crate) struct CheckedLayers<'plan> {
     pub(crate) confinement: &'plan Confinement,
     pub(crate) landlock: Option<&'plan Landlock>,
@@ -28,7 +28,7 @@ pub(crate) fn probes(facts: &HostFacts, host: &Host<'_>, walls: &CheckedLayers<'
         Confinement::NoNamespaces => {
             let layer = Layer::Landlock;
             if landlock.is_some() {
-                // Beside the canary, where the caller may write: only Landlock can refuse it.
+                // Beside the canary, where the caller may write: only Landlock can refuse this.
                 let beside = canary.as_deref().map(|canary| canary.with_file_name(FORBIDDEN_NAME));
                 probes.extend(canary.map(|path| Probe::ReadCanary { path, layer }));
                 probes.extend(beside.map(|path| Probe::WriteOutside { path, layer }));
@@ -61,8 +61,7 @@ pub(crate) fn probes(facts: &HostFacts, host: &Host<'_>, walls: &CheckedLayers<'
     probes
 }
 
-/// A directory that is read-only inside and not for everybody on the host: only our mount can be what
-/// refuses writing there.
+/// A directory that is read-only in the sandbox, but not on the host: only our mount can refuse writing there.
 fn read_only_by_us<'plan>(mounts: &'plan [MountOp], facts: &HostFacts) -> Option<&'plan Path> {
     let usr = mounts.iter().filter(|op| op.target() == Path::new("/usr"));
     usr.chain(mounts).find_map(|op| match op {
@@ -77,7 +76,7 @@ fn read_only_by_us<'plan>(mounts: &'plan [MountOp], facts: &HostFacts) -> Option
     })
 }
 
-/// A tree in which only Landlock can be what refuses a new file.
+/// A tree in which only Landlock can refuse to create a file.
 fn guarded_by_us<'plan>(
     guard: &'plan Guard,
     confinement: &Confinement,

@@ -1,7 +1,7 @@
 //! Files that an existing start-up file makes a shell, direnv or R run: they are guarded as well (FS-9).
 //!
-//! Read when the run starts, a few small files; paths that are computed at run time (`source "$(…)"`) are not
-//! found. Names files, never judges their content.
+//! Reads a few small files when the run starts. Paths that are computed at run time (`source "$(…)"`) are not
+//! found. This module names files and must not judge their content.
 
 use crate::facts::EntryKind;
 use crate::host::{Host, join};
@@ -9,9 +9,9 @@ use crate::indirect::{Top, way_to};
 use palisade_guard::GuardedPath;
 use std::path::{Path, PathBuf};
 
-/// Those of a project, and of directories right below it.
+/// Start-up files in a project, and in the directories directly below it.
 const OF_PROJECT: [&str; 2] = [".envrc", ".Rprofile"];
-/// Those of a home directory.
+/// Start-up files in a home directory.
 const OF_HOME: [&str; 12] = [
     ".bashrc",
     ".bash_profile",
@@ -34,7 +34,7 @@ const MAX_FILE_BYTES: usize = 64 * 1024;
 const WHY_SOURCED: &str = "a start-up file has it run";
 const WHY_NIX: &str = "direnv evaluates it for the .envrc of the directory";
 
-/// At the places where they are inside, as far as they can be written there.
+/// The guarded paths in the sandbox, as far as they are writable there.
 pub(crate) fn guarded(
     root: &Path,
     cwd: &Path,
@@ -72,18 +72,18 @@ struct Search<'s, 'h, Inside> {
     read: Vec<PathBuf>,
 }
 
-/// What a line has run.
+/// What a line runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Sourced {
     File(String),
-    /// A directory, or a file in it: direnv takes both.
+    /// A directory, or a file in it: direnv accepts both.
     Environment(String),
     /// The directory of a flake, or a file for `nix-shell`.
     Nix(String),
 }
 
 impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
-    /// `start` is where the program stands that reads it.
+    /// `start` is the working directory of the program that reads the file.
     fn read(&mut self, file: &Path, start: &Path, depth: usize) {
         if self.read.len() >= MAX_FILES || self.read.iter().any(|known| known == file) {
             return;
@@ -135,7 +135,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
 
     fn add(&mut self, path: &Path, why: &'static str) {
         for path in way_to(self.host, path) {
-            // The directory of a flake itself is worked in.
+            // The directory of a flake itself must stay writable.
             let is_dir = self.host.kind(&path) == Some(EntryKind::Dir);
             if let Some(path) = (self.inside)(&path)
                 && !is_dir
@@ -146,7 +146,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         }
     }
 
-    /// A word of a shell as a path; none where a variable is in it that is not known here.
+    /// Expands a shell word to a path; `None` if it contains an unknown variable.
     fn expanded(&self, word: &str, base: &Path) -> Option<PathBuf> {
         let home = || self.host.home().map(Path::to_owned);
         let starts = [("~/", home()), ("$HOME/", home()), ("${HOME}/", home())];
@@ -166,7 +166,7 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && !word.contains(['$', '`', '*', '<', '(', '{'])
 }
 
-/// The words behind `source`, `.` and direnv's own commands.
+/// The arguments of `source`, `.` and direnv's own commands.
 fn sourced_by_shell(text: &str) -> Vec<Sourced> {
     let mut found = Vec::new();
     for line in text.lines().map(str::trim_start).filter(|line| !line.starts_with('#')) {
@@ -199,7 +199,7 @@ fn sourced_by_shell(text: &str) -> Vec<Sourced> {
     found
 }
 
-/// What stands in quotes behind `source(` and its like.
+/// The quoted arguments of `source(` and similar calls.
 fn sourced_by_r(text: &str) -> Vec<Sourced> {
     let mut found = Vec::new();
     for line in text.lines().map(str::trim_start).filter(|line| !line.starts_with('#')) {

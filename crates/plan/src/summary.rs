@@ -1,4 +1,4 @@
-//! The plan in ten lines, for `sandbox plan`: what a person wants to know before a run. `render.rs` prints
+//! The plan in ten lines, for `sandbox plan`: what a user wants to know before a run. `render.rs` prints
 //! everything.
 
 use crate::layer::{Promise, Strength};
@@ -9,11 +9,11 @@ use palisade_policy::model::{NetworkMode, OnAsk};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How many of a list are named.
+/// How many entries of a list are shown.
 const NAMED: usize = 4;
 
 impl Plan {
-    /// Ten lines, each with its subject in front. The caller escapes them.
+    /// Ten lines, each starting with its subject. Callers must escape them.
     pub fn summary(&self) -> Vec<String> {
         let lines = [
             ("command", command(self)),
@@ -91,7 +91,7 @@ fn isolation(plan: &Plan) -> String {
     parts.join(", ")
 }
 
-/// By the reason for which they are there.
+/// Grouped by the reason why they are visible.
 fn files(plan: &Plan) -> String {
     let Some(inside) = inside(plan) else {
         let trees = plan.sandbox.landlock.as_ref().map_or(0, |landlock| landlock.writable.len());

@@ -1,4 +1,4 @@
-//! The finished mount view: steps in a working order, and what will be at each path.
+//! The finished mount view: steps in a working order, and what each path will contain.
 
 use crate::facts::EntryKind;
 use crate::host::Host;
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-/// The finished view. Ordered by target, so that a parent always comes before what stands on it.
+/// Ordered by target, so that a parent always comes before what is mounted on it.
 #[derive(Debug, Default)]
 pub(crate) struct Composition {
     pub(crate) ops: BTreeMap<PathBuf, MountOp>,
@@ -17,20 +17,20 @@ pub(crate) struct Composition {
 }
 
 impl Composition {
-    /// What a path stands on, not counting a step at the path itself.
+    /// The step that a path is below, without a step at the path itself.
     pub(crate) fn standing_above(&self, path: &Path) -> Option<&MountOp> {
         path.ancestors().skip(1).find_map(|above| self.ops.get(above))
     }
 
-    /// A directory that was taken apart stands for a read-only one of the host's. On our own root it
-    /// ends read-only with it; on a writable tmpfs it needs a frame of its own, where `is_read_only`. Elsewhere it is a
-    /// part of that tmpfs: what is made beside the host's files is the run's own, and is discarded.
+    /// An expanded directory represents a read-only directory of the host. On our own root it becomes read-only
+    /// with the root. On a writable tmpfs it needs a frame if `is_read_only` holds. Otherwise it is part of
+    /// that tmpfs: files created beside the host's are private to the run and discarded.
     pub(crate) fn frame_what_stands_on_tmpfs(
         &mut self,
         own: &HashSet<PathBuf>,
         is_read_only: impl Fn(&Path) -> bool,
     ) {
-        // Directories on the way that are parts of the tmpfs are no other ground.
+        // Directories above it that are themselves part of the tmpfs do not count.
         let is_part = |op: &&MountOp| matches!(op, MountOp::Dir { target, .. } if !own.contains(target) && !is_read_only(target));
         let stands_on_tmpfs = |target: &Path| {
             let mut above = target.ancestors().skip(1).filter_map(|above| self.ops.get(above));
@@ -50,7 +50,7 @@ impl Composition {
         }
     }
 
-    /// Whether the command can make something at this path.
+    /// Whether the command can create something at this path.
     pub(crate) fn can_make(&self, path: &Path) -> bool {
         let at = self.ops.get(path).or_else(|| self.standing_above(path));
         match at {
@@ -59,7 +59,8 @@ impl Composition {
         }
     }
 
-    /// What the host has at this path and the command will not find. Looked for only where nothing of the host is bound.
+    /// What the host has at this path but the command will not find. Only checked where nothing of the host is
+    /// bound.
     pub(crate) fn hidden(&self, path: &Path, host: &Host<'_>) -> Option<EntryKind> {
         let is_own = self.ops.contains_key(path)
             || matches!(self.standing_above(path), Some(MountOp::Proc { .. }));
@@ -75,14 +76,14 @@ impl Composition {
         matches!(at, Some(MountOp::Bind { .. } | MountOp::Overlay { .. } | MountOp::Device { .. }))
     }
 
-    /// Whether a directory will be there.
+    /// Whether a directory will exist there.
     pub(crate) fn has_dir(&self, path: &Path, host: &Host<'_>) -> bool {
         if path == Path::new("/") {
             return true;
         }
         if self.ops.range::<Path, _>((Bound::Included(path), Bound::Unbounded)).next().is_some_and(
             |(next, op)| {
-                // A parent of anything is made with it.
+                // Parent directories of a mount point are created with it.
                 next.starts_with(path) && (next != path || is_dir(op))
             },
         ) {

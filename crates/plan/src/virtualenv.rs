@@ -10,7 +10,7 @@ use palisade_guard::GuardedPath;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What makes a directory an environment: it says where its Python is.
+/// Marks a directory as an environment and names its Python.
 const MARK: &str = "pyvenv.cfg";
 const STARTERS: [&str; 9] = [
     MARK,
@@ -25,8 +25,8 @@ const STARTERS: [&str; 9] = [
 ];
 const WHY: &str = "a Python environment that editors and shells start by themselves";
 
-/// In the environments right below the project and in the active one, at the places where they are
-/// inside.
+/// The guarded files of the environments directly below the project and of the active one, by their paths in
+/// the sandbox.
 pub(crate) fn guarded(
     root: &Path,
     top: &Top,

@@ -1,7 +1,8 @@
-//! What an earlier run could have written, so that the next one does not trust it.
+//! Determines what an earlier run could have written, so that the next one does not trust it.
 //!
 //! This is more than one plan's writable mounts: caches and the project count whatever this policy says about
-//! them, because another run may have had them writable. Overlays do not count: what is written there is gone.
+//! them, because they may have been writable in another run. Overlays do not count: what is written there is
+//! discarded.
 
 use crate::facts::{HostFacts, HostTree};
 use crate::grant::{GrantKind, Granter, Origin};
@@ -11,7 +12,7 @@ use crate::{lists, locate, project};
 use palisade_policy::model::{Filesystem, Mode, ProjectAccess, View};
 use std::path::{Path, PathBuf};
 
-/// Real paths, without links. A path that this policy could not be planned with is left out: no run had it.
+/// Real paths, with links resolved. Paths that cannot be resolved are left out: no run could write to them.
 pub fn writable_places(
     filesystem: &Filesystem,
     facts: &HostFacts,
@@ -21,11 +22,11 @@ pub fn writable_places(
     places(&filesystem.read_write_paths, facts, &host)
 }
 
-/// Whether a command of an earlier run could have written the file that a path leads to, or a link on the way
-/// there: in what `read_write_paths` name too, and in every repository, since any may have been a project.
+/// Whether a command of an earlier run could have written the file that a path leads to, or a link on the way.
+/// Also considers `read_write_paths`, and every repository, since any may have been a project.
 ///
-/// The links are looked at after the file was read, and that is enough: what comes before the first place that
-/// a command can change is the same both times.
+/// The links are examined after the file was read. That is sufficient: everything before the first place that a
+/// command can change is the same both times.
 pub fn could_be_written(
     path: &Path,
     read_write_paths: &[String],
@@ -35,7 +36,7 @@ pub fn could_be_written(
     let host = Host::new(tree, facts.home.as_deref());
     let own: Vec<PathBuf> = facts.own_paths.iter().flat_map(|own| host.places(own)).collect();
     let mut ways = on_the_way(path, &host);
-    // No run has them in its view.
+    // These are never visible in a sandbox.
     ways.retain(|way| !own.iter().any(|own| way.starts_with(own)));
     if ways.is_empty() {
         return false;
@@ -47,14 +48,14 @@ pub fn could_be_written(
     }
 }
 
-/// A path as a policy writes it, with no link left in it; none where nothing is there.
+/// Resolves a path as written in a policy; `None` if it does not exist.
 pub fn resolved_path(text: &str, facts: &HostFacts, tree: &dyn HostTree) -> Option<PathBuf> {
     let host = Host::new(tree, facts.home.as_deref());
     let path = Scope::new(facts).typed(text).ok()?;
     Some(host.resolve(&path).ok()?.path)
 }
 
-/// Every link that a path leads over, and where it ends.
+/// Every link on the way to a path's target, and finally the target.
 pub(crate) fn on_the_way(path: &Path, host: &Host<'_>) -> Vec<PathBuf> {
     let (end, links) = match host.resolve(path) {
         Ok(found) => (found.path, found.links),
@@ -65,7 +66,7 @@ pub(crate) fn on_the_way(path: &Path, host: &Host<'_>) -> Vec<PathBuf> {
 
 fn places(read_write_paths: &[String], facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
     let mut granter = Granter::new(facts, host);
-    // What belongs to the system is no project.
+    // Collected first, because a directory that belongs to the system is not a project.
     granter.system(Mode::Dynamic);
     let mut grants = granter.listed(lists::CACHES, Origin::Cache);
     grants.extend(project::find(ProjectAccess::ReadWrite, View::Host, &granter).grants);

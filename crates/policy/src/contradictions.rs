@@ -1,7 +1,7 @@
 //! Settings that contradict each other, or with which nothing could run.
 //!
-//! Within one document they are mistakes of its author. Across layers most are no contradiction: a denied path
-//! takes precedence over a granted one, and a limit over its absence.
+//! Within one document they are mistakes of its author. Across layers most are not contradictions: a denied
+//! path takes precedence over a granted one, and a limit over no limit.
 
 mod network;
 
@@ -10,19 +10,19 @@ use crate::keys;
 use crate::settings::{Settings, Value, boolean, list, number, word};
 use crate::units;
 
-/// With less than this a sandbox does not get as far as the command.
+/// With less than this, a sandbox cannot start the command.
 const MIN_VALUES: [(&str, u64); 3] = [
     ("resources.maxMemory", 4 << 20),
     ("resources.memoryHigh", 4 << 20),
     ("resources.maxFileDescriptors", 16),
 ];
-/// A run waits for a whole step, so who writes more has mistaken the unit.
+/// Every run is delayed by a whole step, so a larger value is probably a mistaken unit.
 const MAX_VALUES: [(&str, u64); 1] = [("resources.normalizeTime", 60 * 60 * 1000)];
 
 const GRANTS: [&str; 3] =
     ["filesystem.readOnlyPaths", "filesystem.readWritePaths", "filesystem.overlayPaths"];
 
-/// What one document says against itself.
+/// Contradictions within one document.
 pub(crate) fn within_document(settings: &Settings) -> Vec<Diagnostic> {
     let mut found = across_layers(settings);
     network::lists_for_nothing(settings, &mut found);
@@ -49,7 +49,7 @@ pub(crate) fn within_document(settings: &Settings) -> Vec<Diagnostic> {
     found
 }
 
-/// What cannot stand once every layer has spoken.
+/// Contradictions in the merged policy.
 pub(crate) fn in_the_end(settings: &Settings) -> Vec<Diagnostic> {
     let mut found = across_layers(settings);
     if settings.contains_key("resources.maxSwap") && !settings.contains_key("resources.maxMemory") {
@@ -64,7 +64,7 @@ pub(crate) fn in_the_end(settings: &Settings) -> Vec<Diagnostic> {
     found
 }
 
-/// What no order of layers can make sense of.
+/// Contradictions that no order of layers can resolve.
 fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     out_of_range(settings, &mut found);
@@ -133,7 +133,8 @@ fn out_of_range(settings: &Settings, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Two limits of which one can never be reached. Of two layers the lower limit simply holds.
+/// Two limits of which one can never be reached. Across layers this is no contradiction: the lower limit
+/// applies.
 fn limits_beyond_each_other(settings: &Settings, found: &mut Vec<Diagnostic>) {
     if let Some(high) = number(settings, "resources.memoryHigh")
         && let Some(most) = number(settings, "resources.maxMemory")
@@ -194,7 +195,7 @@ fn contradiction(settings: &Settings, key: &str, message: &str, fix: &str) -> Di
     Diagnostic::new(Problem::Contradiction, &origin, key, message).suggest(fix)
 }
 
-/// `container` and its like together with another view.
+/// `container` and similar aliases together with another view.
 pub(crate) fn alias_against_view(level_text: &str, settings: &Settings) -> Option<Diagnostic> {
     let Some(Value::Word("host")) = settings.get("view").map(|setting| &setting.value) else {
         return None;

@@ -1,12 +1,12 @@
 //! What is wrong with a policy, where, and how to fix it.
 //!
-//! Every error of this crate is a [`Diagnostic`]: a person must be able to go to the line and fix it without
+//! Every error of this crate is a [`Diagnostic`]: users must be able to go to the line and fix it without
 //! reading anything else.
 
 use serde::Serialize;
 use std::fmt;
 
-/// The sort of complaint, for callers that act on it.
+/// The kind of problem, for callers that act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Problem {
@@ -31,18 +31,18 @@ pub enum Problem {
     Questionable,
 }
 
-/// One complaint. `line` and `column` count from 1; both are 0 where the value came from a flag or a
-/// variable, whose name then stands in `file`.
+/// One problem. `line` and `column` count from 1; both are 0 if the value came from a flag or a variable, and
+/// `file` is its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 pub struct Diagnostic {
     pub file: String,
     pub line: usize,
     pub column: usize,
-    /// The full path of the offending key, empty where the whole file is meant.
+    /// The full path of the key, empty if the whole file is wrong.
     pub key: String,
     pub problem: Problem,
     pub message: String,
-    /// For unknown keys, words and names: the nearest valid one. Otherwise what to do.
+    /// For unknown keys, words and names: the nearest valid one. Otherwise how to fix the problem.
     pub suggestion: Option<String>,
 }
 

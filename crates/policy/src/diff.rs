@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PolicyChange {
     pub key: String,
-    /// Empty where the key had no value.
+    /// Empty if the key had no value.
     pub from: String,
     pub to: String,
     pub direction: Direction,

@@ -1,7 +1,8 @@
-//! Settings that this version cannot enforce: using one refuses the run, so nothing is silently ignored.
+//! Settings that this version cannot enforce. A run that uses one is refused, so that nothing is silently
+//! ignored.
 //!
-//! When a later version enforces a key, its entry is removed; nothing else has to change. Limits are never
-//! listed here: whether one can be enforced depends on the host, and the plan says so.
+//! Remove an entry when the key is enforced; nothing else has to change. Limits must never be listed here:
+//! whether one can be enforced depends on the host, and the plan reports it.
 
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::merge::stack::Stack;
@@ -12,7 +13,7 @@ use palisade_gate::Effect;
 
 struct Unenforced {
     key: &'static str,
-    /// Whether the policy asks for something here; "nothing" is always held.
+    /// Whether the policy asks for something that is not enforced.
     asked: fn(&Policy) -> bool,
     why: &'static str,
     instead: &'static str,
@@ -46,7 +47,7 @@ const UNENFORCED: &[Unenforced] = &[
     },
 ];
 
-/// Everything the merged policy asks for that this version cannot hold.
+/// Everything in the merged policy that this version cannot enforce.
 pub fn not_enforced(merged: &Merged) -> Vec<Diagnostic> {
     let complaint = |entry: &Unenforced| {
         let setting = merged.settings.get(entry.key)?;
@@ -63,7 +64,7 @@ fn asked_of(merged: &Merged) -> impl Iterator<Item = &'static Unenforced> {
 }
 
 impl Preset {
-    /// The keys for which a run under this preset is refused in this version.
+    /// The keys because of which this version refuses a run with this preset.
     pub fn not_enforced(&self) -> Vec<&'static str> {
         let subject = Subject::Run;
         let mut stack = Stack::new(&subject);

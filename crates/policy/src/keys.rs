@@ -1,31 +1,30 @@
-//! The one table of policy keys: name, type, and which way is tighter.
+//! The one table of policy keys: name, type, and which direction is tighter.
 //!
-//! Parser, schema, merge, locks, trust, diff and `show` all read this table, so a key cannot be
-//! known to one of them and unknown to another. What it says about limits comes from the table of limits.
+//! Parser, schema, merge, locks, trust, diff and `show` all read this table, so that a key cannot be known to
+//! one of them and unknown to another. The entries for limits come from the table of limits.
 
 use crate::limit::{LimitKind, Unit};
 
-/// How a key's value is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ValueKind {
-    /// One of a few words, each with the canonical word it stands for.
+    /// One of a few words, each with its canonical form.
     Word(&'static [(&'static str, &'static str)]),
     Bool,
     /// Bytes, or text such as `512m`.
     Size,
-    /// The same; zero means none at all.
+    /// The same, but zero is valid.
     SizeOrZero,
     /// Milliseconds, or text such as `300s`.
     Millis,
     /// A whole number above zero.
     Count,
-    /// A whole number; zero means none at all.
+    /// A whole number; zero is valid.
     CountOrZero,
-    /// Kept in thousandths.
+    /// In thousandths.
     Cpus,
     /// Numbers of CPUs, such as `0-3,5`.
     CpuSet,
-    /// Names of limits, as their options are called.
+    /// Names of limits, as in their options.
     LimitNames,
     /// Seconds, may be negative.
     Seconds,
@@ -35,9 +34,9 @@ pub(crate) enum ValueKind {
     Hostname,
     Paths,
     Hosts,
-    /// CIDRs of addresses that organisations number themselves.
+    /// CIDRs of private address ranges.
     PrivateRanges,
-    /// Package managers and such, by the words of [`TOOL_NAMES`].
+    /// Package managers and other tools, by the names in [`TOOL_NAMES`].
     Tools,
     /// The URL of a proxy.
     Upstream,
@@ -53,22 +52,22 @@ pub(crate) enum ValueKind {
     Rules,
 }
 
-/// Which way is tighter: what a project that is not trusted may do, and what a lock lets through.
+/// Which direction is tighter. Determines what an untrusted project may set, and what a lock permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Words from the loosest to the tightest.
     Ranked(&'static [&'static str]),
-    /// Only this word is comparable with the others, and tighter than all of them.
+    /// Only comparisons with this word are possible; it is tighter than all others.
     Towards(&'static str),
     TrueIsTighter,
     FalseIsTighter,
-    /// Smaller is tighter, and none at all is the loosest.
+    /// Smaller is tighter; unset is the loosest.
     Limit,
-    /// Smaller is tighter, and none at all is zero.
+    /// Smaller is tighter; unset means zero.
     Allowance,
-    /// Fewer are tighter, and none stated are all there are.
+    /// Fewer are tighter; unset means all.
     Subset,
-    /// A whole multiple tells less, so it is tighter; none at all is the loosest.
+    /// A multiple of the step reveals less, so it is tighter; unset is the loosest.
     Step,
     /// Fewer entries are tighter.
     AllowList,
@@ -76,7 +75,7 @@ pub(crate) enum Order {
     DenyList,
     /// Empty means no restriction; otherwise fewer entries are tighter.
     Restriction,
-    /// Fewer are tighter, and none stated are [`USUAL_PORTS`].
+    /// Fewer are tighter; unset means [`USUAL_PORTS`].
     Ports,
     /// `filesystem.rules`: a permission loosens, a denial tightens.
     Rules,
@@ -87,7 +86,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// Whether there can be a most that may be asked for.
+    /// Whether the key can have a maximum.
     pub(crate) fn has_maximum(self) -> bool {
         matches!(self, Order::Limit | Order::Allowance)
     }
@@ -98,7 +97,7 @@ pub(crate) struct Key {
     pub(crate) path: &'static str,
     pub(crate) kind: ValueKind,
     pub(crate) order: Order,
-    /// For the JSON Schema.
+    /// The description in the JSON Schema.
     pub(crate) about: &'static str,
 }
 
@@ -106,7 +105,7 @@ const fn key(path: &'static str, kind: ValueKind, order: Order, about: &'static 
     Key { path, kind, order, about }
 }
 
-/// The key of a limit, as the table of limits has it.
+/// The key of a limit, from the table of limits.
 const fn limit(limit: LimitKind) -> Key {
     let kind = match (limit, limit.unit()) {
         (LimitKind::Swap, _) => ValueKind::SizeOrZero,
@@ -139,14 +138,14 @@ const LEVELS: &[(&str, &str)] = &[
     ("nsjail", "LEVEL_2"),
 ];
 
-/// Names of a level that also mean the minimal view (POL-1).
+/// Level names that also select the minimal view (POL-1).
 pub(crate) const MINIMAL_VIEW_LEVELS: [&str; 3] = ["container", "bwrap", "nsjail"];
 
 const VIEWS: &[(&str, &str)] = &[("host", "host"), ("minimal", "minimal")];
 const MODES: &[(&str, &str)] = &[("dynamic", "dynamic"), ("static", "static")];
 const ON_ASK: &[(&str, &str)] =
     &[("ask", "ask"), ("deny", "deny"), ("allow", "allow"), ("wait", "wait")];
-/// Without the keys that are something else to a terminal: its signals, backspace, tab, Enter in two forms, flow control.
+/// Excludes the keys that terminals use themselves: signals, backspace, tab, Enter in two forms, flow control.
 #[rustfmt::skip] // A table.
 const ASK_KEYS: &[(&str, &str)] = &[
     ("ctrl-a", "ctrl-a"), ("ctrl-b", "ctrl-b"), ("ctrl-d", "ctrl-d"), ("ctrl-e", "ctrl-e"), ("ctrl-f", "ctrl-f"),
@@ -165,7 +164,7 @@ const SYSCALL_MODES: &[(&str, &str)] = &[("WHITELIST", "WHITELIST"), ("BLACKLIST
 /// What `network.allowedFor` may name.
 pub(crate) const TOOL_NAMES: [&str; 13] = palisade_hosts::registry::Tool::WORDS;
 
-/// Where nobody names ports.
+/// Used if no ports are set.
 pub(crate) const USUAL_PORTS: [u16; 2] = [80, 443];
 
 #[rustfmt::skip] // A table: one key a line or two.
@@ -181,7 +180,8 @@ pub(crate) const KEYS: &[Key] = &[
         "What happens on first use of something not granted: ask (deny if nobody can be asked), wait for an answer, deny, or allow."),
     key("askTimeout", ValueKind::Millis, Order::Limit,
         "How long a question waits for an answer; then access is denied."),
-    // Not for a project to choose: a key that the command reads too would put a question aside unseen.
+    // Fixed, so that a project cannot choose it: a key that the command uses as well would hide questions
+    // before anybody reads them.
     key("askKey", ValueKind::Word(ASK_KEYS), Order::Fixed,
         "The key that hides a question in the terminal and shows it again."),
 
@@ -222,7 +222,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("process.hostname", ValueKind::Hostname, Order::Fixed, "The host name inside."),
     key("process.timeOffset", ValueKind::Seconds, Order::Fixed,
         "Seconds added to the monotonic and boot clocks."),
-    // An explicit list may name what `inherit` would have scrubbed: the two do not compare.
+    // An explicit list may name variables that `inherit` would remove, so neither of the two is tighter.
     key("process.envMode", ValueKind::Word(ENV_MODES), Order::Towards("clean"),
         "Pass on the caller's environment without secrets, nothing, or only allowedEnvVars."),
     key("process.allowedEnvVars", ValueKind::EnvNames, Order::AllowList,
@@ -292,7 +292,7 @@ pub(crate) const KEYS: &[Key] = &[
         "Approved relaxations: what, and the reason."),
 ];
 
-/// The list of calls means something only with its mode: the two are judged as one.
+/// The list of calls has a meaning only together with its mode, so the two are judged together.
 pub(crate) fn is_syscall_rule(path: &str) -> bool {
     matches!(path, "syscalls.mode" | "syscalls.syscalls")
 }
@@ -306,12 +306,12 @@ pub(crate) fn is_section(path: &str) -> bool {
     KEYS.iter().any(|key| is_within(key.path, path) && key.path != path)
 }
 
-/// Whether `path` is `section` itself or a key of it.
+/// Whether `path` is `section` itself or a key in it.
 pub(crate) fn is_within(path: &str, section: &str) -> bool {
     path.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The names that may stand directly under `section` (the top of the document if empty).
+/// The names directly below `section`, or at the top of the document if it is empty.
 pub(crate) fn children(section: &str) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
     for key in KEYS {

@@ -1,4 +1,4 @@
-//! What is allowed: documents, layers and presets in, one resolved [`Policy`] with provenance out.
+//! Resolves documents, layers and presets to one [`Policy`], with the provenance of every value.
 //!
 //! This crate does no I/O: callers pass in text and the name of its file. It must never silently accept an
 //! unknown key, a value above its maximum, or a grant of an untrusted project.

@@ -1,7 +1,7 @@
-//! The one table of limits: option, policy key, unit and words of each.
+//! The one table of limits: option, policy key, unit and texts of each.
 //!
-//! Parser, schema, command line, plan, report and `top` all read this table. Which limits a run has, who
-//! enforces them and how strictly is for the plan to decide.
+//! Parser, schema, command line, plan, report and `top` all read this table. The plan decides which limits a
+//! run has, what enforces them and how strictly.
 
 use crate::units;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 #[serde(rename_all = "kebab-case")]
 pub enum LimitKind {
     Memory,
-    /// Above it the run is slowed down, not ended.
+    /// Above it the run is slowed down, not killed.
     MemoryHigh,
     Swap,
     Cpus,
@@ -36,19 +36,18 @@ pub enum Unit {
     BytesPerSecond,
     OperationsPerSecond,
     Milliseconds,
-    /// Thousandths of a CPU.
     MilliCpus,
-    /// The CPUs of a set.
+    /// The number of CPUs in a set.
     CpuCount,
     Count,
 }
 
-/// The measurement of a running sandbox that a limit is compared with.
+/// The measurement of a running sandbox that is compared with the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageField {
     Memory,
     CpuTime,
-    /// The kernel counts threads, whether processes or threads are limited.
+    /// The kernel counts threads, for the limit of processes as well.
     Threads,
     Age,
 }
@@ -57,11 +56,11 @@ struct Row {
     option: &'static str,
     key: &'static str,
     unit: Unit,
-    /// The requirement that the limit fulfils, and what the plan promises.
+    /// The requirement that the limit implements, and what the plan promises.
     promise: (&'static str, &'static str),
     /// The description of the key in the JSON Schema.
     about: &'static str,
-    /// What a person is told when nothing is left, if that can explain how a run ended.
+    /// The message when the limit is used up, if that can explain how a run ended.
     exhausted: Option<&'static str>,
     usage: Option<UsageField>,
 }
@@ -153,17 +152,17 @@ impl LimitKind {
         }
     }
 
-    /// The policy key that asks for it.
+    /// The policy key that sets it.
     pub const fn key(self) -> &'static str {
         self.row().key
     }
 
-    /// The option that asks for it, without its dashes: the name people know it by.
+    /// The option that sets it, without dashes. Users know the limit by this name.
     pub const fn name(self) -> &'static str {
         self.row().option
     }
 
-    /// The limit of that name, if this version knows it.
+    /// The limit of this name, if this version has it.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|limit| limit.name() == name)
     }
@@ -181,12 +180,12 @@ impl LimitKind {
         self.row().promise
     }
 
-    /// What a person is told when it was used up, of limits that can explain how a run ended.
+    /// The message when the limit is used up, for limits that can explain how a run ended.
     pub fn exhausted(self) -> Option<&'static str> {
         self.row().exhausted
     }
 
-    /// What shows how much of it is used, where that can be measured while the command runs.
+    /// The measurement that shows how much of it is used, if it can be measured while the command runs.
     pub fn usage(self) -> Option<UsageField> {
         self.row().usage
     }
@@ -196,7 +195,7 @@ const NO_MORE_PROCESSES: &str = "no more processes could be started";
 const NO_ROOM: &str = "no room left for files";
 
 impl Unit {
-    /// A value as people write it, exactly.
+    /// Exact, in the units that a document accepts.
     pub fn show(self, value: u64) -> String {
         match self {
             Self::Bytes => units::show_size(value),

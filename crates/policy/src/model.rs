@@ -1,4 +1,4 @@
-//! The resolved policy: every value is decided.
+//! The resolved policy, in which every key has its final value.
 //!
 //! A [`Policy`] is the result of the merge and the input of `plan`. It contains no facts about the host and no
 //! resolved paths: the plan expands `~` and resolves links.
@@ -12,21 +12,21 @@ pub use rule::StoredRule;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How much stands between the command and the host (POL-1).
+/// How strongly the command is isolated from the host (POL-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Level {
-    /// No isolation: needs an approval, which is recorded.
+    /// No isolation. Needs an approval, which is recorded.
     #[serde(rename = "LEVEL_0")]
     None,
     /// Own pids and mount view, seccomp, no capabilities.
     #[serde(rename = "LEVEL_1")]
     Process,
-    /// Every namespace, own root, no network.
+    /// Every namespace, an own root, no network.
     #[serde(rename = "LEVEL_2")]
     Full,
 }
 
-/// Which tree the command sees.
+/// The file tree that the command sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
@@ -36,17 +36,17 @@ pub enum View {
     Minimal,
 }
 
-/// What happens to a path nobody granted.
+/// What happens to a path that is not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Only the allow-list is in the view; the rest is asked about on first touch (GATE-1).
+    /// Only granted paths are in the view; the user is asked about others on first use (GATE-1).
     Dynamic,
-    /// The host's tree read-only, less the deny-list; no questions (GATE-7).
+    /// The host's tree, read-only, without the denied paths; no questions (GATE-7).
     Static,
 }
 
-/// What to do when a question would have to be asked.
+/// What to do when the user would have to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnAsk {
@@ -54,11 +54,11 @@ pub enum OnAsk {
     Ask,
     Deny,
     Allow,
-    /// Ask, and wait for somebody to come.
+    /// Ask, and wait until somebody can answer.
     Wait,
 }
 
-/// Ctrl and a key: one of the words of `askKey`, such as `ctrl-g`.
+/// Ctrl and a key, as written in `askKey`, such as `ctrl-g`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AskKey(u8);
@@ -70,7 +70,7 @@ impl Default for AskKey {
 }
 
 impl AskKey {
-    /// The key without Ctrl, a small letter or a sign.
+    /// The key without Ctrl: a lower-case letter or `]`.
     pub fn letter(self) -> u8 {
         self.0
     }
@@ -104,11 +104,11 @@ impl std::fmt::Display for AskKey {
 pub enum NetworkMode {
     /// Own network namespace, loopback only.
     None,
-    /// Egress by allow-list through the supervisor.
+    /// Only allowed hosts, through a proxy outside the sandbox.
     Proxy,
-    /// Any host, any port, private ranges blocked.
+    /// Any host and port; private ranges are blocked.
     Nat,
-    /// The host's own network: needs an approval, which is recorded.
+    /// The host's own network. Needs an approval, which is recorded.
     Host,
 }
 
@@ -127,11 +127,11 @@ impl NetworkMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvMode {
-    /// The caller's environment, less what looks like a secret.
+    /// The caller's environment without what looks like a secret.
     Inherit,
-    /// Nothing but what the sandbox sets itself and `env`.
+    /// Only `env` and what the sandbox sets itself.
     Clean,
-    /// Only the names of `allowedEnvVars`, and `env`.
+    /// Only the variables in `allowedEnvVars`, and `env`.
     Explicit,
 }
 
@@ -149,20 +149,20 @@ pub struct Policy {
     pub view: View,
     pub mode: Mode,
     pub on_ask: OnAsk,
-    /// How long a question waits for its answer, in milliseconds.
+    /// How long a question waits for an answer, in milliseconds.
     pub ask_timeout: u64,
-    /// Puts a question in the terminal aside, and brings it back.
+    /// Hides a question in the terminal and shows it again.
     pub ask_key: AskKey,
     pub filesystem: Filesystem,
     pub process: Process,
     pub network: Network,
     pub resources: Resources,
     pub syscalls: Syscalls,
-    /// Relaxations somebody answered for, each with its reason; they go to the report.
+    /// Approved relaxations, each with its reason. The report lists them.
     pub approvals: Vec<Approval>,
 }
 
-/// A recorded yes to something weaker than the default.
+/// A recorded approval of something weaker than the default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
@@ -172,22 +172,22 @@ pub struct Approval {
     pub reason: String,
 }
 
-/// Paths are as the user wrote them: `~`, `$HOME`-style variables and relative paths included.
+/// Paths are as the user wrote them, including `~`, variables such as `$HOME`, and relative paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Filesystem {
-    /// A directory whose contents stand at `/`, read-only, below every other mount.
+    /// A directory whose contents appear at `/`, read-only, below all other mounts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root_path: Option<String>,
     pub read_only_paths: Vec<String>,
     pub read_write_paths: Vec<String>,
-    /// Look writable; what is written is thrown away (FS-5).
+    /// Look writable; changes are discarded (FS-5).
     pub overlay_paths: Vec<String>,
-    /// Hidden, by every alias.
+    /// Hidden, under every alias.
     pub denied_paths: Vec<String>,
-    /// What decides about paths that would otherwise be asked about, layer by layer.
+    /// Decide about paths that the user would otherwise be asked about, layer by layer.
     pub rules: Vec<StoredRule>,
-    /// Whether the project directory (git root or working directory) is writable.
+    /// Access to the project directory (git root or working directory).
     pub project: ProjectAccess,
     /// Whether the known tool caches are granted.
     pub caches: bool,
@@ -195,9 +195,9 @@ pub struct Filesystem {
     pub toolchains: bool,
     /// Whether the shipped list of secret paths is hidden.
     pub hide_secrets: bool,
-    /// Whether names that the host would run later are kept from being written (FS-9).
+    /// Whether files that the host would run later are protected against writing (FS-9).
     pub protect_names: bool,
-    /// Left alone by `protect_names`, each with everything below.
+    /// Not protected by `protect_names`, each with everything below.
     pub unprotected_paths: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_file_size: Option<u64>,
@@ -205,7 +205,7 @@ pub struct Filesystem {
     pub max_total_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_inodes: Option<u64>,
-    /// Size of the private `/tmp`, in bytes; none leaves the kernel's default.
+    /// Size of the private `/tmp`, in bytes; `None` means the kernel's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tmp_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -226,7 +226,7 @@ pub struct Process {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_processes: Option<u64>,
     pub allow_fork: bool,
-    /// False still permits the command's own first exec.
+    /// If false, the command's own first exec is still allowed.
     pub allow_exec: bool,
     pub allowed_executables: Vec<String>,
     /// ptrace and process_vm_* among the sandbox's own processes (PROC-5).
@@ -237,7 +237,7 @@ pub struct Process {
     pub time_offset: Option<i64>,
     pub env_mode: EnvMode,
     pub allowed_env_vars: Vec<String>,
-    /// Set inside, whatever the mode.
+    /// Set in the sandbox, whatever the mode.
     pub env: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -245,18 +245,18 @@ pub struct Process {
     pub uid: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-    /// False asks for the Landlock and seccomp level without namespaces (PROC-7).
+    /// False selects Landlock and seccomp without namespaces (PROC-7).
     pub user_namespace: bool,
 }
 
-/// Ports of allowed hosts that name none themselves.
+/// The ports of allowed hosts that name none themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AllowedPorts {
     /// 80 and 443.
     #[default]
     Usual,
-    /// These, and none if the list is empty.
+    /// Only these; none if the list is empty.
     Only(Vec<u16>),
 }
 
@@ -274,25 +274,25 @@ pub struct Network {
     pub denied_hosts: Vec<HostEntry>,
     #[serde(default, skip_serializing_if = "AllowedPorts::is_usual")]
     pub allowed_ports: AllowedPorts,
-    /// Private addresses that an allowed name may stand for.
+    /// Private addresses that allowed names may resolve to.
     pub allowed_private: Vec<IpNet>,
-    /// Tools whose own settings say which hosts are allowed: `npm`, `pip`, `cargo`, `git`.
+    /// Tools whose own settings determine which hosts are allowed: `npm`, `pip`, `cargo`, `git`.
     pub allowed_for: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u64>,
-    /// Sent and received, in the whole run.
+    /// Bytes sent and received in the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    /// Look-ups in a second.
+    /// DNS queries per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queries: Option<u64>,
     pub follow_redirects: bool,
-    /// `http://[USER:PASSWORD@]HOST:PORT`; printed without user and password.
+    /// `http://[USER:PASSWORD@]HOST:PORT`; serialized without user and password.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "network::without_login")]
     pub upstream_proxy: Option<String>,
     pub publish: Vec<PublishedPort>,
     pub credentials: Vec<Credential>,
-    /// Whether TLS to the hosts of credentials is opened.
+    /// Whether TLS to the hosts of credentials is decrypted.
     pub intercept: bool,
 }
 
@@ -304,10 +304,10 @@ pub struct Resources {
     pub max_cpu: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<u64>,
-    /// Above this the run is slowed down and its memory reclaimed, but nobody is ended.
+    /// Above this the run is slowed down and its memory reclaimed, but nothing is killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_high: Option<u64>,
-    /// Beyond `max_memory`; where that is set and this is not, there is no swap.
+    /// In addition to `max_memory`. If that is set and this is not, there is no swap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_swap: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -327,7 +327,7 @@ pub struct Resources {
     /// Wall time in milliseconds (exit 124).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
-    /// How long the command may take to end once it was asked to, in milliseconds.
+    /// How long the command may take to end after it was asked to, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -335,9 +335,9 @@ pub struct Resources {
     /// The step, in milliseconds, to which a run's actual and reported duration is rounded up (RES-5).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize_time: Option<u64>,
-    /// Whether a holder that only looks now and then satisfies a limit (RES-1).
+    /// Whether polling is enough to enforce a limit (RES-1).
     pub best_effort: bool,
-    /// Limits that may go unheld, by the names of their options: `memory`, `io-bandwidth` …
+    /// Limits that need not be enforced, by the names of their options: `memory`, `io-bandwidth` …
     pub waived: Vec<String>,
 }
 
@@ -345,10 +345,10 @@ pub struct Resources {
 #[serde(rename_all = "camelCase")]
 pub struct Syscalls {
     pub mode: SyscallMode,
-    /// With WHITELIST: exactly these, or the shipped baseline if empty. With BLACKLIST: denied
-    /// beyond what is always denied.
+    /// WHITELIST: exactly these, or the built-in baseline if empty. BLACKLIST: denied in addition to what is
+    /// always denied.
     pub syscalls: Vec<String>,
-    /// Suspicious attempts after which the sandbox is ended; none sets no such limit.
+    /// Suspicious attempts after which the run is stopped; `None` means no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_blocked: Option<u64>,
 }

@@ -1,9 +1,9 @@
-//! The nearest valid word to a mistyped one.
+//! Finds the valid word that is nearest to a mistyped one.
 
-/// The candidate with the fewest edits, if it is near enough to be what was meant.
+/// The candidate with the fewest edits, if it is near enough to be what the user meant.
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = typed.chars().count();
-    // Changing every letter is no slip but another word.
+    // If every letter differs, it is another word and not a typing error.
     let allowed = (length / 3).max(1).min(length.saturating_sub(1));
     candidates
         .into_iter()
@@ -13,7 +13,7 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
-/// Optimal string alignment: a swap of two neighbours, the commonest slip, is one edit.
+/// Optimal string alignment: swapping two neighbours, the most common typing error, is one edit.
 fn edits(from: &str, to: &str) -> usize {
     let from: Vec<char> = from.chars().collect();
     let to: Vec<char> = to.chars().collect();

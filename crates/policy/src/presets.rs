@@ -5,24 +5,23 @@ use crate::decode::parse::decode;
 use crate::diagnostic::Diagnostic;
 use crate::syntax::tree::{Entry, Node, Position, Tree};
 
-/// One shipped policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     pub name: &'static str,
-    /// The YAML itself, for people who want to start from a copy.
+    /// The YAML source, as a template for users' own policies.
     pub text: &'static str,
-    /// What the parser made of it when this was built: every run needs one before its command can start.
+    /// The parsed document, generated at build time: every run needs one before its command can start.
     node: fn() -> Node,
 }
 
 const PRESETS: &[Preset] = &include!(concat!(env!("OUT_DIR"), "/presets.rs"));
 
 const ORIGIN: &str = "preset ";
-/// Below every layer of a plain run.
+/// Below all layers of a plain run.
 pub(crate) const DEFAULT: &str = "default";
-/// Above [`DEFAULT`], below every layer of a declared tool.
+/// Above [`DEFAULT`], below all layers of a declared tool.
 pub(crate) const TOOL: &str = "tool";
-/// Tools that ship with values of their own (POL-7).
+/// Tools with their own shipped values (POL-7).
 pub(crate) const NAMED_TOOLS: [&str; 5] = ["bash", "read", "write", "edit", "web_fetch"];
 
 pub fn presets() -> &'static [Preset] {
@@ -33,7 +32,7 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
 
-/// What stands for a file in the origin of a preset's values.
+/// Takes the place of a file name in the origin of a preset's values.
 pub(crate) fn file_of(name: &str) -> String {
     format!("{ORIGIN}{name}")
 }
@@ -43,7 +42,7 @@ impl Preset {
         decode(&(self.node)(), &file_of(self.name))
     }
 
-    /// The file's own one line about itself.
+    /// The one-line description in the file.
     pub fn description(&self) -> String {
         let document = self.document().ok();
         document.and_then(|document| document.description).unwrap_or_default()

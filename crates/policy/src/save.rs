@@ -1,7 +1,7 @@
 //! Adds rules and hosts to the text of a policy file; everything else stays byte for byte (POL-5).
 //!
-//! One insertion, nothing is reformatted: comments, order and spelling are the author's. The result is parsed
-//! again and must mean what it meant before plus the new rules, or it is rejected.
+//! The text is changed by one insertion and never reformatted: comments, order and spelling are the author's.
+//! The result is parsed again. It must mean the same as before plus the new entries, or it is rejected.
 
 mod edit;
 mod listing;
@@ -27,7 +27,7 @@ const RULES: &str = "filesystem.rules";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     pub text: String,
-    /// Those that were not there already.
+    /// Only those that were not in the file already.
     pub added: Vec<StoredRule>,
 }
 
@@ -49,7 +49,6 @@ fn first_of(problems: &[Diagnostic]) -> String {
     problems.first().map(Diagnostic::to_string).unwrap_or_default()
 }
 
-/// Which of the two lists of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostList {
     Allowed,
@@ -72,11 +71,11 @@ impl HostList {
     }
 }
 
-/// A file's text with entries of a list added: hosts or paths.
+/// A file's text with entries added to a list of hosts or paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedHosts {
     pub text: String,
-    /// Those that were not there already.
+    /// Only those that were not in the file already.
     pub added: Vec<String>,
 }
 
@@ -100,7 +99,7 @@ pub fn add_writable_paths(
     add_to(text, file, LIST, paths, |one, other| one == other)
 }
 
-/// Says `network.mode: proxy` where a file with hosts says nothing of the mode.
+/// Sets `network.mode: proxy` in a file with hosts, unless it sets the mode already.
 pub fn with_proxy(text: &str, file: &str) -> Result<String, SaveError> {
     const MODE: &str = "network.mode";
     let before = read(text, file)?;
@@ -169,7 +168,7 @@ fn is_same_host(one: &str, other: &str) -> bool {
     one == other || matches!((parts(one), parts(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Adds the rules to the text of `file`, whose name tells JSON from YAML.
+/// Adds the rules to the text of `file`. The file name selects JSON or YAML.
 pub fn add_rules(text: &str, file: &str, rules: &[Rule]) -> Result<Saved, SaveError> {
     let before = read(text, file)?;
     let rules = rules.iter().map(|rule| stored(rule, file)).collect::<Result<Vec<_>, _>>()?;
@@ -228,7 +227,7 @@ fn stored(rule: &Rule, file: &str) -> Result<StoredRule, SaveError> {
         by: rule.origin.by.clone(),
         at: rule.origin.at,
         note: None,
-        // As every document's rules before a layer takes them.
+        // The same value as in any parsed document; the layer determines the real store.
         store: Store::User,
         file: file.to_owned(),
         line: 0,
@@ -236,14 +235,14 @@ fn stored(rule: &Rule, file: &str) -> Result<StoredRule, SaveError> {
     })
 }
 
-/// Whether the second says what the first does and these rules, and nothing else.
+/// Whether the second document is the first one plus these rules, and nothing else.
 fn differ_by(before: &PolicyDocument, after: &PolicyDocument, added: &[StoredRule]) -> bool {
     let expected = rules_of(before).iter().chain(added).map(StoredRule::to_document_json);
     let found = rules_of(after).iter().map(StoredRule::to_document_json);
     found.eq(expected) && rest(before, RULES) == rest(after, RULES)
 }
 
-/// Everything a document says besides this key.
+/// Everything in a document except this key.
 fn rest(document: &PolicyDocument, key: &str) -> serde_json::Value {
     let mut document = document.clone();
     document.settings.remove(key);

@@ -98,7 +98,7 @@ fn section(prefix: &str, admits: &dyn Fn(&Key) -> bool) -> Map<String, Json> {
     properties
 }
 
-/// Not in the table: it is an older spelling of `network.mode`.
+/// Not in the key table: an older spelling of `network.mode`.
 const ALLOW_NETWORK: Key = Key {
     path: "allowNetwork",
     kind: ValueKind::Bool,

@@ -39,7 +39,7 @@ pub(crate) struct Setting {
 pub(crate) type Settings = BTreeMap<&'static str, Setting>;
 
 impl Value {
-    /// As it stands in the resolved policy.
+    /// As in the resolved policy.
     fn to_json(&self) -> Json {
         match self {
             Value::Word(word) => json!(word),
@@ -70,7 +70,7 @@ impl Value {
         }
     }
 
-    /// For a person: in the units a document accepts.
+    /// For display, in the units that a document accepts.
     pub(crate) fn show(&self, kind: ValueKind) -> String {
         match (self, kind) {
             (Value::Number(bytes), ValueKind::Size | ValueKind::SizeOrZero) => {
@@ -101,7 +101,7 @@ impl Value {
         }
     }
 
-    /// Both lists' entries, in order and once each; the newer one for values that are no lists.
+    /// The entries of both lists, in order and without duplicates; the newer value if they are not lists.
     pub(crate) fn union(&self, newer: &Value) -> Value {
         fn few<T: Clone + PartialEq>(old: &[T], new: &[T]) -> Vec<T> {
             let mut all = old.to_vec();
@@ -187,13 +187,13 @@ pub(crate) fn to_document(settings: &Settings) -> Map<String, Json> {
     })
 }
 
-/// The policy, or why the settings are not a full set.
+/// The policy, or an error if a required key has no value.
 pub(crate) fn to_policy(settings: &Settings) -> Result<Policy, IncompleteSettings> {
     let mut nested = nest(settings, |path, value| match path {
         "resources.cpus" => ("resources.milliCpus", value.to_json()),
         path => (path, value.to_json()),
     });
-    // The one section whose every key may be unset.
+    // The only section in which every key may be unset.
     nested.entry("resources").or_insert_with(|| json!({}));
     serde_json::from_value(Json::Object(nested))
         .map_err(|error| IncompleteSettings(error.to_string()))
@@ -221,7 +221,7 @@ fn nest(
     top
 }
 
-/// The built-in defaults left a key without a value.
+/// The layers left a required key without a value.
 #[derive(Debug)]
 pub(crate) struct IncompleteSettings(String);
 
@@ -231,7 +231,8 @@ impl fmt::Display for IncompleteSettings {
     }
 }
 
-/// Both lists' entries, in order and once each. By hash: where programs write them there are thousands.
+/// The entries of both lists, in order and without duplicates. Uses a hash set: lists written by programs can
+/// have thousands of entries.
 pub(crate) fn joined<T: Clone + Eq + Hash>(old: &[T], new: &[T]) -> Vec<T> {
     let mut known: HashSet<&T> = old.iter().collect();
     let added = new.iter().filter(|item| known.insert(item));

@@ -7,8 +7,8 @@ use crate::model::rule::StoredRule;
 use crate::settings::{self, Value};
 use serde_json::{Value as Json, json};
 
-/// One line a key, and one a rule: `network.mode: none  # built-in, preset default:20`.
-/// Must be escaped when printed.
+/// One line for each key, and one for each rule: `network.mode: none  # built-in, preset default:20`. Callers
+/// must escape the lines before printing.
 pub fn show_lines(merged: &Merged) -> Vec<String> {
     let mut lines: Vec<(String, String)> = Vec::new();
     for key in keys::KEYS {
@@ -33,7 +33,7 @@ pub fn show_lines(merged: &Merged) -> Vec<String> {
     lines.chain(merged.notes.iter().map(|note| format!("note: {note}"))).collect()
 }
 
-/// `policy`, `provenance` by key path, and `notes`.
+/// An object with `policy`, `provenance` by key path, and `notes`.
 pub fn show_json(merged: &Merged) -> Json {
     json!({
         "policy": merged.policy,
@@ -42,7 +42,7 @@ pub fn show_json(merged: &Merged) -> Json {
     })
 }
 
-/// The merged policy as a document that loads again and needs no other layer.
+/// The merged policy as a document that can be loaded without other layers.
 pub fn export(merged: &Merged) -> Json {
     let mut document = settings::to_document(&merged.settings);
     document.insert("version".to_owned(), json!(VERSION));

@@ -23,7 +23,7 @@ pub(crate) fn parse_size(text: &str) -> Option<u64> {
     scale(number, factor)
 }
 
-/// Milliseconds from `2m`, `300s`, `1500ms`; a plain number is milliseconds already.
+/// Milliseconds from `2m`, `300s`, `1500ms`; a plain number is in milliseconds.
 pub(crate) fn parse_millis(text: &str) -> Option<u64> {
     let (number, unit) = split(text)?;
     let factor = match unit {
@@ -42,7 +42,7 @@ pub(crate) fn parse_cpus(text: &str) -> Option<u64> {
     }
 }
 
-/// No kernel is built for more (`NR_CPUS` of x86-64).
+/// The maximum of any kernel (`NR_CPUS` of x86-64).
 const MAX_CPUS: u32 = 8192;
 
 /// CPU numbers from `0-3,5`, the list format of cpuset(7).
@@ -63,7 +63,7 @@ pub(crate) fn parse_cpu_set(text: &str) -> Option<BTreeSet<u32>> {
     Some(cpus)
 }
 
-/// The same set in as few words as there can be.
+/// The same format, as short as possible.
 pub fn show_cpu_set(cpus: &BTreeSet<u32>) -> String {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for &cpu in cpus {
@@ -111,7 +111,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     (!number.is_empty()).then_some((number, unit.trim()))
 }
 
-/// Exact decimal arithmetic: a float would turn `0.1g` into a byte too many or too few.
+/// Exact decimal arithmetic: with floats, `0.1g` could be off by a byte.
 fn scale(number: &str, factor: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if fraction.len() > 9 || (whole.is_empty() && fraction.is_empty()) {

@@ -1,4 +1,4 @@
-//! Questions as they go over the wire, one message for each kind of thing that is asked about.
+//! Questions as protocol messages, one type for each kind of subject.
 
 use crate::message::ServerEvent;
 use crate::question::{
@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// A question of either kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Request {
@@ -36,7 +35,7 @@ impl From<Request> for ServerEvent {
     }
 }
 
-/// A question about a file. One that comes again with the same id replaces the one before.
+/// A question about a file. A message with the same id replaces the earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsRequest {
@@ -44,7 +43,7 @@ pub struct FsRequest {
     pub session: String,
     /// Bytes that are not UTF-8 are replaced; `path_bytes` has them.
     pub path: String,
-    /// In hexadecimal digits, if the path is not UTF-8.
+    /// Hexadecimal, if the path is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_bytes: Option<String>,
     pub op: String,
@@ -54,10 +53,10 @@ pub struct FsRequest {
     pub is_directory: bool,
     pub is_secret: bool,
     pub reason: String,
-    /// What is to be made or renamed in the directory that `path` is.
+    /// The entry to be created or renamed in the directory `path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
-    /// What a rename would call it.
+    /// The new name in a rename.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_path: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -68,7 +67,7 @@ pub struct FsRequest {
     pub directory: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory_bytes: Option<String>,
-    /// Of the first process that waits, as are the two below.
+    /// Of the first waiting process, like the next two fields.
     pub pid: u32,
     pub exe: String,
     pub cwd: String,
@@ -88,7 +87,7 @@ pub struct WaitingProcess {
     pub ancestors: Vec<Ancestor>,
 }
 
-/// A question about a host. One that comes again with the same id replaces the one before.
+/// A question about a host. A message with the same id replaces the earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostRequest {
@@ -98,7 +97,7 @@ pub struct HostRequest {
     pub host: String,
     pub port: u16,
     pub reason: String,
-    /// Those who wait, as far as they could be found.
+    /// The waiting processes, as far as known.
     #[serde(default)]
     pub processes: Vec<WaitingProcess>,
     pub requests: Vec<u64>,
@@ -232,7 +231,7 @@ fn bytes(path: &Path) -> Option<String> {
     (!is_text).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Digits that are none leave the text, which is what a client without them would have shown.
+/// Falls back to the text if the digits are invalid. Clients that ignore the digits show the text as well.
 fn path(text: String, hexadecimal: Option<String>) -> PathBuf {
     match hexadecimal.and_then(|digits| from_hexadecimal(&digits)) {
         Some(bytes) => PathBuf::from(OsString::from_vec(bytes)),

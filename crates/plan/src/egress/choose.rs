@@ -20,16 +20,16 @@ use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 
-/// Connections at any moment, where the policy names no number.
+/// Simultaneous connections, if the policy sets no number.
 const CONNECTIONS: usize = 512;
-/// Look-ups in a second: a package manager asks for a few dozen names at once.
+/// DNS queries per second: a package manager looks up a few dozen names at once.
 const QUERIES: u32 = 100;
-/// Proxy variables, as programs spell them.
+/// The proxy variables that programs read.
 pub(crate) const PROXY_VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-/// Where systemd-resolved writes down the servers that it asks itself.
+/// The file in which systemd-resolved lists its upstream servers.
 const RESOLVED_SERVERS: &str = "/run/systemd/resolve/resolv.conf";
-/// IPv4 inside of IPv6 (RFC 4291). Who judges addresses takes it for the one it is; packet rules do not.
+/// IPv4-mapped IPv6 addresses (RFC 4291). The address check treats them as IPv4; packet rules do not.
 const MAPPED: IpNet =
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96));
 
@@ -63,7 +63,7 @@ pub(crate) fn choose(
     Ok(Chosen { egress, publish: publish.collect(), notes })
 }
 
-/// The same for a proxy that runs alone, and what a person should know about it.
+/// The same for a standalone proxy, with notes for the user.
 pub fn proxy_alone(
     policy: &Policy,
     facts: &HostFacts,
@@ -135,7 +135,7 @@ fn proxy(
     })
 }
 
-/// What was allowed in vain: addresses that stay blocked whatever list holds them.
+/// Reports an allowed address that stays blocked whatever the lists contain.
 fn unreachable(entry: &HostEntry, rules: &Rules) -> Option<String> {
     let range = entry.pattern.range()?;
     let blocked = rules.check_address(range.addr()).err()?;
@@ -145,7 +145,7 @@ fn unreachable(entry: &HostEntry, rules: &Rules) -> Option<String> {
         .then(|| format!("{entry} is an allowed host but cannot be reached: it is {blocked}"))
 }
 
-/// The hosts that a tool is set up to use.
+/// The hosts that a tool is configured to use.
 fn registry<'facts>(tool: &str, facts: &'facts HostFacts) -> &'facts [HostEntry] {
     let tool = Tool::from_word(tool);
     tool.and_then(|tool| facts.registries.get(&tool)).map_or(&[], Vec::as_slice)
@@ -181,7 +181,7 @@ pub(crate) fn credentials(
     asked.iter().map(credential).collect()
 }
 
-/// What a person might expect of a credential, and will not get.
+/// Notes about credentials that will not work as the user may expect.
 fn about_credentials(asked: &[Credential], network: &Network, mut note: impl FnMut(String)) {
     for credential in asked {
         let hosts: Vec<String> = credential.hosts.iter().map(ToString::to_string).collect();
@@ -232,7 +232,7 @@ fn nat(network: &Network, facts: &HostFacts, host: &Host<'_>) -> Result<NatPlan,
     Ok(NatPlan { helper, blocked, resolvers, packet_rules: true })
 }
 
-/// The host's name servers, as far as another network namespace can reach them.
+/// The host's name servers that another network namespace can reach.
 fn servers(host: &Host<'_>) -> Vec<IpAddr> {
     let of = |path: &str| {
         let path = host.resolve(Path::new(path)).ok()?.path;

@@ -1,4 +1,4 @@
-//! Files that the plan adds to the view for the network, and the trusted roots where TLS is intercepted.
+//! Files that the plan adds to the view for the network, and the trusted certificates if TLS is intercepted.
 
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
@@ -7,21 +7,21 @@ use crate::view::Composition;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The certificate of the run's own authority alone, for programs that add it to what they trust.
+/// Only the certificate of the run's own authority, for programs that add it to those they trust.
 pub(crate) const AUTHORITY: &str = "/run/palisade/authority.pem";
 
-/// Where distributions keep the certificates that programs trust.
+/// Where distributions keep the trusted certificates.
 const BUNDLES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
-/// A bundle of all authorities there are has a few hundred KiB.
+/// A bundle of all public authorities has a few hundred KiB.
 const MAX_BUNDLE_BYTES: usize = 4 << 20;
 
-/// Adds the run's own authority to what programs trust; returns the bundle that they are to be pointed at, if there
-/// is one.
+/// Adds the run's own authority to the trusted certificates. Returns the bundle that programs should use, if
+/// there is one.
 pub(crate) fn add_authority(
     egress: &Egress,
     facts: &HostFacts,
@@ -48,7 +48,7 @@ pub(crate) fn add_authority(
     trusted
 }
 
-/// The caller's own choice, if the command sees it: what is hidden from it is not copied for it.
+/// The bundle that the caller chose, if the command can see it. A hidden file must not be copied.
 fn own_bundle(facts: &HostFacts, host: &Host<'_>, view: &Composition) -> Option<PathBuf> {
     let named = PathBuf::from(facts.env.get(OsStr::new("SSL_CERT_FILE"))?);
     let path = host.resolve(&named).ok().filter(|_| named.is_absolute())?.path;
@@ -61,7 +61,7 @@ fn read(path: &Path, host: &Host<'_>) -> Option<(PathBuf, String)> {
     Some((path, String::from_utf8(bytes).ok()?))
 }
 
-/// Where a name leads to, whether something is there or not. None if nothing can ever be there.
+/// The target of a path, whether it exists or not; `None` if it can never exist.
 pub(super) fn place_of(name: impl AsRef<Path>, host: &Host<'_>) -> Option<PathBuf> {
     match host.resolve(name.as_ref()) {
         Ok(found) => Some(found.path),
@@ -69,8 +69,8 @@ pub(super) fn place_of(name: impl AsRef<Path>, host: &Host<'_>) -> Option<PathBu
     }
 }
 
-/// A file of ours where the name leads to: over the host's, or on a directory of our own. False if nothing can
-/// stand there.
+/// Puts a file of ours at the target of a name: over the host's file, or in a directory of our own. Returns
+/// false if that is not possible.
 pub(super) fn put(
     view: &mut Composition,
     host: &Host<'_>,
@@ -80,7 +80,7 @@ pub(super) fn put(
     let Some(target) = place_of(name, host) else { return false };
     let is_there = host.kind(&target) == Some(EntryKind::File);
     let is_ours = match view.standing_above(&target) {
-        // Our own root, and what we made on it.
+        // Our own root, and what we created on it.
         None | Some(MountOp::Dir { .. } | MountOp::Tmpfs { .. } | MountOp::Frame { .. }) => true,
         Some(MountOp::Bind { .. } | MountOp::Overlay { .. }) => is_there,
         Some(_) => false,

@@ -1,5 +1,5 @@
-//! Decides how the sandbox reaches the network (NET-1, NET-3, NET-8, NET-9), and the files it needs inside:
-//! name resolution, the certificate authority.
+//! Decides how the sandbox reaches the network (NET-1, NET-3, NET-8, NET-9), and which files it needs in the
+//! view: name resolution, the certificate authority.
 
 mod choose;
 mod files;
@@ -15,5 +15,5 @@ pub(crate) use names::{Naming, add_name_files};
 
 use std::net::Ipv4Addr;
 
-/// Where slirp4netns answers for names, by its manual page.
+/// The resolver of slirp4netns, according to its manual page.
 pub(crate) const SLIRP_RESOLVER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 3);

@@ -1,7 +1,7 @@
-//! `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`: name resolution inside.
+//! `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`: name resolution in the sandbox.
 //!
-//! Programs look up their own host name when they start. It has to resolve in every network mode, and names
-//! that cannot be resolved have to fail at once.
+//! Programs look up their own host name when they start. It must resolve in every network mode, and names that
+//! cannot be resolved must fail at once.
 
 use super::files::{place_of, put};
 use crate::denied::{Class, Denied};
@@ -17,27 +17,26 @@ use std::path::{Path, PathBuf};
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const HOSTS: &str = "/etc/hosts";
 const NSSWITCH: &str = "/etc/nsswitch.conf";
-/// The address that Debian gives a machine's own name. Looked up backwards it gives that name, where 127.0.0.1
-/// would give `localhost`.
+/// Debian's address for a machine's own name. A reverse lookup returns that name, while 127.0.0.1 would return
+/// `localhost`.
 const OWN_ADDRESS: &str = "127.0.1.1";
-/// Longer ones are lists of names to block. The plan is printed, so it does not carry them.
+/// Longer files are lists of blocked names. The plan is printed, so it must not contain them.
 const MAX_HOSTS_BYTES: usize = 128 * 1024;
-/// Nothing can answer here. The C library of Debian is told so by the kernel. musl waits for the time-out whatever
-/// the kernel says, and takes 0 for "do not wait"; others read 0 as their smallest.
+/// Nothing can reply here. The C library of Debian learns that from the kernel. musl waits for the timeout
+/// regardless, and takes 0 as "do not wait"; other libraries use their minimum for 0.
 const NO_RESOLVER: &str = "# No network: only the names in /etc/hosts are found.\nnameserver 127.0.0.1\noptions timeout:0 attempts:1\n";
 
-/// The host's network, or one of the run's own.
 pub(crate) struct Naming<'a> {
     pub(crate) network: NetworkMode,
     pub(crate) egress: Option<&'a Egress>,
-    /// What `gethostname(2)` gives inside.
+    /// The result of `gethostname(2)` in the sandbox.
     pub(crate) hostname: &'a str,
-    /// Whether that is a name of the run's own.
+    /// Whether the host name is the run's own.
     pub(crate) is_own_hostname: bool,
     pub(crate) denied: &'a Denied,
 }
 
-/// Puts the files in their places, where the host's own would not do.
+/// Adds the files if the host's own are not suitable.
 pub(crate) fn add_name_files(naming: &Naming<'_>, host: &Host<'_>, view: &mut Composition) {
     if let Some(content) = resolv_conf(naming)
         && !is_denied(RESOLV_CONF, naming, host)
@@ -59,9 +58,10 @@ pub(crate) fn add_name_files(naming: &Naming<'_>, host: &Host<'_>, view: &mut Co
     }
 }
 
-/// Without a network only `/etc/hosts` has names. After a server that does not answer, the C library would say that the name may be
-/// found later, and package managers would try again for a minute: so `/etc/hosts` is asked once more, and has the last word (nsswitch.conf(5)). The
-/// server is asked in between because the kernel counts the question: the end of a run can tell that a network was wanted.
+/// Without a network only `/etc/hosts` contains names. If a server does not reply, the C library reports a
+/// temporary failure, and package managers would retry for a minute. So `/etc/hosts` is queried again last and
+/// gives the final result (nsswitch.conf(5)). The server is queried in between because the kernel counts the
+/// query: the report of the run can then say that a network was wanted.
 fn nsswitch(naming: &Naming<'_>, host: &Host<'_>, view: &Composition) -> Option<String> {
     if naming.network == NetworkMode::Host || naming.egress.is_some() {
         return None;
@@ -73,7 +73,7 @@ fn nsswitch(naming: &Naming<'_>, host: &Host<'_>, view: &Composition) -> Option<
     Some(format!("{others}hosts: files dns files\n"))
 }
 
-/// A path that the policy denies stays absent: nothing of ours takes its place.
+/// A path that the policy denies stays hidden: no file of ours may replace it.
 fn is_denied(name: &str, naming: &Naming<'_>, host: &Host<'_>) -> bool {
     let asked = |path: PathBuf| naming.denied.above(&path).map(|(_, class)| class == Class::Asked);
     place_of(name, host).and_then(asked).unwrap_or(false)
@@ -83,7 +83,7 @@ fn resolv_conf(naming: &Naming<'_>) -> Option<String> {
     match (naming.network, naming.egress) {
         (NetworkMode::Host, _) => None,
         (_, Some(Egress::Proxy(_))) => Some(servers(&[INSIDE_V4.into()])),
-        // Without a server that can be reached, what the host says is as good as nothing.
+        // Without a reachable server, the host's file is as good as any.
         (_, Some(Egress::Nat(nat))) if nat.resolvers.is_empty() => None,
         (_, Some(Egress::Nat(nat))) => Some(servers(&nat.resolvers)),
         (_, None) => Some(NO_RESOLVER.to_owned()),
@@ -97,12 +97,12 @@ fn servers(servers: &[IpAddr]) -> String {
 fn hosts(naming: &Naming<'_>, host: &Host<'_>, view: &Composition) -> Option<String> {
     let hostname = naming.hostname;
     if matches!(naming.egress, Some(Egress::Proxy(_))) {
-        // The host's own list has real addresses, which programs would then try.
+        // The host's list contains real addresses, which programs would try to reach.
         return Some(format!(
             "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n{OWN_ADDRESS} {hostname}\n"
         ));
     }
-    // The host finds its own name in its own network, by whatever means.
+    // On its own network, the host can resolve its own name already.
     if naming.network == NetworkMode::Host && !naming.is_own_hostname {
         return None;
     }
@@ -119,7 +119,7 @@ fn hosts(naming: &Naming<'_>, host: &Host<'_>, view: &Composition) -> Option<Str
     if !found("localhost") {
         content.push_str("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n");
     }
-    // Before the host's lines: the first one of an address is its name.
+    // Before the host's lines: the first line of an address determines its name.
     content.push_str(&format!("{OWN_ADDRESS} {hostname}\n"));
     for line in known.lines().filter(|line| !names_in(line).any(|name| name == hostname)) {
         content.push_str(line);
@@ -128,20 +128,20 @@ fn hosts(naming: &Naming<'_>, host: &Host<'_>, view: &Composition) -> Option<Str
     Some(content)
 }
 
-/// hosts(5): an address, then names; `#` begins a comment.
+/// hosts(5): an address, then names; `#` starts a comment.
 fn names_in(line: &str) -> impl Iterator<Item = &str> {
     line.split('#').next().unwrap_or_default().split_whitespace().skip(1)
 }
 
-/// What of a file the command sees.
+/// What the command can see of a file.
 enum Shown {
     Nothing,
     Text(String),
-    /// It may change the file, which is then not ours to replace.
+    /// The command may change the file, so it must not be replaced.
     ForWriting,
 }
 
-/// Reads only what the view shows: what a policy denies is not copied into a file of ours.
+/// Reads only what the view shows: a denied file must not be copied into one of ours.
 fn shown(name: &str, host: &Host<'_>, view: &Composition) -> Shown {
     let Some(target) = place_of(name, host) else { return Shown::Nothing };
     let source = match view.ops.get(&target).or_else(|| view.standing_above(&target)) {

@@ -1,19 +1,19 @@
-//! Variables that name something of the host which is not in the view. Programs rely on them: they write where
-//! they cannot, wait for a server that is not there, or do not start.
+//! Variables that name something on the host that is not in the view. Programs rely on them: they would write
+//! where they cannot, wait for a server that does not exist, or fail to start.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// Say where temporary files go. Scripts use these without asking whether they are set.
+/// The directory for temporary files. Scripts use these without checking whether they are set.
 const TEMPORARY: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "TEMPDIR"];
 const USUAL_TEMPORARY: &str = "/tmp";
-/// Say where a shell has been: it looks there when it starts.
+/// The current and the previous directory of a shell. A shell checks them when it starts.
 const STOOD: [&str; 2] = ["PWD", "OLDPWD"];
-/// Say where programs keep files of their own. They make the directory if need be, and have a usual one.
+/// Directories for programs' own files. Programs create them if needed, and have a default.
 const OWN_FILES: [&str; 5] =
     ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "CARGO_TARGET_DIR"];
-/// Name files that are loaded into every program of a kind, which does not start without them, or complains.
+/// Files that are loaded into every program of a kind. Without them it does not start, or prints warnings.
 const LOADED: [&str; 8] = [
     "LD_PRELOAD",
     "LD_AUDIT",
@@ -25,11 +25,11 @@ const LOADED: [&str; 8] = [
     "PERL5OPT",
 ];
 
-/// What the command will find, and what it will not.
+/// What the command will be able to see.
 pub(crate) trait Sight {
-    /// Whether a directory will be there.
+    /// Whether a directory will exist there.
     fn has_dir(&self, path: &Path) -> bool;
-    /// Whether the command can make something at this path.
+    /// Whether the command can create something at this path.
     fn can_make(&self, path: &Path) -> bool;
     /// Whether the host has something there that the command will not find.
     fn hides(&self, path: &Path) -> bool;
@@ -37,16 +37,16 @@ pub(crate) trait Sight {
     fn hides_socket(&self, path: &Path) -> bool;
 }
 
-/// Names of variables that were not passed on as they are.
+/// The names of variables that were not passed on unchanged.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Misleading {
     pub(crate) dropped: Vec<String>,
-    /// Name [`USUAL_TEMPORARY`] instead.
+    /// Set to [`USUAL_TEMPORARY`] instead.
     pub(crate) redirected: Vec<String>,
 }
 
 impl Misleading {
-    /// For people.
+    /// Notes for the user.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let note = |names: &[String], text: &str| {
             (!names.is_empty()).then(|| format!("{}: {text}", names.join(", ")))
@@ -113,7 +113,7 @@ fn is_absent(name: &str, value: &OsStr, sight: &dyn Sight) -> bool {
     socket_in(text).is_some_and(|path| sight.hides_socket(path))
 }
 
-/// Absolute paths in options: words, and what follows `=` or `:` in one.
+/// Absolute paths in options: whole words, and parts after `=` or `:`.
 fn paths_in(text: &str) -> impl Iterator<Item = &Path> {
     let ends = |letter: char| letter.is_whitespace() || matches!(letter, '=' | ':' | ',' | '"');
     text.split(ends).filter(|part| part.starts_with('/')).map(Path::new)
@@ -125,7 +125,7 @@ fn socket_in(text: &str) -> Option<&Path> {
     let text = text.strip_prefix("path=").unwrap_or(text);
     let text = text.strip_prefix("//").unwrap_or(text);
     let path = text.split([',', ';']).next()?;
-    // One with a colon is a list, such as a search path.
+    // A value with a colon is a list, such as a search path.
     (path.starts_with('/') && !path.contains(':')).then(|| Path::new(path))
 }
 

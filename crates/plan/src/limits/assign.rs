@@ -11,21 +11,21 @@ use palisade_policy::units;
 
 /// The broker and pid 1 are in the user namespace, and `RLIMIT_NPROC` counts them.
 const OWN_IN_NAMESPACE: u64 = 2;
-/// In the control group there is only pid 1 of ours.
+/// Of our processes, only pid 1 is in the control group.
 const OWN_IN_GROUP: u64 = 1;
-/// By its clock a process may be this much over before the kernel ends it, should we be late.
+/// How many seconds a process may exceed the limit before the kernel kills it, if the supervisor is late.
 const CPU_SECONDS_OF_GRACE: u64 = 1;
 
-/// What stands around the command and can hold something by itself.
+/// Mechanisms of the confinement that can enforce a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Enforcers {
-    /// `RLIMIT_NPROC` counts the sandbox's processes alone.
+    /// `RLIMIT_NPROC` counts only the sandbox's processes.
     pub(crate) own_user_namespace: bool,
-    /// It keeps a process from changing its CPUs.
+    /// The filter prevents a process from changing its CPUs.
     pub(crate) filter: bool,
 }
 
-/// Every limit with its holder, and what each holder has to do.
+/// Every limit with what enforces it, and the settings of each mechanism.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Assigned {
     pub(crate) limits: Vec<Limit>,
@@ -36,7 +36,7 @@ pub(crate) struct Assigned {
     pub(crate) watch: Watch,
 }
 
-/// `look` is asked only if a limit is: most runs have none.
+/// `look` is called only if a limit is set: most runs have none.
 pub(crate) fn assign(
     policy: &Policy,
     walls: Enforcers,
@@ -45,7 +45,7 @@ pub(crate) fn assign(
 ) -> Result<Assigned, PlanError> {
     let mut assigned = Assigned::default();
     let rlimits = &mut assigned.rlimits;
-    // A core file would carry the memory of the command into the project.
+    // A core file would write the command's memory into the project.
     if !policy.process.debug {
         rlimits.push(Rlimit { resource: Resource::Core, value: 0 });
     }
@@ -72,7 +72,7 @@ pub(crate) fn assign(
     Ok(assigned)
 }
 
-/// Reports everything that is refused in one error, so that a person does not fix one limit after another.
+/// Reports all refused limits in one error, so that the user need not fix them one after another.
 fn refuse_together(mut refused: Vec<PlanError>, why: String) -> Result<(), PlanError> {
     if refused.len() < 2 {
         return refused.pop().map_or(Ok(()), Err);
@@ -88,7 +88,7 @@ fn refuse_together(mut refused: Vec<PlanError>, why: String) -> Result<(), PlanE
     Err(PlanError::LimitsUnheld { sampled, unheld, why })
 }
 
-/// Whether a limit is asked for that a control group could hold.
+/// Whether a limit is set that a control group could enforce.
 fn wants_look(policy: &Policy) -> bool {
     let resources = &policy.resources;
     [
@@ -112,7 +112,7 @@ fn counts_in_group(assigned: &Assigned) -> bool {
     assigned.limits.iter().any(held)
 }
 
-/// What is always held, whatever the host has.
+/// Limits that can be enforced on every host.
 fn everywhere(policy: &Policy, assigned: &mut Assigned) {
     let hard = |what, holder, value: Option<u64>| {
         value.map(|value| limit(what, value, holder, Grip::Hard))
@@ -136,7 +136,7 @@ struct Work<'a> {
     facts: &'a LimitFacts,
     assigned: Assigned,
     settings: GroupSettings,
-    /// Limits that are not held as firmly as they were asked for.
+    /// Limits that cannot be enforced as strictly as requested.
     refused: Vec<PlanError>,
 }
 
@@ -144,7 +144,7 @@ impl Work<'_> {
     fn memory(&mut self) -> Result<(), PlanError> {
         let resources = &self.policy.resources;
         if let Some(high) = resources.memory_high {
-            // The old hierarchy has only a wish, heeded when the whole host runs short.
+            // Version 1 has only a soft limit, which applies when the whole host runs out of memory.
             match self.group_for(Controller::Memory) {
                 Some(Holder::CgroupV2) => {
                     self.settings.memory_high = Some(high);
@@ -159,11 +159,11 @@ impl Work<'_> {
             }
         }
         let Some(memory) = resources.max_memory else { return Ok(()) };
-        // Off unless asked for: what is swapped out is the host's trouble too.
+        // No swap unless requested: swapping affects the whole host.
         let swap = resources.max_swap.unwrap_or(0);
         let Some(group) = self.group_for(Controller::Memory) else {
             if self.held(LimitKind::Memory, memory, Holder::Watchdog, Grip::Sampled)? {
-                // What is swapped out is counted as if it were not.
+                // Swapped memory counts as memory.
                 self.assigned.watch.memory = Some(memory.saturating_add(swap));
             }
             return Ok(());
@@ -202,7 +202,8 @@ impl Work<'_> {
             return Ok(());
         }
         let whole = usize::try_from(milli.div_ceil(1000)).unwrap_or(usize::MAX).max(1);
-        // Not always the first ones: many runs at once would share them while others stand idle.
+        // Not always the first ones: otherwise many simultaneous runs would share them while other CPUs are
+        // idle.
         let start = self.facts.spread % usable.len().max(1);
         let mut chosen: Vec<u32> =
             usable.iter().cycle().skip(start).take(whole.min(usable.len())).copied().collect();
@@ -211,7 +212,7 @@ impl Work<'_> {
         self.pin(LimitKind::Cpus, milli, chosen, grip)
     }
 
-    /// Without a control group: by a mask that the filter lets nobody change.
+    /// Without a control group: by a mask that the filter protects against changes.
     fn pin(
         &mut self,
         what: LimitKind,
@@ -232,8 +233,8 @@ impl Work<'_> {
             CgroupHome::V1 { .. } => Controller::CpuAccount,
             _ => Controller::Cpu,
         };
-        // A group counts all there is, and nobody can use more of it in a second than there are CPUs:
-        // so the supervisor knows when it has to look again at the earliest.
+        // A group counts all CPU time, and the run cannot use more of it per second than there are CPUs. So the
+        // supervisor can compute when it must poll again at the earliest.
         let held = match self.group_for(counter) {
             Some(group) => self.held(LimitKind::CpuTime, most, group, Grip::Hard)?,
             None => self.held(LimitKind::CpuTime, most, Holder::Watchdog, Grip::Sampled)?,
@@ -246,7 +247,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// To the kernel a thread is a process: of the two limits the smaller one holds both.
+    /// To the kernel a thread is a process, so the smaller limit applies to both.
     fn tasks(&mut self) -> Result<(), PlanError> {
         let asked = [
             (LimitKind::Processes, self.policy.process.max_processes),
@@ -257,7 +258,7 @@ impl Work<'_> {
         let (holder, grip) = match self.group_for(Controller::Pids) {
             Some(group) => (group, Grip::Hard),
             None if walls.own_user_namespace => (Holder::Rlimit, Grip::Hard),
-            // It counts every process of the user's, and none of root's.
+            // It counts all processes of the user, but none of root's.
             None if !self.by_root => (Holder::Rlimit, Grip::Hard),
             None => (Holder::Watchdog, Grip::Sampled),
         };
@@ -302,7 +303,7 @@ impl Work<'_> {
                 self.unheld(what, "only a control group can enforce it")?;
                 continue;
             };
-            // The old hierarchy charges what is written back to nobody.
+            // Version 1 does not charge buffered writes to any group.
             let grip = if group == Holder::CgroupV1 { Grip::Sampled } else { Grip::Hard };
             if self.held(what, most, group, grip)? {
                 match what {
@@ -323,7 +324,7 @@ impl Work<'_> {
         self.facts.cgroups.has(controller).then_some(holder)
     }
 
-    /// Whether it is: not if it was waived.
+    /// Adds the limit. Returns false if it is waived or refused.
     fn held(
         &mut self,
         what: LimitKind,
@@ -367,7 +368,7 @@ impl Work<'_> {
 }
 
 impl Assigned {
-    /// What the run may write in all.
+    /// Adds the limits on the total that the run may write.
     pub(crate) fn add_room(&mut self, policy: &Policy, room: &Room) -> Result<(), PlanError> {
         let filesystem = &policy.filesystem;
         for (what, most) in [

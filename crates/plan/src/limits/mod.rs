@@ -1,7 +1,7 @@
-//! What enforces each limit of a policy (RES-1, RES-2, PROC-2, FS-6).
+//! Decides what enforces each limit of a policy (RES-1, RES-2, PROC-2, FS-6).
 //!
-//! Every limit has one mechanism that enforces it, or there is no plan: no limit goes unenforced unless
-//! somebody waived it.
+//! Every limit has one mechanism that enforces it, or there is no plan: no limit goes unenforced unless the
+//! user waived it.
 
 mod assign;
 mod overshoot;
@@ -14,9 +14,9 @@ use crate::limit::LimitKind;
 use crate::model::Grace;
 use palisade_policy::model::Policy;
 
-/// Somebody who asks a run to end may want it to finish what it has in hand.
+/// After a signal the command may finish what it is doing.
 const AFTER_SIGNAL_MS: u64 = 10_000;
-/// The time is over already.
+/// The time limit is already exceeded.
 const AFTER_TIMEOUT_MS: u64 = 2_000;
 
 pub(crate) fn grace(policy: &Policy) -> Grace {
@@ -27,7 +27,7 @@ pub(crate) fn grace(policy: &Policy) -> Grace {
     }
 }
 
-/// Whether somebody said that this one may go unheld.
+/// Whether the user waived this limit.
 fn is_waived(policy: &Policy, what: LimitKind) -> bool {
     policy.resources.waived.iter().any(|name| name == what.name())
 }

@@ -1,7 +1,7 @@
 //! Where a run can write, and how its space is divided (FS-6).
 //!
-//! The run's own file systems get their sizes from the kernel. With a limit on the sum they are parts of one
-//! file system, so that one may grow while another stays small.
+//! The kernel enforces the sizes of the run's own file systems. If their total is limited, they are parts of
+//! one file system, so that one may grow while another stays small.
 
 use crate::error::PlanError;
 use crate::limit::LimitKind;
@@ -10,10 +10,10 @@ use palisade_policy::model::Policy;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What can be written from inside.
+/// What the command can write to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// File systems that are the run's own, and these trees of the host.
+    /// The run's own file systems, and these trees of the host.
     Own {
         trees: Vec<PathBuf>,
     },
@@ -21,7 +21,7 @@ pub(crate) enum Room {
 }
 
 impl Room {
-    /// Whether nothing of the host is in it.
+    /// Whether it contains nothing of the host.
     pub(super) fn is_closed(&self) -> bool {
         matches!(self, Self::Own { trees } if trees.is_empty())
     }
@@ -59,15 +59,14 @@ pub(crate) fn room(confinement: &Confinement, writable: &[PathBuf]) -> Room {
     }
 }
 
-/// What lies in another of them is counted with it.
+/// A tree inside another one is counted with it.
 fn outermost(mut trees: Vec<PathBuf>) -> Vec<PathBuf> {
     trees.sort();
     trees.dedup_by(|later, earlier| later.starts_with(&*earlier));
     trees
 }
 
-/// The one file system behind those that have no size of their own. What has one keeps it, and it is taken
-/// off the whole.
+/// The file system behind all that have no size of their own. Fixed sizes are subtracted from the total.
 pub(crate) fn scratch(policy: &Policy, mounts: &[MountOp]) -> Result<Option<Scratch>, PlanError> {
     let filesystem = &policy.filesystem;
     if filesystem.max_total_size.is_none() && filesystem.max_inodes.is_none() {
@@ -85,14 +84,14 @@ pub(crate) fn scratch(policy: &Policy, mounts: &[MountOp]) -> Result<Option<Scra
         }
         most => most.map(|most| most - sized),
     };
-    // Those that stand apart cannot lend theirs: each gets its share.
+    // Separate file systems cannot share inodes, so each gets an equal part.
     let inodes_apart = filesystem.max_inodes.map(|most| most / (apart + 1));
     let inodes = inodes_apart.and_then(|share| Some(filesystem.max_inodes? - share * apart));
     Ok(Some(Scratch { bytes, inodes, inodes_apart, own_inodes: own_inodes(mounts) }))
 }
 
-/// The root of it, a directory for each part, an overlay's upper and work directory (and the one the kernel makes
-/// in that), and the places in a part where something else is mounted.
+/// The root, a directory for each part, an overlay's upper and work directory (and the one that the kernel
+/// creates in it), and the mount points in each part.
 fn own_inodes(mounts: &[MountOp]) -> u64 {
     let parts = || mounts.iter().filter(|op| op.is_part_of_scratch());
     let heads = parts().map(|op| if matches!(op, MountOp::Overlay { .. }) { 4 } else { 1 });

@@ -1,7 +1,7 @@
-//! Egress and published ports, as the plan has decided them.
+//! Egress and published ports, as decided by the plan.
 //!
-//! Pure data. No secret is ever here: a credential names where its secret is stored, and the process that
-//! starts the egress process reads it.
+//! Pure data. It must never contain a secret: a credential names where its secret is stored, and the process
+//! that starts the egress process reads it.
 
 use ipnet::IpNet;
 use palisade_hosts::{HostEntry, Rules};
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "by")]
 pub enum Egress {
-    /// By the egress process, what the rules allow.
+    /// Through the egress process, which allows what the rules allow.
     Proxy(Box<ProxyPlan>),
     /// Any host and port that is not blocked.
     Nat(NatPlan),
@@ -24,50 +24,50 @@ pub enum Egress {
 pub struct ProxyPlan {
     pub rules: Rules,
     pub on_unknown: OnUnknown,
-    /// Then a question about a host is denied.
+    /// After this time a question about a host is denied.
     pub ask_timeout_ms: u64,
-    /// At any moment.
+    /// The maximum number of simultaneous connections.
     pub connections: usize,
-    /// Sent and received, together.
+    /// Sent and received together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     pub queries_a_second: u32,
     /// Whether the explicit proxy follows redirects of plain HTTP itself.
     pub follow_redirects: bool,
-    /// `http://[USER:PASSWORD@]HOST:PORT`; printed without user and password.
+    /// `http://[USER:PASSWORD@]HOST:PORT`; serialized without user and password.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "without_password")]
     pub upstream: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<CredentialPlan>,
-    /// Whether TLS to hosts that have a credential is opened.
+    /// Whether TLS to hosts that have a credential is decrypted.
     pub intercept: bool,
     pub checks: Checks,
-    /// Whether nf_tables is tried; without it only allowed ports are listened at. Always, but in builds that test
-    /// how it goes without.
+    /// Whether nf_tables is tried. Without it, only allowed ports have a listener. Always true, except in
+    /// builds that test without it.
     pub packet_rules: bool,
 }
 
-/// What becomes of a host that no rule names.
+/// What happens to a host that no rule names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnUnknown {
     Deny,
-    /// `Plan::on_ask` says who answers.
+    /// `Supervision::on_ask` determines who answers.
     Ask,
 }
 
-/// What is checked: everything, but in builds that show which check holds an attack.
+/// The active checks: all, except in builds that show which check stops an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checks {
-    /// Names and ports, in connections, look-ups and redirects.
+    /// Names and ports, in connections, DNS queries and redirects.
     pub rules: bool,
-    /// Addresses that names stand for, or that are given themselves.
+    /// Addresses that names resolve to, or that are used directly.
     pub addresses: bool,
-    /// What TLS and HTTP call the host, against what was asked for.
+    /// The host names in TLS and HTTP must match the requested one.
     pub agreement: bool,
     pub strict_http: bool,
-    /// How many at once, and how slow.
+    /// The number of connections, and the time they may take.
     pub bounded: bool,
 }
 
@@ -76,17 +76,17 @@ impl Checks {
         Self { rules: true, addresses: true, agreement: true, strict_http: true, bounded: true };
 }
 
-/// A secret that requests to some hosts get outside; inside there is a placeholder.
+/// A secret that is added to requests to some hosts outside the sandbox, which has only a placeholder.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CredentialPlan {
-    /// The variable that holds the placeholder inside.
+    /// The variable that contains the placeholder in the sandbox.
     pub name: String,
     pub source: CredentialSource,
     pub hosts: Vec<HostEntry>,
     /// Lower case.
     pub header: String,
-    /// The header's value; `{}` is where the secret goes.
+    /// The header's value; `{}` stands for the secret.
     pub format: String,
     pub placeholder: String,
 }
@@ -94,7 +94,7 @@ pub struct CredentialPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CredentialSource {
-    /// A variable of the caller's.
+    /// A variable of the caller.
     Env(String),
     File(#[serde(serialize_with = "crate::text::path")] PathBuf),
 }
@@ -103,12 +103,13 @@ pub enum CredentialSource {
 #[serde(rename_all = "camelCase")]
 pub struct NatPlan {
     pub helper: NatHelper,
-    /// Rejected inside the namespace unless it stays there: what is always blocked, the addresses of the host's
-    /// links, and what the policy denies.
+    /// Rejected in the namespace unless the destination is in it: the ranges that are always blocked, the
+    /// addresses of the host's interfaces, and what the policy denies.
     pub blocked: Vec<IpNet>,
-    /// Answer for names; port 53 of these is reached all the same.
+    /// Resolve names; port 53 of these can be reached even if it is in a blocked range.
     pub resolvers: Vec<IpAddr>,
-    /// Whether anything of that is rejected, and nobody comes in. Always, but in builds that test what holds an attack.
+    /// Whether those packets and incoming connections are rejected. Always true, except in builds that show
+    /// what stops an attack.
     pub packet_rules: bool,
 }
 
@@ -117,11 +118,11 @@ pub struct NatPlan {
 pub enum NatHelper {
     Pasta(#[serde(serialize_with = "crate::text::path")] PathBuf),
     Slirp4netns(#[serde(serialize_with = "crate::text::path")] PathBuf),
-    /// The kernel's own forwarding, for root.
+    /// The kernel's own forwarding, only for root.
     Veth,
 }
 
-/// A port of the host that leads to one of the sandbox's own loopback.
+/// A port of the host that is forwarded to the sandbox's own loopback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Publish {
@@ -130,7 +131,7 @@ pub struct Publish {
     pub inner: u16,
 }
 
-/// Who looks at a plan need not know how its proxy is logged in to.
+/// A printed plan must not reveal the login of the proxy.
 #[expect(clippy::ref_option, reason = "the form that serde calls")]
 fn without_password<S: serde::Serializer>(
     upstream: &Option<String>,

@@ -18,10 +18,10 @@ pub enum NodeKind {
     File,
 }
 
-/// The mode of a file of ours that nobody changes.
+/// The mode of our own files that must not change.
 pub(crate) const READ_ONLY: u32 = 0o444;
 
-/// One step in building the view. Targets are absolute paths inside.
+/// One step in building the view. Targets are absolute paths in the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "op")]
 pub enum MountOp {
@@ -31,21 +31,22 @@ pub enum MountOp {
         target: PathBuf,
         mode: u32,
     },
-    /// A link on the sandbox's own root, as the host has it (`/bin -> usr/bin`).
+    /// A link on the sandbox's own root, as on the host (`/bin -> usr/bin`).
     Symlink {
         #[serde(serialize_with = "crate::text::path")]
         target: PathBuf,
         #[serde(serialize_with = "crate::text::path")]
         points_to: PathBuf,
     },
-    /// A file with this content, on the sandbox's own root or over an existing file, where it is read-only.
+    /// A file with this content: on the sandbox's own root, or read-only over an existing file.
     File {
         #[serde(serialize_with = "crate::text::path")]
         target: PathBuf,
         content: String,
         mode: u32,
     },
-    /// A copy of one of the caller's files, on the sandbox's own root: the command may change it, and nothing of that stays.
+    /// A copy of one of the caller's files, on the sandbox's own root. The command may change it; changes are
+    /// discarded.
     Copy {
         #[serde(serialize_with = "crate::text::path")]
         source: PathBuf,
@@ -53,7 +54,7 @@ pub enum MountOp {
         target: PathBuf,
         #[serde(skip)]
         content: String,
-        /// Whether credentials were left out of it.
+        /// Whether credentials were removed from it.
         is_filtered: bool,
         why: &'static str,
     },
@@ -66,26 +67,26 @@ pub enum MountOp {
         access: MountAccess,
         exec: bool,
         kind: NodeKind,
-        /// Only where root starts the run.
+        /// Only if root starts the run.
         #[serde(skip_serializing_if = "Option::is_none")]
         idmap: Option<Owner>,
-        /// Why it is in the view, for people: `system`, `toolchain`, `cache`, `project`, `--rw` …
+        /// Why it is in the view, for display: `system`, `toolchain`, `cache`, `project`, `--rw` …
         why: &'static str,
     },
-    /// Mounts what already stands at this path over itself, read-only.
+    /// Mounts what is already at this path over itself, read-only.
     Seal {
         #[serde(serialize_with = "crate::text::path")]
         target: PathBuf,
         optional: bool,
     },
-    /// Puts the sandbox's own `/dev/null` over a file that tells too much.
+    /// Mounts the sandbox's own `/dev/null` over a file that reveals too much.
     Blank {
         #[serde(serialize_with = "crate::text::path")]
         target: PathBuf,
         optional: bool,
     },
-    /// A tree of the host with another layer on it: writable to the eye, and what is written is thrown away at
-    /// the end; or read-only, where only the `hidden` names (relative paths) are in that layer, to be absent.
+    /// A tree of the host with another layer on top. Either it looks writable and changes are discarded at the
+    /// end; or it is read-only, and the layer only hides the `hidden` names (relative paths).
     Overlay {
         #[serde(serialize_with = "crate::text::path")]
         lower: PathBuf,
@@ -97,11 +98,11 @@ pub enum MountOp {
         exec: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         idmap: Option<Owner>,
-        /// For people.
+        /// For display.
         why: &'static str,
     },
-    /// A directory that stands on a writable tmpfs and must not be written itself: a small tmpfs of
-    /// its own, read-only once everything is in its place.
+    /// A directory on a writable tmpfs that must not be writable itself: a small separate tmpfs, which becomes
+    /// read-only when the view is complete.
     Frame {
         #[serde(serialize_with = "crate::text::path")]
         target: PathBuf,
@@ -139,8 +140,8 @@ pub enum MountOp {
 }
 
 impl MountOp {
-    /// Whether it is a file system in memory that the command can write to. The others only hold what was put in them
-    /// before it started.
+    /// Whether it is a tmpfs that the command can write to. Other tmpfs mounts contain only what was put there
+    /// before the command started.
     pub fn is_writable_tmpfs(&self) -> bool {
         matches!(self, Self::Tmpfs { mode, .. } if mode & 0o200 != 0)
     }
@@ -155,7 +156,7 @@ impl MountOp {
         }
     }
 
-    /// Whether its files come out of the common room ([`Scratch`]): what has a size of its own does not.
+    /// Whether its files are in the common file system ([`Scratch`]). Mounts with their own size are not.
     pub fn is_part_of_scratch(&self) -> bool {
         match self {
             Self::Tmpfs { size, .. } => size.is_none() && self.is_writable_tmpfs(),
@@ -164,12 +165,12 @@ impl MountOp {
         }
     }
 
-    /// Whether credentials were left out of it.
+    /// Whether it is a copy from which credentials were removed.
     pub fn is_filtered_copy(&self) -> bool {
         matches!(self, Self::Copy { is_filtered: true, .. })
     }
 
-    /// Where the step puts something.
+    /// The path at which the step creates something.
     pub fn target(&self) -> &Path {
         match self {
             Self::Dir { target, .. }

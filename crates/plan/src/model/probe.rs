@@ -1,38 +1,38 @@
-//! The attempts of the self-check.
+//! The probes of the self-check.
 
 use crate::layer::Layer;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Something the child tries, and the only outcome that lets the run go on.
+/// Something that the child tries, and the only outcome with which the run continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "probe")]
 pub enum Probe {
-    /// Open a file that the same user can read outside: must be absent (`ENOENT`), or refused
-    /// (`EACCES`) where Landlock alone holds.
+    /// Open a file that the same user can read outside. Must not exist (`ENOENT`), or be refused (`EACCES`) if
+    /// only Landlock restricts files.
     ReadCanary {
         #[serde(serialize_with = "crate::text::path")]
         path: PathBuf,
         layer: Layer,
     },
-    /// Create a file where the view is read-only: `EROFS`, or `EACCES` where Landlock alone holds.
+    /// Create a file where the view is read-only: `EROFS`, or `EACCES` if only Landlock restricts files.
     WriteOutside {
         #[serde(serialize_with = "crate::text::path")]
         path: PathBuf,
         layer: Layer,
     },
-    /// Create a file in a writable tree of the host, where only the broker may (FS-9): `EACCES`. Tried before
-    /// the filter hands the call to the broker.
+    /// Create a file in a writable tree of the host, where only the broker may do so (FS-9): `EACCES`. Tried
+    /// before the filter passes the call to the broker.
     WriteGuarded {
         #[serde(serialize_with = "crate::text::path")]
         path: PathBuf,
         layer: Layer,
     },
-    /// Connect to a loopback port the supervisor listens on: refused.
+    /// Connect to a loopback port on which the supervisor listens: refused.
     ReachNetwork { layer: Layer },
-    /// Signal the supervisor's pid: no such process.
+    /// Send a signal to the supervisor's pid: no such process.
     SeeSupervisor { layer: Layer },
-    /// Ask for `CAP_SYS_ADMIN`: `EPERM`.
+    /// Try to gain `CAP_SYS_ADMIN`: `EPERM`.
     RegainCapability { layer: Layer },
     /// A system call that the filter must refuse.
     ForbiddenSyscall { layer: Layer },
@@ -52,7 +52,7 @@ impl Probe {
         }
     }
 
-    /// The layer it aims at.
+    /// The layer that it tests.
     pub fn layer(&self) -> Layer {
         match self {
             Self::ReadCanary { layer, .. }

@@ -3,7 +3,6 @@
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
-/// Where the project is, and by what it was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Located {
     pub root: PathBuf,
@@ -13,7 +12,7 @@ pub struct Located {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FoundBy {
     Git,
-    /// A name of `resources/view/markers.txt`.
+    /// A name from `resources/view/markers.txt`.
     Marker(&'static str),
     #[default]
     WorkingDirectory,

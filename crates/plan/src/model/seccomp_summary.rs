@@ -1,4 +1,4 @@
-//! What the filter decides, group by group, for the printed plan.
+//! Summarizes what the filter decides, group by group, for the printed plan.
 
 use super::SeccompGroup;
 use palisade_bpf::{CallVerdict, Explanation, Profile};
@@ -8,7 +8,6 @@ pub(crate) fn by_groups<S: Serializer>(rules: &Profile, serializer: S) -> Result
     serializer.collect_seq(summary(rules))
 }
 
-/// What becomes of the calls of each group.
 pub(crate) fn summary(rules: &Profile) -> Vec<SeccompGroup> {
     let explained: Vec<Explanation> =
         rules.explanations().filter(|explanation| explanation.number.is_some()).collect();

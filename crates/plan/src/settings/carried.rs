@@ -11,29 +11,28 @@ use crate::paths::Scope;
 use crate::view::Composition;
 use std::path::{Path, PathBuf};
 
-/// Settings that are longer are hidden whole.
+/// Longer settings are hidden completely.
 const MAX_SETTINGS_BYTES: usize = 64 * 1024;
 
-/// The copy of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Carried {
     source: PathBuf,
-    /// Where programs look for it, with no link in the directories on the way.
+    /// The path at which programs look for it, with links in its directories resolved.
     target: PathBuf,
     content: String,
-    /// Whether credentials were left out.
+    /// Whether credentials were removed.
     is_filtered: bool,
 }
 
-/// Whether there is a view in which a copy can stand for a file.
+/// Whether there is a view in which a copy can replace a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copies {
     Carried,
     None,
 }
 
-/// Reads the listed files and says what of each is carried. One with a credential is denied from here on, so that no
-/// directory is shown with it.
+/// Reads the listed files and decides what of each is copied. A file with a credential is denied from then on,
+/// so that no granted directory shows it.
 pub(crate) fn collect(
     copies: Copies,
     grants: &[Grant],
@@ -79,7 +78,8 @@ pub(crate) fn collect(
     carried
 }
 
-/// Puts the copies where nothing else stands: a directory that is shown whole has the file itself.
+/// Puts the copies where nothing else is mounted: a directory that is visible as a whole contains the file
+/// itself.
 pub(crate) fn place(carried: Vec<Carried>, view: &mut Composition) {
     for Carried { source, target, content, is_filtered } in carried {
         let is_ours = match view.standing_above(&target) {
@@ -96,11 +96,12 @@ pub(crate) fn place(carried: Vec<Carried>, view: &mut Composition) {
     }
 }
 
-/// Nothing that somebody shows or denies by name, and nothing behind a link that a command could have made.
+/// Skips files that the user grants or denies by name, and files behind a link that a command could have
+/// created.
 fn read(path: &Path, grants: &[Grant], denied: &Denied, host: &Host<'_>) -> Option<Carried> {
     let found = host.resolve(path).ok().filter(|found| found.kind == EntryKind::File)?;
     let is_by_name = |class| matches!(class, Class::Asked | Class::Own);
-    // By way of a link nothing is carried that would be denied under its own name, a secret say.
+    // Nothing is copied through a link that would be denied under its own name, such as a secret.
     let is_linked = !found.links.is_empty();
     let is_denied = [path, &found.path]
         .iter()
@@ -116,7 +117,7 @@ fn read(path: &Path, grants: &[Grant], denied: &Denied, host: &Host<'_>) -> Opti
         return None;
     }
     let content = content(&found.path, host)?;
-    // The name itself, not what it links to: that is where programs look.
+    // The name itself, not the link's target, because programs look there.
     let target = host.places(path).into_iter().next()?;
     Some(Carried { source: found.path, target, content, is_filtered: false })
 }

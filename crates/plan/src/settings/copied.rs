@@ -1,7 +1,8 @@
-//! Settings in the private home are copies of the caller's: a program that changes or replaces them finds
-//! ordinary files. Its changes are discarded with the run.
+//! Copies the caller's settings into the private home, so that a program that changes or replaces them finds
+//! ordinary files. Changes are discarded with the run.
 //!
-//! What is large, executable, or more than a few files stays the caller's own, read-only.
+//! Large files, executables and directories with many files are not copied. The caller's own are visible,
+//! read-only.
 
 use super::carried::content;
 use crate::facts::EntryKind;
@@ -12,7 +13,7 @@ use crate::view::Composition;
 use std::ops::Bound;
 use std::path::Path;
 
-/// A directory with more in it is shown, not copied.
+/// A directory with more files is shown, not copied.
 const MAX_FILES: usize = 16;
 const DIRECTORY_MODE: u32 = 0o755;
 
@@ -27,7 +28,7 @@ pub(crate) fn copy_settings(home: &Path, view: &mut Composition, host: &Host<'_>
     view.ops.extend(copies.into_iter().map(|op| (op.target().to_owned(), op)));
 }
 
-/// Whether nothing is mounted between a path and the private home.
+/// Whether nothing is mounted between the private home and a path.
 fn is_part_of(home: &Path, path: &Path, view: &Composition) -> bool {
     let between = path.ancestors().skip(1).take_while(|above| *above != home);
     between.filter_map(|above| view.ops.get(above)).all(|op| matches!(op, MountOp::Dir { .. }))

@@ -1,18 +1,18 @@
-//! Line-based settings: npm, yarn, pip, cargo, gradle, go. Whole lines are removed or kept; from an address
-//! only the login is removed.
+//! Filters line-based settings: npm, yarn, pip, cargo, gradle, go. Whole lines are removed or kept; from an
+//! address only the login is removed.
 
 use super::secret::{
     is_login_without_scheme, is_secret_key, is_secret_value, is_switch, without_logins,
 };
 
-/// How a format is written.
+/// The syntax of a format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grammar {
     /// Between a key and its value.
     separator: Separator,
     comments: &'static [char],
     continued: Continued,
-    /// Whether values may be tables, lists and texts over several lines.
+    /// Whether values may be tables, lists and multi-line texts.
     has_brackets: bool,
 }
 
@@ -22,24 +22,24 @@ enum Separator {
     Equals,
     /// `key=value`, `key: value`
     EqualsOrColon,
-    /// `key: value`, and a key alone that ends so
+    /// `key: value`, or only `key:`
     Yaml,
     /// `key value`
     Blank,
 }
 
-/// How a value goes on in the next line.
+/// How a value continues in the next line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Continued {
     No,
-    /// By standing further in than its key.
+    /// The line is indented further than the key.
     Indented,
-    /// After a `\` at the end.
+    /// After a `\` at the end of the line.
     Backslash,
 }
 
 impl Grammar {
-    /// By its name in `resources/view/settings.txt`.
+    /// By the format's name in `resources/view/settings.txt`.
     pub(crate) fn of(format: &str) -> Option<Self> {
         let of = |separator, comments, continued, has_brackets| {
             Some(Self { separator, comments, continued, has_brackets })
@@ -56,16 +56,15 @@ impl Grammar {
     }
 }
 
-/// What becomes of a line.
 enum Fate {
     Stays,
-    /// With its logins taken out.
+    /// Kept without its logins.
     Becomes(String),
-    /// With what belongs to it.
+    /// Removed, with its continuation lines.
     Goes(String),
 }
 
-/// The text that is left and the names of what is not. `None` if that cannot be told.
+/// The remaining text and the names of what was removed; `None` if that cannot be determined.
 pub(crate) fn filter(grammar: &Grammar, text: &str) -> Option<(String, Vec<String>)> {
     let mut kept = String::with_capacity(text.len());
     let mut left_out = Vec::new();
@@ -92,7 +91,7 @@ pub(crate) fn filter(grammar: &Grammar, text: &str) -> Option<(String, Vec<Strin
     Some((kept, left_out))
 }
 
-/// A value that goes on below the line that was left out.
+/// The continuation of a value that was removed.
 struct Dropping {
     indentation: usize,
     ended_in_backslash: bool,
@@ -120,7 +119,7 @@ impl Dropping {
 
 fn fate(grammar: &Grammar, line: &str) -> Option<Fate> {
     let trimmed = line.trim();
-    // What somebody commented out is a credential all the same.
+    // A credential that was commented out is still a credential.
     let said = trimmed.trim_start_matches(|c: char| grammar.comments.contains(&c) || c == ' ');
     let is_comment = said.len() != trimmed.len();
     let (key, value) = match split(grammar, said) {
@@ -130,7 +129,7 @@ fn fate(grammar: &Grammar, line: &str) -> Option<Fate> {
     };
     let is_secret = is_secret(grammar, key, value)?
         || names_a_secret(said)
-        // As a whole: split at its first `:` it would look like a key.
+        // The whole line: split at its first `:`, it would look like a key.
         || is_login_without_scheme(said)
         || (is_comment && mentions_a_secret(said));
     if is_secret {
@@ -144,7 +143,7 @@ fn fate(grammar: &Grammar, line: &str) -> Option<Fate> {
     Some(if clean == line { Fate::Stays } else { Fate::Becomes(clean.into_owned()) })
 }
 
-/// What may stand in a line of its own, without a key: a section, a part of a list, a switch.
+/// What a line without a key may contain: a section, a part of a list, a switch.
 fn is_known_alone(grammar: &Grammar, line: &str, said: &str) -> bool {
     let is_word = !said.contains(char::is_whitespace);
     let is_indented = indentation(line) > 0;
@@ -162,11 +161,11 @@ fn is_known_alone(grammar: &Grammar, line: &str, said: &str) -> bool {
 
 fn is_secret(grammar: &Grammar, key: &str, value: &str) -> Option<bool> {
     let without_logins = without_logins(value)?;
-    // An empty value goes on in the lines below.
+    // An empty value continues in the following lines.
     let goes_on = value.is_empty() && grammar.continued == Continued::Indented;
     let is_by_name = is_secret_key(key) && (goes_on || !is_switch(value));
     let is_within = grammar.has_brackets && has_secret_in_table(value);
-    // In a key as well: `//host/:token "…"` of a form that nobody foresaw.
+    // Also checks the key: `//host/:token "…"` in an unexpected syntax.
     Some(is_by_name || is_within || is_secret_value(&without_logins) || is_secret_value(key))
 }
 
@@ -179,7 +178,7 @@ fn has_secret_in_table(value: &str) -> bool {
     })
 }
 
-/// A key of a secret anywhere in the line: `old: aPassword=…`.
+/// A key that names a secret anywhere in the line: `old: aPassword=…`.
 fn names_a_secret(said: &str) -> bool {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     said.match_indices(['=', ':']).any(|(at, _)| {
@@ -192,7 +191,7 @@ fn names_a_secret(said: &str) -> bool {
     })
 }
 
-/// Nobody needs it, so the word is enough.
+/// Nobody needs the comment, so mentioning a secret is enough to remove it.
 fn mentions_a_secret(comment: &str) -> bool {
     comment.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c)).any(is_secret_key)
 }
@@ -202,7 +201,7 @@ fn split<'l>(grammar: &Grammar, said: &'l str) -> Option<(&'l str, &'l str)> {
         Separator::Equals => said.split_once('=')?,
         Separator::EqualsOrColon => {
             let at = said.find(['=', ':'])?;
-            // An address that stands alone.
+            // An address without a key.
             if said[at..].starts_with("://") {
                 return None;
             }
@@ -225,15 +224,15 @@ fn key_of<'l>(grammar: &Grammar, line: &'l str) -> &'l str {
     split(grammar, line.trim()).map_or("", |(key, _)| key)
 }
 
-/// Whether a value goes on in the next line, where the grammar does not say how far.
+/// Whether a value continues in the next line without the grammar defining where it ends.
 fn is_open(grammar: &Grammar, value: &str) -> bool {
     let count = |mark: char| value.matches(mark).count();
-    // A block of YAML is told by its indentation.
+    // A YAML block ends with its indentation.
     let is_block = grammar.continued == Continued::Indented && !value.contains(['{', '[']);
     !is_block && (count('{') != count('}') || count('[') != count(']') || has_open_text(value))
 }
 
-/// A text in three quotes that does not end in its line.
+/// A triple-quoted text that does not end in its line.
 fn has_open_text(value: &str) -> bool {
     ["\"\"\"", "'''"].iter().any(|quotes| value.matches(quotes).count() % 2 == 1)
 }
@@ -247,7 +246,7 @@ fn ends_in_backslash(line: &str) -> bool {
     (line.len() - line.trim_end_matches('\\').len()) % 2 == 1
 }
 
-/// A key tells no secret, unless it is none.
+/// A key can be shown, unless it may be a secret itself.
 fn shown(key: &str) -> String {
     let is_plain =
         !key.is_empty() && key.len() <= 80 && !key.contains(['@', '\\']) && !is_secret_value(key);

@@ -1,7 +1,7 @@
-//! Copies settings of tools without their credentials: registries and proxies keep working, and no token comes
-//! along. Only formats that are understood are copied; everything else stays hidden.
+//! Copies settings of tools without their credentials, so that registries and proxies keep working. No token
+//! may be copied: a file in a format that is not understood stays hidden.
 //!
-//! Pure: text in, text out. `carried.rs` says which files are read and where the copies are.
+//! The filters are pure: text in, text out. `carried.rs` decides which files are read and where the copies are.
 
 mod carried;
 mod copied;
@@ -12,18 +12,18 @@ mod xml;
 pub(crate) use carried::{Copies, collect, place};
 pub(crate) use copied::copy_settings;
 
-/// What is left of a file.
+/// The result of filtering a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Filtered {
-    /// Nothing had to be left out.
+    /// Nothing had to be removed.
     Clean,
-    /// The text without its credentials, and what those were, by name.
+    /// The text without its credentials, and the names of those.
     Without { text: String, left_out: Vec<String> },
-    /// It cannot be told what is a credential in it.
+    /// It cannot be determined what is a credential.
     Unclear,
 }
 
-/// By the name of a format in `resources/view/settings.txt`.
+/// `format` is a name from `resources/view/settings.txt`.
 pub(crate) fn filter(format: &str, text: &str) -> Filtered {
     let filtered = match format {
         "xml" => xml::filter(text),

@@ -1,8 +1,8 @@
-//! What looks like a credential in settings: by the name of a key, or by the form of a value.
+//! Recognizes credentials in settings by the name of a key, or by the form of a value.
 
 use std::borrow::Cow;
 
-/// Parts of keys, without `-`, `_` and `.`.
+/// Parts of keys, compared without `-`, `_` and `.`.
 const KEYS: [&str; 10] = [
     "token",
     "password",
@@ -15,7 +15,7 @@ const KEYS: [&str; 10] = [
     "extraheader",
     "signingkey",
 ];
-/// Beginnings of tokens that services give out.
+/// Prefixes of tokens that services issue.
 const TOKENS: [&str; 15] = [
     "npm_",
     "ghp_",
@@ -33,27 +33,27 @@ const TOKENS: [&str; 15] = [
     "eyJ",
     "AIza",
 ];
-/// A token is no shorter.
+/// The minimum length of a token.
 const MIN_TOKEN_LEN: usize = 16;
-/// What comes before one.
+/// Texts that precede a credential.
 const SCHEMES: [&str; 3] = ["Bearer ", "Basic ", "-----BEGIN"];
-/// Names in the query of an address.
+/// Names of query parameters in an address.
 const QUERIES: [&str; 7] =
     ["token=", "key=", "password=", "secret=", "auth=", "sig=", "signature="];
-/// What is this long and neither words nor a path is a key of some kind.
+/// A word of this length that is neither text nor a path is probably a key.
 const MIN_RANDOM_LEN: usize = 32;
 
 pub(crate) fn is_secret_key(key: &str) -> bool {
     let plain: String =
         key.chars().filter(|c| c.is_ascii_alphanumeric()).collect::<String>().to_ascii_lowercase();
-    // npm: everything that is said of one registry is how to log in there.
+    // npm: a setting for a single registry always concerns the login.
     key.trim_start_matches(['"', '\'']).starts_with("//")
         || KEYS.iter().any(|part| plain.contains(part))
         || (plain.contains("auth") && !plain.contains("author"))
         || plain == "key"
 }
 
-/// Says nothing that would be a secret, whatever the key.
+/// A value that cannot be a secret, whatever the key.
 pub(crate) fn is_switch(value: &str) -> bool {
     let value = value.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
     matches!(value.as_str(), "" | "true" | "false" | "yes" | "no" | "on" | "off" | "null")
@@ -100,7 +100,7 @@ fn is_random(word: &str) -> bool {
         && has(char::is_ascii_alphabetic)
 }
 
-/// An address without the login in it. `None` where it cannot be told where the login ends.
+/// The text without the logins in its addresses; `None` if it is not clear where a login ends.
 pub(crate) fn without_logins(text: &str) -> Option<Cow<'_, str>> {
     const SCHEME: &str = "://";
     let mut clean = String::new();
@@ -109,14 +109,15 @@ pub(crate) fn without_logins(text: &str) -> Option<Cow<'_, str>> {
         let (before, after) = rest.split_at(at + SCHEME.len());
         let scheme = before.trim_end_matches(SCHEME);
         clean.push_str(before);
-        // Not at `,` or `'`, which a login may hold (RFC 3986, sub-delims).
+        // Not at `,` or `'`, which a login may contain (RFC 3986, sub-delims).
         let address = after.split([' ', '\t', '"', '<', '>', '\n', '\r']).next()?;
         let authority = address.split(['/', '?', '#', '\\']).next().unwrap_or_default();
         let skipped = match authority.rsplit_once('@') {
-            // `git@` of an address for ssh says who everybody is there.
+            // `git@` in an ssh address is the same for every user.
             Some((login, _)) if is_ssh(scheme) && !login.contains(':') => 0,
             Some((login, _)) => login.len() + 1,
-            // A password with a slash in it: what looks like the host is the name, and `:` no port.
+            // A password that contains a slash: what looks like the host is the user name, and `:` does not
+            // precede a port.
             None if address.contains('@') && has_no_port(authority) => return None,
             None => 0,
         };

@@ -1,9 +1,9 @@
-//! XML settings (Maven): elements that contain a credential are removed with their content. Comments are
-//! treated alike: a credential that was commented out is still a credential.
+//! Filters XML settings (Maven): elements that contain a credential are removed with their content. Comments
+//! are treated the same: a credential that was commented out is still a credential.
 
 use super::secret::{is_secret_key, is_secret_value, is_switch, without_logins};
 
-/// The text that is left and the elements that are not. `None` if that cannot be told.
+/// The remaining text and the names of the removed elements; `None` if that cannot be determined.
 pub(crate) fn filter(text: &str) -> Option<(String, Vec<String>)> {
     if !text.contains('<') || text.contains("<!ENTITY") {
         return None;
@@ -15,7 +15,7 @@ pub(crate) fn filter(text: &str) -> Option<(String, Vec<String>)> {
         let (before, tag) = rest.split_at(at);
         keep(before, &mut kept, &mut left_out)?;
         let name = tag_name(tag);
-        // How to log in, for each server.
+        // The logins for all servers.
         let is_meant = name == "servers" || (!name.is_empty() && is_secret_key(name));
         if !is_meant {
             kept.push('<');
@@ -35,7 +35,7 @@ pub(crate) fn filter(text: &str) -> Option<(String, Vec<String>)> {
     Some((kept, left_out))
 }
 
-/// What stands between two `<`: the rest of a tag, and text.
+/// Handles what is between two `<`: the rest of a tag, and text.
 fn keep(text: &str, kept: &mut String, left_out: &mut Vec<String>) -> Option<()> {
     let clean = without_logins(text)?;
     if is_secret_value(&clean) || has_secret_attribute(&clean) {
@@ -55,14 +55,14 @@ fn has_secret_attribute(text: &str) -> bool {
     attributes.into_iter().any(|(key, value)| is_secret_key(key) && !is_switch(value))
 }
 
-/// Of an opening tag; empty for any other.
+/// The name of an opening tag; empty for anything else.
 fn tag_name(tag: &str) -> &str {
     let name = &tag[1..];
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
     &name[..name.find(|c| !is_of_name(c)).unwrap_or(name.len())]
 }
 
-/// What is in an element, and what follows it.
+/// The content of an element, and the text after it.
 fn content_of<'t>(tag: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     let head = tag.find('>')?;
     if tag[..head].ends_with('/') {
@@ -71,7 +71,7 @@ fn content_of<'t>(tag: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     let end = format!("</{name}");
     let at = tag.find(&end)?;
     let behind = tag[at..].find('>')?;
-    // Another one inside would end first.
+    // A nested element of the same name would end first.
     let again = format!("<{name}");
     (!tag[1..at].contains(&again)).then(|| (tag[head + 1..at].trim(), &tag[at + behind + 1..]))
 }

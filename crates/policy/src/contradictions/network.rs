@@ -1,4 +1,4 @@
-//! The same for the `network` section.
+//! Contradictions in the `network` section.
 
 use super::contradiction;
 use crate::diagnostic::Diagnostic;
@@ -8,14 +8,15 @@ use palisade_hosts::HostEntry;
 
 const MODE: &str = "network.mode";
 
-/// What the proxy would allow. A layer above may open more than such a list: then the list is for other runs.
+/// What the proxy would allow. Only a contradiction within one document: a layer above may select a more open
+/// mode, and then the list is for other runs.
 const LISTS: [&str; 4] = [
     "network.allowedHosts",
     "network.allowedPorts",
     "network.allowedPrivate",
     "network.allowedFor",
 ];
-/// What only the proxy can carry out, and nobody should have to miss in silence.
+/// What only the proxy can do. To ignore one of these silently would be a surprise.
 const OF_PROXY: [&str; 3] = ["network.upstreamProxy", "network.credentials", "network.intercept"];
 
 const MORE_OF_PROXY: [&str; 4] = [
@@ -25,12 +26,12 @@ const MORE_OF_PROXY: [&str; 4] = [
     "network.maxBytes",
 ];
 
-/// Lists beside a mode that does not look at them, in one document.
+/// Lists together with a mode that ignores them, within one document.
 pub(super) fn lists_for_nothing(settings: &Settings, found: &mut Vec<Diagnostic>) {
     refuse(settings, &LISTS, found);
 }
 
-/// What the stated mode cannot do, and what cannot be published.
+/// What the selected mode cannot do, and ports that are published twice.
 pub(super) fn of_mode(settings: &Settings, found: &mut Vec<Diagnostic>) {
     refuse(settings, &OF_PROXY, found);
     if word(settings, MODE) == Some("host") {
@@ -63,7 +64,7 @@ fn refuse(settings: &Settings, paths: &[&str], found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What lacks another key once every layer has spoken.
+/// Keys that lack another key in the merged policy.
 pub(super) fn in_the_end(settings: &Settings, found: &mut Vec<Diagnostic>) {
     if boolean(settings, "network.intercept") == Some(true)
         && !is_asked(settings, "network.credentials")
@@ -97,7 +98,7 @@ pub(super) fn in_the_end(settings: &Settings, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// In a file such a key may be for other runs; an option is for this one.
+/// In a file such a key may be for other runs, but an option is for this one.
 fn typed_for_nothing(settings: &Settings, found: &mut Vec<Diagnostic>) {
     if word(settings, MODE) != Some("none") {
         return;

@@ -1,4 +1,4 @@
-//! The file form of a policy: a part of the keys, and what only documents have (`preset`, `locks`,
+//! A policy as a document: any subset of the keys, plus the keys that only documents have (`preset`, `locks`,
 //! `tools`, `maximum`).
 
 use super::{Decoder, NamedCall, Only, SectionPosition, join};
@@ -11,7 +11,7 @@ use crate::syntax::tree::{Node, Tree};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
-/// Names at the top of a document that are no policy keys.
+/// Names at the top of a document that are not policy keys.
 pub(crate) const DOCUMENT_KEYS: [&str; 6] =
     ["version", "description", "preset", "locks", "tools", "maximum"];
 
@@ -23,16 +23,15 @@ pub(crate) const VERSION: u8 = 1;
 pub struct PolicyDocument {
     pub(crate) description: Option<String>,
     pub(crate) presets: Vec<Named>,
-    /// Key paths or sections; the organisation's only.
+    /// Key paths or sections; only valid in the organisation layer.
     pub(crate) locks: Vec<Named>,
     pub(crate) settings: Settings,
-    /// Partial policies by tool name.
     pub(crate) tools: BTreeMap<String, Settings>,
-    /// The most that may be asked for; the organisation's and the presets' only.
+    /// Upper bounds for other layers; only valid in the organisation layer and in presets.
     pub(crate) maximum: Settings,
-    /// Wishes of other programs' files for which there is no policy key (yet).
+    /// Requests in other programs' files for which there is no policy key.
     pub(crate) refused: Vec<Diagnostic>,
-    /// Every system call that it names, wherever it does.
+    /// All system calls that the document names.
     pub(crate) calls: Vec<NamedCall>,
 }
 
@@ -43,12 +42,12 @@ pub(crate) struct Named {
     pub(crate) origin: Origin,
 }
 
-/// One value given by a flag or a variable; `name` is what a complaint about it points at.
+/// One value given by a flag or a variable. Diagnostics refer to it by `name`.
 #[derive(Clone, Debug)]
 pub struct Flag {
     /// Such as `--rw` or `SANDBOX_LEVEL`.
     pub name: String,
-    /// A key's path, such as `filesystem.readWritePaths`, or `preset`.
+    /// The path of a key, such as `filesystem.readWritePaths`, or `preset`.
     pub key: String,
     pub value: Json,
 }
@@ -60,7 +59,7 @@ impl Flag {
 }
 
 impl PolicyDocument {
-    /// What it asks to be writable, for the run or for any tool.
+    /// The paths that it makes writable, for the run or for any tool.
     pub fn read_write_paths(&self) -> impl Iterator<Item = &str> {
         let parts = std::iter::once(&self.settings).chain(self.tools.values());
         parts
@@ -72,7 +71,7 @@ impl PolicyDocument {
             .map(String::as_str)
     }
 
-    /// A document made of flags; lists given several times add up, other values replace.
+    /// A document made of flags. Lists that are given several times are joined; other values are replaced.
     pub fn from_flags(flags: Vec<Flag>) -> Result<Self, Vec<Diagnostic>> {
         let mut document = PolicyDocument::default();
         let mut problems = Vec::new();
@@ -91,13 +90,13 @@ impl PolicyDocument {
         self.description.as_deref()
     }
 
-    /// What the file asked for and no policy key can say: [`PolicyDocument::to_json`] leaves it out.
+    /// Requests of the file that no policy key can express. [`PolicyDocument::to_json`] omits them.
     pub fn refused(&self) -> &[Diagnostic] {
         &self.refused
     }
 
-    /// A complaint for each system call named here that does not exist. `look_up` has the tables; for an
-    /// unknown name it says which one is nearest.
+    /// A diagnostic for each named system call that does not exist. `look_up` searches the system call tables;
+    /// for an unknown name it returns the nearest one.
     pub fn unknown_syscalls(
         &self,
         look_up: impl Fn(&str) -> Result<(), Option<&'static str>>,
@@ -113,7 +112,7 @@ impl PolicyDocument {
         self.calls.iter().filter_map(complaint).collect()
     }
 
-    /// The document as it would be written: what `policy import` prints.
+    /// The document as a file would contain it; `policy import` prints this.
     pub fn to_json(&self) -> Json {
         let mut top = settings::to_document(&self.settings);
         let names = |named: &[Named]| json!(named.iter().map(|n| &n.name).collect::<Vec<_>>());
@@ -151,7 +150,7 @@ impl PolicyDocument {
         }
     }
 
-    /// Sets a value, or adds to it where it is a list.
+    /// Sets a value, or extends it if it is a list.
     pub(crate) fn put(&mut self, path: &'static str, value: Value, origin: Origin) {
         put(&mut self.settings, path, value, origin);
     }
@@ -173,7 +172,7 @@ fn nested(path: &str, value: Json) -> Json {
     })
 }
 
-/// The whole document; problems are left in the decoder.
+/// Decodes a whole document; the decoder collects the problems.
 pub(crate) fn decode_document(decoder: &mut Decoder, node: &Node) -> PolicyDocument {
     let mut document = PolicyDocument::default();
     let entries = decoder.entries(node, "");

@@ -1,8 +1,8 @@
-//! What is wrong with a value, entry by entry, and the list decoder that all sections use.
+//! Errors about a value or its entries, and the list decoder that all sections use.
 
 use crate::syntax::tree::{Node, Tree};
 
-/// A value, or an entry of it, that is not what its key takes.
+/// A value, or an entry of it, that its key does not accept.
 pub(crate) struct Mistake {
     pub(crate) found: Node,
     pub(crate) expected: String,

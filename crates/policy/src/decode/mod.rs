@@ -1,4 +1,4 @@
-//! Decodes a tree with positions into settings, and reports every mistake, not only the first.
+//! Decodes a tree with positions into settings. Reports every mistake, not only the first.
 
 pub(crate) mod document;
 mod mistake;
@@ -16,7 +16,7 @@ use mistake::Mistake;
 use std::sync::Arc;
 use value::decode_value;
 
-/// Collects what is wrong while a file is decoded.
+/// Collects the problems while a file is decoded.
 pub(crate) struct Decoder {
     pub(crate) file: Arc<str>,
     pub(crate) problems: Vec<Diagnostic>,
@@ -32,11 +32,11 @@ pub(crate) struct NamedCall {
     pub(crate) origin: Origin,
 }
 
-/// Which keys a section may hold.
+/// Which keys a section may contain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Only {
     Any,
-    /// For `maximum`: keys that are limits.
+    /// For `maximum`: only keys that are limits.
     Limits,
 }
 
@@ -79,7 +79,7 @@ impl Decoder {
         self.complain(Problem::WrongType, node.at, shown, message, None);
     }
 
-    /// The entries of a mapping, each key once; an empty value is an empty mapping.
+    /// The entries of a mapping, without duplicate keys. An empty value is an empty mapping.
     pub(crate) fn entries<'a>(&mut self, node: &'a Node, shown: &str) -> Vec<&'a Entry> {
         let entries = match &node.tree {
             Tree::Map(entries) => entries,
@@ -103,7 +103,7 @@ impl Decoder {
         seen
     }
 
-    /// Decodes the keys of one section, and of those below it.
+    /// Decodes the keys of one section and its subsections.
     pub(crate) fn section(
         &mut self,
         entries: &[&Entry],
@@ -113,7 +113,8 @@ impl Decoder {
         let is_switch = |entry: &Entry| {
             place.section == "network" && entry.key == "allowNetwork" && place.only == Only::Any
         };
-        // The switch last, so that it meets `network.mode` wherever that stands.
+        // `allowNetwork` comes last, so that it can be compared with `network.mode` whatever their order in the
+        // file.
         let (switches, others): (Vec<&Entry>, Vec<&Entry>) =
             entries.iter().copied().partition(|entry| is_switch(entry));
         for entry in others {
@@ -155,7 +156,7 @@ impl Decoder {
         }
     }
 
-    /// Their table is not known to this crate, and who knows it needs to say where each was written.
+    /// This crate has no table of system calls. Callers that have one need the positions for their diagnostics.
     fn remember_calls(&mut self, key: &Key, entry: &Entry, shown: &str) {
         let (ValueKind::SyscallNames, Tree::List(items)) = (key.kind, &entry.value.tree) else {
             return;
@@ -168,17 +169,17 @@ impl Decoder {
         }
     }
 
-    /// `container` and its like name a level and a view at once.
+    /// `container` and similar aliases select both a level and a view.
     fn imply_view(&mut self, key: &Key, entry: &Entry, out: &mut Settings) {
         let Tree::Text(text) = &entry.value.tree else { return };
         if key.path == "isolationLevel" && MINIMAL_VIEW_LEVELS.contains(&text.as_str()) {
             let origin = self.origin(entry.at);
-            // A view that the document states itself is judged by `contradictions`.
+            // `contradictions` compares it with a view that the document sets itself.
             out.entry("view").or_insert(Setting { value: Value::Word("minimal"), origin });
         }
     }
 
-    /// The RFC's switch, an older spelling of `network.mode`.
+    /// `allowNetwork`: the RFC's switch, an older spelling of `network.mode`.
     fn allow_network(&mut self, entry: &Entry, shown: &str, out: &mut Settings) {
         let Tree::Bool(allowed) = entry.value.tree else {
             self.wrong_type(&entry.value, shown, "true or false");
@@ -201,8 +202,8 @@ impl Decoder {
     }
 }
 
-/// Where in the key table, and where in the file, a section stands; `beside` are further names
-/// that are valid here and decoded elsewhere.
+/// The position of a section in the key table and in the file. `beside` are other names that are valid here but
+/// decoded elsewhere.
 #[derive(Clone, Copy)]
 pub(crate) struct SectionPosition<'a> {
     pub(crate) section: &'a str,
@@ -220,7 +221,7 @@ impl SectionPosition<'_> {
         keys::KEYS.iter().any(|key| keys::is_within(key.path, section) && self.admits(key))
     }
 
-    /// The nearest name here, or else the full path of a key of that name elsewhere.
+    /// The nearest name in this section; otherwise the full path of a similar key in another section.
     fn suggestion(&self, typed: &str) -> Option<String> {
         let mut names = keys::children(self.section);
         names.extend(self.beside);

@@ -17,7 +17,8 @@ const CREDENTIAL_FORM: &str = "a mapping with `name`, `from` and `hosts`";
 const CREDENTIAL_FIELDS: [&str; 6] = ["name", "from", "host", "hosts", "header", "format"];
 const DEFAULT_HEADER: &str = "authorization";
 const DEFAULT_FORMAT: &str = "Bearer {}";
-/// Headers that say where a request goes and how long it is; who could set them could send it elsewhere.
+/// Headers that determine the destination and the length of a request. Setting one could send the secret
+/// elsewhere.
 const FRAMING_HEADERS: [&str; 6] =
     ["host", "content-length", "transfer-encoding", "connection", "upgrade", "proxy-authorization"];
 
@@ -35,7 +36,7 @@ pub(crate) fn decode_hosts(node: &Node) -> Result<Value, Mistakes> {
     items(node, HOSTS_FORM, host).map(Value::List)
 }
 
-/// Only what is private: loopback, link-local and metadata addresses cannot be opened by anything.
+/// Only private ranges: nothing can open loopback, link-local and metadata addresses.
 pub(crate) fn decode_private(node: &Node) -> Result<Value, Mistakes> {
     let ranges: Vec<String> = private_ranges().map(|range| range.to_string()).collect();
     let form = format!("a CIDR within one of {}", ranges.join(", "));
@@ -53,7 +54,7 @@ fn is_private(text: &str) -> bool {
 
 pub(crate) fn decode_publish(node: &Node) -> Result<Value, Mistakes> {
     let port = |item: &Node| match &item.tree {
-        // As it is shown, so that two spellings of one port are one entry.
+        // In canonical form, so that two spellings of one port are one entry.
         Tree::Text(text) => match text.parse::<PublishedPort>() {
             Ok(port) => Ok(port.to_string()),
             Err(_) => mistake(item, PUBLISH_FORM),
@@ -71,12 +72,12 @@ pub(crate) fn decode_upstream(node: &Node) -> Result<Value, Mistakes> {
     }
 }
 
-/// For an error that must not repeat what was written.
+/// For an error that must not repeat the value.
 fn instead(node: &Node, text: String) -> Node {
     Node { tree: Tree::Text(text), at: node.at }
 }
 
-/// `http://[USER:PASSWORD@]HOST:PORT`, with a `/` at the end or without.
+/// `http://[USER:PASSWORD@]HOST:PORT`, with or without a final `/`.
 fn is_upstream(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("http://") else { return false };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -114,7 +115,7 @@ fn decode_credential(node: &Node) -> Result<Credential, Mistakes> {
     let name = needed(text("name", is_variable, "a credential whose `name` is a variable's")?)?;
     let is_source = |text: &str| text.parse::<SecretSource>().is_ok();
     let from = match node.get("from") {
-        // Who takes the secret itself for its place finds it in no error.
+        // The value may be the secret itself, written here by mistake. It must not appear in the error.
         Some(written @ Node { tree: Tree::Text(from), .. }) if !is_source(from) => {
             let form = format!("a credential from {SOURCE_FORM}");
             return mistake(&instead(written, "…".to_owned()), &form);
@@ -134,7 +135,7 @@ fn decode_credential(node: &Node) -> Result<Credential, Mistakes> {
     })
 }
 
-/// `host: api.example`, or `hosts: [api.example, …]`; none at all would be all of them.
+/// `host: api.example`, or `hosts: [api.example, …]`. The list must not be empty: that could mean every host.
 fn credential_hosts(node: &Node) -> Result<Vec<HostEntry>, Mistakes> {
     const FORM: &str =
         "a credential for hosts such as api.example, *.api.example or api.example:8443";

@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::syntax::tree::Format;
 use crate::syntax::tree::{self, Node, SyntaxError};
 
-/// Parses a policy document of our own format; `file` is only named in complaints.
+/// Parses a policy document in our own format. `file` is used in diagnostics only.
 pub fn parse(text: &str, file: &str, format: Format) -> Result<PolicyDocument, Vec<Diagnostic>> {
     let node = read_tree(text, file, format)?;
     decode(&node, file)

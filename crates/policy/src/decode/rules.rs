@@ -86,12 +86,12 @@ fn decode_access(node: Option<&Node>) -> Result<Access, Mistakes> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// A date means to its very end.
+    /// A date includes the whole day.
     OfDay,
     None,
 }
 
-/// A timestamp, or a date by the world's clock: a policy means the same wherever it is read.
+/// A timestamp, or a date in UTC, so that a policy means the same in every time zone.
 fn moment(node: &Node, end: End) -> Result<Timestamp, Mistakes> {
     let Tree::Text(text) = &node.tree else { return not_a_moment(node) };
     if let Ok(timestamp) = text.parse() {

@@ -1,4 +1,4 @@
-//! Decodes one value by the type of its key: checked here, once, and stored in the key's own unit.
+//! Decodes and checks one value by the type of its key. The result is in the key's own unit.
 
 use super::mistake::{Mistake, Mistakes, items, mistake};
 use super::{network, rules};
@@ -11,7 +11,7 @@ use crate::syntax::tree::{Node, Tree};
 use crate::units;
 use std::collections::BTreeMap;
 
-/// One value by its kind; on failure, every entry that is wrong.
+/// On failure, returns every wrong entry.
 pub(crate) fn decode_value(kind: ValueKind, node: &Node, file: &str) -> Result<Value, Mistakes> {
     let number = |decoded: Option<u64>, zero: Zero, expected: &str| match decoded {
         Some(0) if zero == Zero::Refused => mistake(node, "above zero"),
@@ -93,10 +93,10 @@ fn decode_word(words: &'static [(&str, &'static str)], node: &Node) -> Result<Va
     mistake(node, &one_of(&accepted, &typed))
 }
 
-/// The words there are, and the one that was probably meant.
+/// The accepted words, and the one that the user probably meant.
 fn one_of(accepted: &[&str], typed: &str) -> String {
     let expected = format!("one of {}", accepted.join(", "));
-    // One number is not a slip of the finger for another: LEVEL_7 is no nearer to LEVEL_0 than to 2.
+    // Another number is not a typing error: LEVEL_7 is no nearer to LEVEL_0 than to LEVEL_2.
     let is_number = typed.ends_with(|last: char| last.is_ascii_digit());
     match nearest(typed, accepted.iter().copied()).filter(|_| !is_number) {
         Some(near) => format!("{expected} (nearest: {near})"),
@@ -107,7 +107,7 @@ fn one_of(accepted: &[&str], typed: &str) -> String {
 fn whole(node: &Node) -> Option<u64> {
     match &node.tree {
         Tree::Integer(number) => u64::try_from(*number).ok(),
-        // `1e3`; above 2^53 a float no longer says which whole number was meant.
+        // For example `1e3`. Above 2^53 a float no longer identifies one whole number.
         Tree::Float(number) if number.fract() == 0.0 && (0.0..9e15).contains(number) => {
             format!("{number:.0}").parse().ok()
         }
@@ -135,7 +135,7 @@ fn decode_cpus(node: &Node) -> Result<Value, Mistakes> {
     }
 }
 
-/// One CPU alone is a number to YAML.
+/// YAML reads a single CPU as a number.
 fn decode_cpu_set(node: &Node) -> Result<Value, Mistakes> {
     let cpus = match &node.tree {
         Tree::Text(text) => units::parse_cpu_set(text),

@@ -1,4 +1,4 @@
-//! A cargo runner's `sandbox_config:` and the sections that go with it.
+//! A cargo runner's `sandbox_config:` and the sections that belong to it.
 
 use super::foreign::{Field, Foreign};
 use super::{LoadedDocument, SourceKind};
@@ -24,7 +24,7 @@ pub(super) const SECTIONS: &[&str] = &[
 const MEBI: u64 = 1 << 20;
 const SECOND: u64 = 1000;
 
-/// Hiding these would leave nothing to run; being read-only already keeps them from harm.
+/// Hiding these would leave nothing to run, and they are read-only anyway.
 const SYSTEM: [&str; 5] = ["/etc", "/usr/bin", "/usr/sbin", "/bin", "/sbin"];
 
 pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagnostic>> {

@@ -1,4 +1,4 @@
-//! `SANDBOX_*` variables of a worker, with or without the prefix of the program they come from.
+//! `SANDBOX_*` variables of a worker, with or without its own prefix.
 
 use super::{LoadedDocument, SourceKind};
 use crate::decode::document::{Flag, PolicyDocument};
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 const PREFIX: &str = "CODELIA_";
-/// The variables that are read here; whatever else begins with `SANDBOX_` is the caller's to know.
+/// The variables that are read here. Callers handle all other `SANDBOX_*` variables.
 pub const NAMES: [&str; 6] = [
     "SANDBOX_MODE",
     "SANDBOX_ROOT",
@@ -17,12 +17,12 @@ pub const NAMES: [&str; 6] = [
     "SANDBOX_CPU_LIMIT",
     "SANDBOX_MEMORY_LIMIT_MB",
 ];
-/// Variables that say the same as two of those, in the words of an option.
+/// Variables that set the same limits as two of those, named after the options.
 const OPTIONS: [(&str, &str); 2] =
     [("SANDBOX_CPU_LIMIT", "SANDBOX_CPUS"), ("SANDBOX_MEMORY_LIMIT_MB", "SANDBOX_MEMORY")];
 const GATE_MODES: [&str; 2] = ["dynamic", "static"];
 
-/// Reads the six variables named above; other `SANDBOX_*` names mirror flags and are the caller's.
+/// Reads the variables in [`NAMES`]. Other `SANDBOX_*` variables mirror flags, and callers handle them.
 pub fn load_environment(
     variables: &BTreeMap<String, String>,
 ) -> Result<LoadedDocument, Vec<Diagnostic>> {
@@ -103,7 +103,7 @@ fn translate(variable: &str, name: &str, value: &str) -> Translated {
         "SANDBOX_NETWORK" => match value {
             "disabled" => flag("network.mode", "none".into()),
             "enabled" => flag("network.mode", "proxy".into()),
-            // The words of `--network`, whose mirror this variable is as well.
+            // The words of `--network`, because the variable also mirrors that option.
             "none" | "proxy" | "nat" | "host" => flag("network.mode", value.into()),
             _ => {
                 let message = format!("`{variable}` must be disabled or enabled, not `{value}`");

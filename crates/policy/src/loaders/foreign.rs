@@ -13,14 +13,13 @@ use crate::syntax::tree::{Entry, Node, Position, Tree};
 use palisade_hosts::{Host, HostPattern, always_blocked};
 use std::net::{IpAddr, SocketAddr};
 
-/// A file of another program while it is read.
 pub(super) struct Foreign {
     decoder: Decoder,
     pub(super) warnings: Vec<Diagnostic>,
     pub(super) refused: Vec<Diagnostic>,
 }
 
-/// One key of the file, with its full path.
+/// One key of the file, and its full path.
 pub(super) struct Field<'a> {
     pub(super) path: String,
     entry: &'a Entry,
@@ -61,7 +60,7 @@ impl Foreign {
         Ok(LoadedDocument { kind, document, warnings: self.warnings, listen: None })
     }
 
-    /// The fields of a mapping that are in `known`; the others are complained about.
+    /// The fields of a mapping that are in `known`. Reports the others.
     pub(super) fn fields<'a>(
         &mut self,
         node: &'a Node,
@@ -87,12 +86,12 @@ impl Foreign {
         entries.into_iter().map(|entry| Field { path: join(path, &entry.key), entry }).collect()
     }
 
-    /// Reads the field as our key `path` would be, and sets that key.
+    /// Decodes the field as a value of our key `path`, and sets that key.
     pub(super) fn copy(&mut self, field: &Field<'_>, path: &'static str, out: &mut Settings) {
         self.copy_scaled(field, path, 1, out);
     }
 
-    /// As [`Foreign::copy`], for numbers in another unit: `factor` of ours make one of theirs.
+    /// Like [`Foreign::copy`], for numbers in another unit: `factor` of our units are one of theirs.
     pub(super) fn copy_scaled(
         &mut self,
         field: &Field<'_>,
@@ -128,7 +127,7 @@ impl Foreign {
     /// An address and port to listen on.
     pub(super) fn socket(&mut self, field: &Field<'_>) -> Option<SocketAddr> {
         let address = match &field.node().tree {
-            // `:3128` is every address, as Go programs write it.
+            // `:3128` means every address, as in Go programs.
             Tree::Text(text) if text.starts_with(':') => format!("[::]{text}").parse().ok(),
             Tree::Text(text) => text.parse().ok(),
             _ => None,
@@ -165,14 +164,14 @@ impl Foreign {
         texts
     }
 
-    /// The file loads, and this part of it is not what it seems.
+    /// The file can be loaded, but this part of it does not do what it seems to do.
     pub(super) fn warn(&mut self, field: &Field<'_>, message: impl Into<String>) {
         let origin = self.decoder.origin(field.entry.at);
         let warning = Diagnostic::new(Problem::Questionable, &origin, &field.path, message);
         self.warnings.push(warning);
     }
 
-    /// The file asks for something that cannot be held: runs are refused as long as it does.
+    /// The file asks for something that cannot be enforced. Runs are refused until it is removed.
     pub(super) fn refuse(&mut self, field: &Field<'_>, why: &str) {
         let origin = self.decoder.origin(field.entry.at);
         let message = format!("`{}` is not enforced in this version: {why}", field.path);
@@ -181,7 +180,7 @@ impl Foreign {
     }
 }
 
-/// The texts of a list, for a look ahead that leaves complaints to the field's own turn.
+/// The texts of a list, read in advance. Problems are reported when the field itself is decoded.
 pub(super) fn texts_under(node: &Node, key: &str) -> Vec<String> {
     let Some(Tree::List(items)) = node.get(key).map(|node| &node.tree) else { return Vec::new() };
     let text = |item: &Node| match &item.tree {
@@ -191,12 +190,12 @@ pub(super) fn texts_under(node: &Node, key: &str) -> Vec<String> {
     items.iter().filter_map(text).collect()
 }
 
-/// Names that files of this kind never let through, whatever their list says. Our own lists may name such a
-/// host, so what is meant there is said here.
+/// Names that the source programs always block, whatever their lists say. Our own lists may allow such a host,
+/// so it must be denied explicitly.
 const ALWAYS_BLOCKED: [&str; 3] = ["localhost", "*.local", "*.internal"];
 
 impl Foreign {
-    /// Allowed hosts that stay blocked, or stand for nothing that can be reached, are warned of.
+    /// Warns of allowed hosts that stay blocked, and denies them explicitly where our own rules would not.
     pub(super) fn warn_of_blocked(
         &mut self,
         field: &Field<'_>,
@@ -218,7 +217,7 @@ impl Foreign {
     }
 }
 
-/// The block-list entry that an allowed host falls under, if any.
+/// The blocklist entry that an allowed host matches, if any.
 fn blocked_by<'a>(host: &str, blocked: &'a [String]) -> Option<&'a str> {
     let host_alone = HostPattern::parse(host).map_or(host, |_| host.trim_start_matches("*."));
     let parsed = Host::parse(host_alone).ok();

@@ -1,7 +1,7 @@
 //! Loads configuration files of other programs into our own document (POL-3).
 //!
-//! A loader translates and decides nothing: what has no counterpart here becomes a refusal, what contradicts
-//! itself becomes a warning, and an unknown key is an error as everywhere.
+//! A loader translates and must not decide: a setting without a counterpart becomes a refusal, a contradiction
+//! becomes a warning, and an unknown key is an error as everywhere else.
 
 mod agent_tools;
 mod cargo_runner;
@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 
 pub use environment::{NAMES as ENVIRONMENT_NAMES, load_environment};
 
-/// Whose file it is.
+/// The program that a file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceKind {
@@ -30,7 +30,7 @@ pub enum SourceKind {
     AgentTools,
     /// An egress proxy's `allowlist` and `blocklist`.
     Proxy,
-    /// `sandbox_config:` and the sections that go with it.
+    /// `sandbox_config:` and the sections that belong to it.
     CargoRunner,
     /// Anthropic sandbox-runtime settings, alone or inside a Claude Code settings file.
     SandboxRuntime,
@@ -38,17 +38,17 @@ pub enum SourceKind {
     Environment,
 }
 
-/// A document, whose it was, and what in it does not do what it seems to.
+/// A document, its source, and warnings about parts that do not do what they seem to do.
 #[derive(Clone, Debug)]
 pub struct LoadedDocument {
     pub kind: SourceKind,
     pub document: PolicyDocument,
     pub warnings: Vec<Diagnostic>,
-    /// Where the file wants a proxy of its own to listen; a run has nothing to do with it.
+    /// Where the file wants its own proxy to listen. A run ignores it.
     pub listen: Option<SocketAddr>,
 }
 
-/// Loads any known kind of file, told apart by its shape.
+/// Loads a file of any known kind. The kind is recognized by its keys.
 pub fn load(text: &str, file: &str) -> Result<LoadedDocument, Vec<Diagnostic>> {
     let node = parse::read_tree(text, file, Format::of(file))?;
     match kind_of(&node) {

@@ -1,6 +1,6 @@
 //! Anthropic sandbox-runtime (`srt`) settings, alone or inside a Claude Code settings file.
 //!
-//! There, everything is readable unless denied and nothing is writable unless allowed: that is our
+//! Those settings make everything readable unless denied, and nothing writable unless allowed. That is our
 //! static mode with a read-only project.
 
 use super::foreign::{Field, Foreign, texts_under};
@@ -33,7 +33,7 @@ const TOP: [&str; 7] = [
     "mandatoryDenySearchDepth",
     "allowPty",
 ];
-/// What a Claude Code settings file adds inside its `sandbox` section.
+/// Keys that a Claude Code settings file adds to its `sandbox` section.
 const CLAUDE_CODE: [&str; 5] = [
     "enabled",
     "autoAllowBashIfSandboxed",
@@ -67,8 +67,8 @@ pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagno
     foreign.finish(SourceKind::SandboxRuntime, document)
 }
 
-/// What holds there without a word about files: all is readable, and nothing is writable but, in
-/// Claude Code, the directory it works in.
+/// The defaults of those programs: everything is readable and nothing is writable, except the working directory
+/// in Claude Code.
 fn unstated(foreign: &Foreign, node: &Node, inside_claude_code: bool, settings: &mut Settings) {
     let origin = foreign.origin(node.at);
     let mut unless_stated = |path, value| {
@@ -126,7 +126,7 @@ fn network(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) 
                     foreign.refuse(&field, "sockets of the host stay outside");
                 }
             }
-            // The sandbox has its own loopback: binding there is free and reaches nobody outside.
+            // The sandbox has its own loopback. Binding there is always allowed and reaches nothing outside.
             "allowLocalBinding" => {
                 foreign.boolean(&field);
             }
@@ -146,7 +146,7 @@ fn filesystem(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Setting
             if !here.is_empty() {
                 project = "read-write";
             }
-            // `denyWrite` wins over `allowWrite` there.
+            // There `denyWrite` takes precedence over `allowWrite`.
             let elsewhere = Value::List(elsewhere.into_iter().filter(|p| !denied(p)).collect());
             foreign.set(field, "filesystem.readWritePaths", elsewhere, settings);
             continue;
@@ -166,7 +166,8 @@ fn filesystem(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Setting
     foreign.set(section, "filesystem.project", Value::Word(project), settings);
 }
 
-/// Rules about files and hosts are taken over; the others say when to ask, which is not ours.
+/// Rules about files and hosts are translated. The others determine when the agent asks, which does not concern
+/// the sandbox.
 fn permissions(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
     for field in foreign.any_fields(section.node(), &section.path) {
         if !matches!(field.name(), "allow" | "deny") || !matches!(field.node().tree, Tree::List(_))
@@ -201,7 +202,7 @@ fn permission(foreign: &mut Foreign, field: &Field<'_>, rule: &str, settings: &m
     }
 }
 
-/// `//` begins an absolute path there, and a trailing `/**` means the directory itself.
+/// In these rules `//` begins an absolute path, and a trailing `/**` means the directory itself.
 fn plain_path(path: &str) -> Option<&str> {
     let path = path.strip_suffix("/**").unwrap_or(path);
     let path = if path.starts_with("//") { path.get(1..)? } else { path };

@@ -1,4 +1,4 @@
-//! Types that all steps of the merge share: a layer, the subject of the policy, and the result.
+//! Types that all steps of the merge share: layers, the subject of the policy, and the result.
 
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Where a document stands in the order.
+/// The origin of a document, which determines its order and its trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LayerKind {
@@ -17,14 +17,14 @@ pub enum LayerKind {
     Organisation,
     Project(Trust),
     User,
-    /// A file in the user's place that a command of an earlier run could have written: it lies in a project or a
-    /// cache, or a link on the way to it does.
+    /// A file given as the user's own that a command of an earlier run could have written: the file, or a link
+    /// on the way to it, is in a project or a cache.
     Writable(Trust),
     Environment,
     CommandLine,
 }
 
-/// Whether the user has trusted a file that commands could write, as it now is.
+/// Whether the user has trusted the current contents of a file that commands could write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
@@ -45,7 +45,7 @@ impl LayerKind {
         }
     }
 
-    /// Its place in the order; layers of one place stay as they were given.
+    /// The position in the order. Layers of the same rank keep the order in which they were given.
     pub(super) fn rank(self) -> u8 {
         match self {
             LayerKind::BuiltIn => 0,
@@ -57,12 +57,12 @@ impl LayerKind {
         }
     }
 
-    /// Whether commands could have written it, so that it answers for nothing on its user's behalf.
+    /// Whether a command could have written it, so that it cannot approve anything on the user's behalf.
     pub(crate) fn is_writable(self) -> bool {
         matches!(self, LayerKind::Project(_) | LayerKind::Writable(_))
     }
 
-    /// Whether it can only tighten.
+    /// Whether it may only tighten.
     pub fn is_untrusted(self) -> bool {
         matches!(self, LayerKind::Project(Trust::Untrusted) | LayerKind::Writable(Trust::Untrusted))
     }
@@ -74,16 +74,16 @@ pub struct PolicyLayer {
     pub document: PolicyDocument,
 }
 
-/// What the policy is for: it decides the built-in layer and which approvals are needed.
+/// What the policy is for. Determines the built-in layer and the required approvals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A person's own `sandbox run`.
+    /// A user's own `sandbox run`.
     Run,
     /// A declared tool.
     Tool(String),
 }
 
-/// Which layer gave a value, and where it is written there.
+/// The layer that set a value, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Provenance {
     pub layer: &'static str,
@@ -106,16 +106,16 @@ impl fmt::Display for Provenance {
 #[derive(Clone, Debug)]
 pub struct Merged {
     pub policy: Policy,
-    /// By key path. A list that several layers added to has one entry for each.
+    /// By key path. A list that several layers extended has one entry for each.
     pub provenance: BTreeMap<String, Vec<Provenance>>,
-    /// What an untrusted project asked for and did not get, and a tool that nobody knows.
+    /// What an untrusted project asked for and did not get, and unknown tool names.
     pub notes: Vec<Diagnostic>,
     pub(crate) settings: Settings,
-    /// Wishes of loaded files for which there is no policy key.
+    /// Requests of loaded files for which there is no policy key.
     pub(crate) refused: Vec<Diagnostic>,
 }
 
-/// Which store a layer's rules belong to.
+/// The store of a layer's rules.
 pub(crate) fn store_of(kind: LayerKind) -> Store {
     match kind {
         LayerKind::Organisation => Store::Organisation,

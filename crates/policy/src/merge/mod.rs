@@ -18,7 +18,7 @@ pub use layer::{LayerKind, Merged, PolicyLayer, Provenance, Subject, Trust};
 use stack::Stack;
 pub use tighten::Direction;
 
-/// Merges the layers, in whatever order they are given, over the built-in one.
+/// Merges the layers over the built-in one. They may be passed in any order.
 pub fn merge(subject: &Subject, layers: Vec<PolicyLayer>) -> Result<Merged, Vec<Diagnostic>> {
     let mut layers = layers;
     layers.sort_by_key(|layer| layer.kind.rank());

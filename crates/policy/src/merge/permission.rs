@@ -1,4 +1,4 @@
-//! Which relaxations need a recorded approval, and whether it is there (POL-1, POL-7, NET-1, NET-8).
+//! Checks which relaxations need a recorded approval, and whether it was given (POL-1, POL-7, NET-1, NET-8).
 
 use super::layer::Subject;
 use super::tighten::{Direction, direction};
@@ -13,13 +13,13 @@ const PRIVATE: &str = "network.allowedPrivate";
 
 pub(crate) struct Asked<'a> {
     pub(crate) subject: &'a Subject,
-    /// What would hold if no layer said anything.
+    /// The settings without any other layer.
     pub(crate) built_in: &'a Settings,
-    /// What the organisation itself wrote, for this subject; none if there is no such layer.
+    /// What the organisation itself set for this subject; `None` without an organisation layer.
     pub(crate) organisation: Option<&'a Settings>,
 }
 
-/// An approval that lies in the value itself, by who wrote it.
+/// An approval that is implied by who set the value.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) approval: Approval,
@@ -34,7 +34,7 @@ pub(crate) enum By {
     WriterOf(&'static str),
 }
 
-/// What is to be recorded beyond the approvals given, or what lacks one.
+/// The implied approvals to record, or a problem for each missing approval.
 pub(crate) fn check(
     asked: &Asked<'_>,
     settings: &Settings,
@@ -110,7 +110,7 @@ fn network(asked: &Asked<'_>, settings: &Settings) -> Outcome {
     if approvals(settings).iter().any(|approval| approval.what == what) {
         return Ok(None);
     }
-    // By itself it reaches nothing: what it is for is a list, in a file that somebody wrote or trusted.
+    // This mode alone reaches nothing: hosts come from a list, in a file that the user wrote or trusted.
     if mode == "proxy" && asked.subject == &Subject::Run {
         return Ok(settings.get(NETWORK).map(|setting| Recorded {
             approval: Approval { what, reason: format!("{}: {NETWORK}: proxy", setting.origin) },
@@ -122,7 +122,7 @@ fn network(asked: &Asked<'_>, settings: &Settings) -> Outcome {
     refused(settings, NETWORK, &message, "add it to `approvals`, with a reason")
 }
 
-/// Private addresses are an organisation's own machines, with what trusts its network.
+/// Private addresses belong to the organisation's own machines and the services that trust its network.
 fn private(asked: &Asked<'_>, settings: &Settings) -> Outcome {
     const WHAT: &str = "network:private";
     if !loosened(PRIVATE, asked, settings) {
@@ -145,7 +145,7 @@ fn loosened(path: &str, asked: &Asked<'_>, settings: &Settings) -> bool {
     step == Some(Direction::Loosens)
 }
 
-/// Where the organisation wrote a value at least as loose as the one that now holds.
+/// The place where the organisation set a value at least as loose as the current one.
 fn written_by_organisation(path: &str, asked: &Asked<'_>, settings: &Settings) -> Option<Origin> {
     let written = asked.organisation?.get(path)?;
     let now = settings.get(path).map(|setting| &setting.value);

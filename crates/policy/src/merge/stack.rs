@@ -1,6 +1,6 @@
 //! Applies one layer on top of another: what it may change, and what is recorded about it.
 //!
-//! Every change of a value goes through [`Stack::admits`]; no code here may set one directly.
+//! Every value that a document sets must pass [`Stack::admits`].
 
 use super::layer::store_of;
 use super::layer::{LayerKind, Merged, PolicyLayer, Provenance, Subject};
@@ -17,18 +17,18 @@ use crate::settings::{self, Setting, Settings, Value};
 use palisade_gate::Effect;
 use std::collections::BTreeMap;
 
-/// The layers put down so far.
+/// The layers applied so far.
 pub(crate) struct Stack<'a> {
     subject: &'a Subject,
     pub(crate) settings: Settings,
     provenance: BTreeMap<String, Vec<Provenance>>,
-    /// The values that the organisation locked, as they stood at the end of its layer.
+    /// The locked values, as they were at the end of the organisation's layer.
     locks: BTreeMap<&'static str, Lock>,
     maximum: BTreeMap<&'static str, (Setting, LayerKind)>,
     pub(crate) problems: Vec<Diagnostic>,
     notes: Vec<Diagnostic>,
     refused: Vec<Diagnostic>,
-    /// Whether the subject is a tool that no preset and no layer knows by its name.
+    /// Whether the subject is a tool that no preset and no layer declares.
     says_nothing_of_tool: bool,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// A preset as part of the built-in layer.
+    /// Applies a preset as part of the built-in layer.
     pub(crate) fn shipped(&mut self, name: &str) {
         let origin = Origin { file: "built-in".into(), line: 0, column: 0 };
         let named = Named { name: name.to_owned(), origin };
@@ -91,7 +91,7 @@ impl<'a> Stack<'a> {
         self.document(document, layer.kind);
     }
 
-    /// A preset speaks with the authority of the layer that names it, below that layer's own values.
+    /// A preset has the authority of the layer that names it. The layer's own values take precedence over it.
     fn preset(&mut self, named: &Named, kind: LayerKind, above: &mut Vec<String>) {
         let Some(preset) = preset(&named.name) else {
             let message = format!("there is no preset `{}`", named.name);
@@ -138,7 +138,7 @@ impl<'a> Stack<'a> {
                 continue;
             };
             if *path == "approvals" && kind.is_writable() {
-                continue; // Already complained about.
+                continue; // Already reported.
             }
             if let Value::Rules(rules) = &setting.value {
                 self.apply_rules(key, rules, setting, kind);
@@ -164,7 +164,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Each rule by itself: a layer that may only tighten still denies.
+    /// Checks each rule separately: a layer that may only tighten can still deny.
     fn apply_rules(
         &mut self,
         key: &'static Key,
@@ -192,7 +192,7 @@ impl<'a> Stack<'a> {
         self.set(key.path, candidate, &setting.origin, kind);
     }
 
-    /// The list means something only with its mode, so the two are judged as one.
+    /// The list has a meaning only together with its mode, so the two are judged together.
     fn apply_syscalls(&mut self, part: &Settings, kind: LayerKind) {
         const MODE: &str = "syscalls.mode";
         const LIST: &str = "syscalls.syscalls";
@@ -229,7 +229,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Nobody trusts the file, and with this value it would stall or break every run.
+    /// Notes that an untrusted file set a value that would stall or break every run.
     fn note_ignored(&mut self, key: &Key, origin: &Origin, kind: LayerKind, why: &str) {
         let message = format!("`{}` ignored: the file is not trusted, and {why}", key.path);
         let fix = match kind {
@@ -242,7 +242,7 @@ impl<'a> Stack<'a> {
             .push(Diagnostic::new(Problem::Untrusted, origin, key.path, message).suggest(fix));
     }
 
-    /// Whether the layer may take this step; if not, says so.
+    /// Whether the layer may make this change; reports it if not.
     fn admits(&mut self, key: &Key, origin: &Origin, kind: LayerKind, step: &Step) -> bool {
         if kind.is_untrusted() && (step.beyond_lock || loosens(step.step)) {
             let (message, fix) = match kind {
@@ -312,7 +312,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The organisation says what the most is; a preset under another layer can only lower it.
+    /// The organisation sets the maximum. A preset named by another layer can only lower it.
     fn apply_maximum(&mut self, path: &'static str, setting: &Setting, kind: LayerKind) {
         let Some(key) = keys::find(path) else { return };
         let old = self.maximum.get(path).map(|(old, _)| &old.value);
@@ -327,12 +327,12 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// A limit that nobody set stands at its maximum; one above it is an error (POL-6).
+    /// An unset limit gets its maximum; a limit above its maximum is an error (POL-6).
     pub(crate) fn hold_to_maximum(&mut self) {
         for (path, (maximum, kind)) in std::mem::take(&mut self.maximum) {
             let Some(key) = keys::find(path) else { continue };
             let Some(asked) = self.settings.get(path) else {
-                // An allowance that nobody set is not there at all.
+                // An unset allowance stays at zero.
                 if key.order == Order::Limit {
                     self.set(path, maximum.value.clone(), &maximum.origin, kind);
                 }
@@ -384,7 +384,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Approvals that follow from what somebody wrote who may give them.
+    /// Records the approvals that are implied by who set a value.
     pub(crate) fn record(&mut self, recorded: Vec<permission::Recorded>) {
         for permission::Recorded { approval, origin, by } in recorded {
             let old = self.settings.get("approvals").map(|setting| &setting.value);
@@ -401,7 +401,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// A name may be anybody's own, or mistyped.
+    /// The name may be the user's own tool, or mistyped.
     fn note_unknown_tool(&mut self) {
         let Subject::Tool(name) = self.subject else { return };
         if !self.says_nothing_of_tool {
@@ -436,7 +436,7 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// One value's change, as the rules see it.
+/// A change of one value, as [`Stack::admits`] judges it.
 struct Step {
     step: Option<Direction>,
     beyond_lock: bool,

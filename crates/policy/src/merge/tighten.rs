@@ -1,6 +1,6 @@
-//! Which of two values is tighter.
+//! Compares which of two values is tighter.
 //!
-//! Locks, trust and `diff` depend on this. Where two values do not compare, the answer is
+//! Locks, trust and `diff` depend on this. If two values cannot be compared, the result is
 //! [`Direction::Neutral`], and a layer that may only tighten is refused.
 
 use crate::keys::{Key, Order, USUAL_PORTS};
@@ -15,13 +15,13 @@ use std::collections::{BTreeSet, HashSet};
 pub enum Direction {
     Tightens,
     Loosens,
-    /// A change that is neither, as far as can be told from the policy alone.
+    /// Neither, as far as the policy alone shows.
     Neutral,
 }
 
-/// The step from one value to another; none if they mean the same.
+/// The direction of a change from one value to another; `None` if they mean the same.
 ///
-/// Not for the mode and the list of `syscalls`, which mean something only together: see [`syscalls`].
+/// Not for the two keys of `syscalls`, which have a meaning only together: see [`syscalls`].
 pub(crate) fn direction(key: &Key, from: Option<&Value>, to: Option<&Value>) -> Option<Direction> {
     let lists = (from, to);
     match key.order {
@@ -97,8 +97,8 @@ fn cpus(from: Option<&BTreeSet<u32>>, to: Option<&BTreeSet<u32>>) -> Option<Dire
     }
 }
 
-/// What is rounded up to 4 s could be worked out from what is rounded up to 2 s, so it tells less; 3 s
-/// and 2 s each tell apart what the other does not.
+/// A duration rounded up to 4 s can be computed from one rounded up to 2 s, so it reveals less. Steps of 2 s
+/// and 3 s cannot be compared: each distinguishes durations that the other does not.
 fn step(from: Option<&Value>, to: Option<&Value>) -> Option<Direction> {
     let (Some(Value::Number(from)), Some(Value::Number(to))) = (from, to) else {
         return compared(from.is_some().cmp(&to.is_some()));
@@ -118,8 +118,8 @@ fn rules_of(value: Option<&Value>) -> &[StoredRule] {
     }
 }
 
-/// More permissions are looser, more denials tighter. The order of the stores is not looked at: a
-/// permission that another store overrules counts all the same.
+/// More permissions are looser, more denials are tighter. The order of the stores is ignored: a permission that
+/// another store overrides counts as well.
 fn rules(from: &[StoredRule], to: &[StoredRule]) -> Option<Direction> {
     let from: HashSet<Saying<'_>> = from.iter().map(StoredRule::saying).collect();
     let to: HashSet<Saying<'_>> = to.iter().map(StoredRule::saying).collect();
@@ -151,7 +151,7 @@ pub(crate) fn syscalls(from: SyscallRule<'_>, to: SyscallRule<'_>) -> Option<Dir
         ("WHITELIST", "WHITELIST") => match (from.list.is_empty(), to.list.is_empty()) {
             (false, false) => sets(lists, Direction::Tightens),
             (true, true) => None,
-            // An empty list is the shipped baseline, which this crate does not know.
+            // An empty list means the built-in baseline, which this crate does not know.
             _ => Some(Direction::Neutral),
         },
         ("BLACKLIST", "WHITELIST") if both_empty => Some(Direction::Tightens),
@@ -164,7 +164,7 @@ fn unrestricted(value: Option<&Value>) -> bool {
     value.is_none_or(Value::is_empty)
 }
 
-/// From how the two ends stand on a scale that rises towards the tighter.
+/// Converts a comparison on a scale that rises towards the tighter value.
 fn compared(from_to: std::cmp::Ordering) -> Option<Direction> {
     match from_to {
         std::cmp::Ordering::Less => Some(Direction::Tightens),
@@ -173,8 +173,8 @@ fn compared(from_to: std::cmp::Ordering) -> Option<Direction> {
     }
 }
 
-/// Lists as sets; `losing` is what losing entries means. Entries compare as written: a path below an
-/// allowed one may be a link that leads elsewhere, so it does not count as covered.
+/// Compares lists as sets. `losing` is the direction if entries are removed. Entries are compared as text: a
+/// path below an allowed one may be a link that leads elsewhere, so it does not count as included.
 fn sets((from, to): (Option<&Value>, Option<&Value>), losing: Direction) -> Option<Direction> {
     let gaining =
         if losing == Direction::Tightens { Direction::Loosens } else { Direction::Tightens };

@@ -1,10 +1,10 @@
-//! Values that an untrusted file cannot set although they tighten: with them it would stall or break every run.
+//! Values that an untrusted file cannot set although they tighten: they would stall or break every run.
 //!
-//! It may restrict access, but not keep its user from working.
+//! Such a file may restrict access, but must not prevent the user from working.
 
 use crate::settings::Value;
 
-/// Keys that make people wait, or that only a person who knows the machine can set.
+/// Keys that delay the user, or that can only be set with knowledge of the machine.
 const IGNORED: [(&str, &str); 4] = [
     ("resources.normalizeTime", "it makes every run wait"),
     ("resources.grace", "it decides how long an interrupted command keeps running"),
@@ -12,7 +12,7 @@ const IGNORED: [(&str, &str); 4] = [
     ("filesystem.project", "without the project no command starts in it"),
 ];
 
-/// The least that ordinary commands can do with.
+/// The minimum that ordinary commands need.
 const MIN_VALUES: [(&str, u64); 22] = [
     ("askTimeout", 5_000),
     ("filesystem.maxFileSize", 1 << 20),
@@ -39,9 +39,9 @@ const MIN_VALUES: [(&str, u64); 22] = [
     ("resources.maxSwap", 0),
 ];
 
-/// Why such a file cannot set the key to this, if it cannot.
+/// Why an untrusted file cannot set the key to this value, if so.
 pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
-    // Read-only is a restriction like others.
+    // Words other than `none`, such as `read-only`, are ordinary restrictions.
     let is_harmless = matches!(value, Value::Word(word) if *word != "none");
     if let Some((_, why)) = IGNORED.iter().find(|(key, _)| *key == path && !is_harmless) {
         return Some((*why).to_owned());

@@ -1,5 +1,5 @@
-//! Structured values of the `network` section: published ports, credentials, the upstream proxy. As they are in
-//! the resolved policy; `decode` reads them.
+//! Structured values of the `network` section: published ports, credentials, the upstream proxy. In their
+//! resolved form; `decode` parses them.
 
 use palisade_hosts::HostEntry;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-/// A port of the host that leads to one inside: `[ADDRESS:]PORT:INNER`.
+/// A port of the host that is forwarded to one in the sandbox: `[ADDRESS:]PORT:INNER`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct PublishedPort {
@@ -16,14 +16,14 @@ pub struct PublishedPort {
     pub inner: u16,
 }
 
-/// A secret that requests to some hosts get on the way out, and that is not inside.
+/// A secret that is added to requests to some hosts outside the sandbox. The sandbox never contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Credential {
-    /// The variable that holds a placeholder inside.
+    /// The variable that contains a placeholder in the sandbox.
     pub name: String,
     pub from: SecretSource,
-    /// Without a port: on every port that is allowed.
+    /// An entry without a port applies to every allowed port.
     pub hosts: Vec<HostEntry>,
     /// Lower case.
     pub header: String,
@@ -31,16 +31,16 @@ pub struct Credential {
     pub format: String,
 }
 
-/// Where the secret is outside: `env:VARIABLE` or `file:PATH`.
+/// Where the secret is stored outside the sandbox: `env:VARIABLE` or `file:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum SecretSource {
     Env(String),
-    /// As it was written, with `~` and variables.
+    /// As written, with `~` and variables.
     File(String),
 }
 
-/// Text that is not in the form its key asks for; says which form that is.
+/// The text does not have the form that its key requires. Contains that form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not in the form {0}")]
 pub struct WrongForm(&'static str);
@@ -129,7 +129,7 @@ macro_rules! is_text_in_documents {
 is_text_in_documents!(PublishedPort);
 is_text_in_documents!(SecretSource);
 
-/// The address of a proxy, less who logs in to it; also of what was meant to be one.
+/// A proxy's URL without user and password. Also works for invalid URLs, for use in errors.
 pub fn shown_upstream(url: &str) -> String {
     let Some((login, place)) = url.rsplit_once('@') else { return url.to_owned() };
     match login.split_once("://") {
@@ -138,7 +138,7 @@ pub fn shown_upstream(url: &str) -> String {
     }
 }
 
-/// For the model: a policy that is printed tells nobody how to log in.
+/// For the model: a serialized policy must not reveal the login.
 #[expect(clippy::ref_option, reason = "the form that serde calls")]
 pub(crate) fn without_login<S: serde::Serializer>(
     upstream: &Option<String>,

@@ -1,7 +1,7 @@
-//! `filesystem.rules`: permanent decisions about paths that would otherwise be asked about.
+//! `filesystem.rules`: permanent decisions about paths that the user would otherwise be asked about.
 //!
-//! Rules of several layers are never merged into one list: each keeps its store and its line, and the gate, not
-//! the merge, decides which one applies.
+//! Rules of several layers are never reduced to one: each keeps its store and its line, and the gate, not the
+//! merge, decides which one applies.
 
 use jiff::Timestamp;
 use palisade_gate::{Access, Effect, Origin, Pattern, PatternError, Rule, Store};
@@ -10,15 +10,15 @@ use serde_json::{Value as Json, json};
 use std::fmt;
 use std::path::Path;
 
-/// A rule, whose it is and where it is written.
+/// A rule, its store, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredRule {
     pub effect: Effect,
-    /// As it was written: `/x/file`, `/x/**`, `~/notes/*.md`.
+    /// As written: `/x/file`, `/x/**`, `~/notes/*.md`.
     pub pattern: String,
     pub access: Access,
-    /// From this moment on it says nothing.
+    /// The rule expires at this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,20 +27,20 @@ pub struct StoredRule {
     pub at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The user's, until a layer takes it for its own.
+    /// `User` until a layer sets its own store.
     pub store: Store,
     pub file: String,
-    /// 0 where it was in no file.
+    /// 0 if it is not in a file.
     pub line: usize,
     #[serde(skip)]
     pub(crate) column: usize,
 }
 
-/// Two rules with the same are one: files have thousands, so they are compared by hash.
+/// Rules with the same value are duplicates. Files have thousands of rules, so this is compared by hash.
 pub(crate) type Saying<'a> = (Effect, &'a str, Access, Option<Timestamp>, Store);
 
 impl StoredRule {
-    /// As the gate takes it. `home` is what `~/` stands for, links resolved.
+    /// As a rule of the gate. `home` replaces `~`, with links resolved.
     pub fn rule(&self, home: Option<&Path>) -> Result<Rule, PatternError> {
         Ok(Rule {
             effect: self.effect,
@@ -60,18 +60,18 @@ impl StoredRule {
         }
     }
 
-    /// What it says, independent of where it is written and who wrote it.
+    /// The meaning of the rule, without its position and author.
     pub(crate) fn saying(&self) -> Saying<'_> {
         (self.effect, &self.pattern, self.access, self.until, self.store)
     }
 
-    /// As a document has it.
+    /// As in a document.
     pub(crate) fn to_document_json(&self) -> Json {
         let fields = self.fields().into_iter();
         Json::Object(fields.map(|(name, text)| (name.to_owned(), json!(text))).collect())
     }
 
-    /// The same in one line, the path first.
+    /// The same in one line, starting with the path.
     pub(crate) fn to_json_text(&self) -> String {
         let fields = self.fields().into_iter();
         let fields: Vec<String> =
@@ -79,7 +79,7 @@ impl StoredRule {
         format!("{{ {} }}", fields.join(", "))
     }
 
-    /// What a document says of it, in the order in which people read it.
+    /// The fields as in a document, in the usual order of reading.
     pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
         let effect = match self.effect {
             Effect::Allow => "allow",

@@ -1,13 +1,14 @@
-//! Where in a text an item is added to a list, and how it is formatted. One insertion, whatever the style.
+//! Finds where in a text an item is added to a list, and formats it in the style of the file. Always a single
+//! insertion.
 
 use crate::syntax::outline::{Entry, Outline, Shape, Style};
 use crate::syntax::tree;
 use crate::syntax::tree::Format;
 
-/// One more item of a list.
+/// A new item of a list.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
-    /// By its fields in a block, and as JSON in brackets.
+    /// The fields for block style, and JSON for flow style.
     Fields(Vec<(&'static str, String)>, String),
     Scalar(String),
 }
@@ -16,13 +17,13 @@ pub(super) enum Item {
 pub(super) struct Edit<'a> {
     pub(super) text: &'a str,
     pub(super) format: Format,
-    /// The section and the list in it.
+    /// The section, and the list in it.
     pub(super) key: [&'a str; 2],
     pub(super) items: Vec<Item>,
 }
 
 impl Edit<'_> {
-    /// The text with the items behind those that are there; none for a shape that is not understood.
+    /// The text with the items added at the end of the list; `None` if the structure is not supported.
     pub(super) fn apply(&self) -> Option<String> {
         let outline = Outline::of(self.text)?;
         let (place, insertion) = self.insertion(&outline)?;
@@ -30,7 +31,7 @@ impl Edit<'_> {
         Some([head, &insertion, tail].concat())
     }
 
-    /// What to put where; none for a shape that is not understood.
+    /// The position and the text to insert; `None` if the structure is not supported.
     fn insertion(&self, top: &Outline) -> Option<(usize, String)> {
         let [section, list] = self.key;
         let Some(section) = top.entry(section) else {
@@ -76,7 +77,7 @@ impl Edit<'_> {
         }
     }
 
-    /// Whole lines behind the line that holds the byte before `end`.
+    /// Inserts whole lines after the line that contains the byte before `end`.
     fn lines(&self, end: usize, lines: &str) -> (usize, String) {
         let newline = self.newline();
         let text = lines.replace('\n', newline);
@@ -126,7 +127,7 @@ impl Edit<'_> {
         self.items.iter().map(flow).collect()
     }
 
-    /// `"filesystem": { "rules": […] }`, over several lines where the file is written so.
+    /// `"filesystem": { "rules": […] }`, over several lines if the file is formatted so.
     fn flow(&self, keys: &[&str], indent: Option<usize>) -> String {
         let Some((key, inner)) = keys.split_first() else { return String::new() };
         let deeper = indent.map(|indent| indent + 2);
@@ -145,7 +146,7 @@ impl Edit<'_> {
         format!("\"{key}\": {open}{first}{}{last}{close}", items.join(&between))
     }
 
-    /// New items behind the last one, on lines of their own where that one has one.
+    /// Adds items after the last one, on separate lines if the last one has its own line.
     fn add_in_brackets(
         &self,
         around: &Outline,
@@ -169,7 +170,7 @@ impl Edit<'_> {
         }
     }
 
-    /// How far items within these brackets are indented; none if they stand in one line.
+    /// The indentation of items in these brackets; `None` if they are on one line.
     fn indent_in(&self, around: &Outline, last: Option<&Outline>) -> Option<usize> {
         match last {
             Some(last) => self.starts_line(last.start).then(|| self.indent_of(last.start)),
@@ -200,7 +201,7 @@ impl Edit<'_> {
 }
 
 impl Entry {
-    /// From the key to the end of the value.
+    /// The range from the key to the end of the value.
     fn outline(&self) -> Outline {
         Outline {
             start: self.key_start,
@@ -211,7 +212,7 @@ impl Entry {
     }
 }
 
-/// Without quotes where nobody could take it for anything else.
+/// Without quotes if the text is unambiguous.
 fn yaml_scalar(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._~*?+@%=-:".contains(c);
     let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');

@@ -1,7 +1,7 @@
 //! Single entries of a policy file: the position of each, and the text without one of them.
 //!
-//! One deletion, nothing is reformatted. The result is parsed again and must mean what it meant before without
-//! that entry, or it is rejected.
+//! The text is changed by one deletion and never reformatted. The result is parsed again. It must mean the same
+//! as before without that entry, or it is rejected.
 
 use super::{SaveError, read};
 use crate::decode::document::PolicyDocument;
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use std::ops::Range;
 
-/// The lists in which what somebody decided is kept, and what an entry of each means.
+/// The lists that contain users' decisions, and the words that describe an entry of each.
 const LISTS: [(&str, [&str; 2], &str); 8] = [
     ("filesystem.rules", ["filesystem", "rules"], ""),
     ("filesystem.readOnlyPaths", ["filesystem", "readOnlyPaths"], "read "),
@@ -28,15 +28,15 @@ const LISTS: [(&str, [&str; 2], &str); 8] = [
 #[serde(rename_all = "camelCase")]
 pub struct ListEntry {
     pub key: &'static str,
-    /// Its place in the list.
+    /// Its index in the list.
     #[serde(skip)]
     pub index: usize,
     pub line: usize,
-    /// In words: `allow /opt/sdk/** execute`, `deny host tracker.example`.
+    /// A description: `allow /opt/sdk/** execute`, `deny host tracker.example`.
     pub what: String,
-    /// As it is written: a path, a pattern, a host or a name.
+    /// As written: a path, a pattern, a host or a name.
     pub value: String,
-    /// Whether a file that nobody trusts may say it.
+    /// Whether an untrusted file may contain it.
     pub tightens: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -44,7 +44,7 @@ pub struct ListEntry {
     pub at: Option<Timestamp>,
 }
 
-/// All entries of a file, in the order of its lines.
+/// All entries of a file, ordered by line.
 pub fn entries(text: &str, file: &str) -> Result<Vec<ListEntry>, SaveError> {
     let document = read(text, file)?;
     let Some(outline) = Outline::of(text) else { return Ok(Vec::new()) };
@@ -52,7 +52,7 @@ pub fn entries(text: &str, file: &str) -> Result<Vec<ListEntry>, SaveError> {
     for (key, path, word) in LISTS {
         let Some(items) = list_of(&outline, path) else { continue };
         let said = said(&document, key, word);
-        // Written otherwise than this knows: by a preset's own words, or twice.
+        // The values do not correspond to the items of the text one to one, so their lines are unknown.
         if said.len() != items.len() {
             continue;
         }
@@ -66,8 +66,8 @@ pub fn entries(text: &str, file: &str) -> Result<Vec<ListEntry>, SaveError> {
     Ok(found)
 }
 
-/// The text without one entry. With the last of a list the list goes, since an empty one would clear what other
-/// layers say.
+/// The text without one entry. If it was the last one, the list is removed as well: an empty list would clear
+/// the entries of other layers.
 pub fn without(text: &str, file: &str, entry: &ListEntry) -> Result<String, SaveError> {
     let refused = || SaveError::CanNotRemove { file: file.to_owned(), line: entry.line };
     let before = read(text, file)?;
@@ -81,7 +81,7 @@ pub fn without(text: &str, file: &str, entry: &ListEntry) -> Result<String, Save
         .ok_or_else(refused)
 }
 
-/// What an entry says.
+/// The meaning of an entry.
 struct Said {
     what: String,
     value: String,
@@ -123,7 +123,7 @@ fn list_of<'o>(top: &'o Outline, [section, list]: [&str; 2]) -> Option<&'o [Outl
     }
 }
 
-/// What the document says without the entry.
+/// The document without the entry.
 fn expected(
     before: &PolicyDocument,
     [section, list]: [&str; 2],
@@ -145,7 +145,7 @@ fn expected(
     Some(json)
 }
 
-/// What could be cut out, the smallest first.
+/// The ranges that could be removed, in the order in which to try them.
 fn cuts(
     text: &str,
     top: &Outline,
@@ -158,7 +158,7 @@ fn cuts(
     let item = items.get(index)?;
     if items.len() == 1 {
         let mut cuts = [of_entry(text, &section.value, list), of_entry(text, top, section)];
-        // A section with nothing in it says nothing.
+        // An empty section has no effect, so the whole section is tried first.
         if matches!(&section.value.shape, Shape::Map { entries, .. } if entries.len() == 1) {
             cuts.reverse();
         }
@@ -175,7 +175,7 @@ fn cuts(
     Some(vec![cut])
 }
 
-/// A key with its value.
+/// The range of a key with its value.
 fn of_entry(text: &str, map: &Outline, entry: &Entry) -> Option<Range<usize>> {
     let Shape::Map { style, entries } = &map.shape else { return None };
     let end = entry.key_end.max(entry.value.end);
@@ -191,7 +191,7 @@ fn of_entry(text: &str, map: &Outline, entry: &Entry) -> Option<Range<usize>> {
     })
 }
 
-/// Whole lines, their ends included.
+/// The range of whole lines, including their line ends.
 fn lines(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
     let begin = text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
     let rest = text.get(end..)?;

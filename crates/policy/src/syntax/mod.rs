@@ -1,4 +1,4 @@
-//! Parses text into trees with positions, and back: YAML and JSON. Knows no keys.
+//! Parses YAML and JSON into trees with positions. Knows nothing about policy keys.
 
 pub(crate) mod outline;
 pub(crate) mod tree;

@@ -1,17 +1,17 @@
-//! Positions at which lists and mappings begin and end in a text, for code that edits it.
+//! The positions of lists and mappings in a text, for code that edits it.
 //!
-//! Besides `tree.rs` the only module that uses the YAML library. It validates nothing: its input was parsed
+//! Besides `tree.rs` the only module that uses the YAML library. It does not validate: its input was parsed
 //! before.
 
 use granit_parser::{Event, Options, Parser, Span, StrInput, StructureStyle};
 
-/// A value's place, in bytes.
+/// The range of a value, in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Outline {
     pub(crate) start: usize,
-    /// Of the last thing in it that is not a comment or a blank.
+    /// The end of the last content in it that is not a comment or blank.
     pub(crate) end: usize,
-    /// How far from the line's beginning it starts.
+    /// The column at which it starts.
     pub(crate) column: usize,
     pub(crate) shape: Shape,
 }
@@ -33,9 +33,9 @@ pub(crate) enum Shape {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// By lines and indentation.
+    /// Structured by lines and indentation.
     Block,
-    /// By brackets.
+    /// Structured by brackets.
     Flow,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Entry {
 }
 
 impl Outline {
-    /// Of the one document; `None` for what does not parse.
+    /// The outline of the only document; `None` if the text cannot be parsed.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let mut options = Options::default();
         options.set_emit_comments(false);
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Outline {
-    /// Nothing is nowhere: the parser may say that it stands behind the comments that follow.
+    /// An empty value has no end: the parser may place it after the comments that follow.
     fn end(&self) -> usize {
         match self.shape {
             Shape::Nothing => 0,
@@ -151,7 +151,7 @@ fn style_of(style: StructureStyle) -> Style {
     }
 }
 
-/// A bracket ends where it stands; a block ends with what is last in it.
+/// A flow style value ends at its bracket, a block style value with its last content.
 fn end_of(style: Style, closing: &Span, last: Option<usize>) -> Option<usize> {
     match style {
         Style::Flow => Some(closing.byte_range()?.end),

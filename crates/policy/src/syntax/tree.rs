@@ -1,20 +1,20 @@
 //! A parsed file in which every key and value has its line and column.
 //!
-//! With `outline.rs` the only module that uses the YAML library. It must accept nothing ambiguous or explosive:
-//! no tags, no aliases, no merge keys, no YAML 1.1 booleans, one document per file.
+//! Besides `outline.rs` the only module that uses the YAML library. It must accept nothing ambiguous or
+//! explosive: no tags, no aliases, no merge keys, no YAML 1.1 booleans, one document per file.
 //!
-//! The build script compiles the presets with this same file, so it uses nothing else of the crate.
+//! The build script compiles this file to parse the presets, so it must not use anything else of the crate.
 
 use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, StrInput};
 
-/// Deeper than any policy goes, and far from exhausting a stack.
+/// Deeper than any policy, and far from exhausting the stack.
 const MAX_DEPTH: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// JSON and nothing more.
+    /// JSON only.
     Json,
-    /// YAML 1.2, which JSON is a part of.
+    /// YAML 1.2, a superset of JSON.
     Yaml,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Tree {
     Map(Vec<Entry>),
 }
 
-/// One line of a mapping; duplicates are still here, the decoder reports them.
+/// One entry of a mapping. Duplicates are kept, so that the decoder can report them.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// The value under `key`, where this is a mapping that has it.
+    /// The value of `key`, if this is a mapping that contains it.
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         match &self.tree {
             Tree::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|e| &e.value),
@@ -83,11 +83,11 @@ impl Node {
     }
 }
 
-/// Reads `text`; a `.json` file must be JSON and nothing more.
+/// Parses `text`. A `.json` file must be pure JSON.
 pub(crate) fn read(text: &str, format: Format) -> Result<Node, SyntaxError> {
     if format == Format::Json {
         serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|error| SyntaxError {
-            // A file that ends behind a line break ends in column 0, says serde_json.
+            // serde_json reports column 0 if the file ends after a line break.
             at: Position { line: error.line().max(1), column: error.column().max(1) },
             message: json_message(&error),
         })?;
@@ -97,15 +97,15 @@ pub(crate) fn read(text: &str, format: Format) -> Result<Node, SyntaxError> {
     Reader { events: Parser::new_from_str_with_options(text, options) }.document()
 }
 
-/// serde_json ends its messages with the place, which the diagnostic already names.
+/// serde_json appends the position to its messages, which the diagnostic already contains.
 fn json_message(error: &serde_json::Error) -> String {
     let whole = error.to_string();
     let end = whole.rfind(" at line ").unwrap_or(whole.len());
     format!("not JSON: {}", whole.get(..end).unwrap_or(&whole))
 }
 
-/// Builds the tree from the parser's events. Straight from events and not through serde, because
-/// a run reads its policy files before its command can start.
+/// Builds the tree directly from the parser's events, not through serde: a run reads its policy files before
+/// its command can start.
 struct Reader<'a> {
     events: Parser<'a, StrInput<'a>>,
 }
@@ -191,7 +191,7 @@ fn position(marker: &Marker) -> Position {
     Position { line: marker.line(), column: marker.col() + 1 }
 }
 
-/// What an unquoted scalar means, by the core schema of YAML 1.2.2, section 10.3.2.
+/// The value of an unquoted scalar, by the core schema of YAML 1.2.2, section 10.3.2.
 pub(crate) fn plain(text: String) -> Tree {
     let radix = |digits: &str, radix| i128::from_str_radix(digits, radix).ok().map(Tree::Integer);
     let number = match (text.strip_prefix("0x"), text.strip_prefix("0o")) {
@@ -211,12 +211,12 @@ pub(crate) fn plain(text: String) -> Tree {
     }
 }
 
-/// Whether an unquoted scalar means text.
+/// Whether an unquoted scalar is text.
 pub(crate) fn is_text(scalar: &str) -> bool {
     matches!(plain(scalar.to_owned()), Tree::Text(_))
 }
 
-/// For values that were never in a file: flags and variables.
+/// For values that do not come from a file: flags and variables.
 impl From<serde_json::Value> for Node {
     fn from(value: serde_json::Value) -> Self {
         use serde_json::Value as Json;

@@ -43,7 +43,7 @@ pub struct BaselineOptions {
     /// The broker is notified of calls that name a path and write nothing, and lets them continue: at once if the path
     /// exists, else after somebody was asked. The mount view applies, whatever the answer.
     pub gate_paths: bool,
-    /// The broker performs exec calls.
+    /// The broker is notified of exec calls and decides about each: where exec is forbidden.
     pub guard_exec: bool,
     /// The broker is notified of exec calls and lets them continue: Landlock decides about programs but reports
     /// nothing.

@@ -85,7 +85,7 @@ impl AuditLog {
     /// does not end as its head says. Acknowledged records survive a crash of this process; a crash of the machine only
     /// once the kernel has written them back.
     pub fn append_batch(&mut self, events: &[Event]) -> Result<Appended, RecordError> {
-        // A separate handle: `self.log` may be replaced below.
+        // Locked through a copy, so that `self` is not borrowed: the log may be replaced below.
         let head_file = self.head.try_clone().map_err(RecordError::io("open", &self.head_path))?;
         let _lock = Lock::exclusive(&head_file, &self.head_path)?;
         self.follow()?;

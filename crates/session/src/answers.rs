@@ -69,7 +69,7 @@ impl RecordedAnswer {
 }
 
 /// Saves the answers of a session, replacing earlier ones; without answers no file is written. Also removes the oldest
-/// files beyond [`MAX_KEPT`].
+/// files beyond `MAX_KEPT`.
 pub fn write(places: &AppDirs, session: &str, answers: &Answers) -> Result<(), SessionError> {
     let paths = answers.rules.iter().filter_map(RecordedAnswer::of).map(Recorded::Path);
     let hosts = answers.hosts.iter().cloned().map(Recorded::Host);

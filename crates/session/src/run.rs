@@ -194,7 +194,7 @@ pub(crate) fn run_until(
     Finished { report, metrics, error }
 }
 
-/// The start of a run: its time, and the limits that were inherited.
+/// The start of a run: its time, and the limits and signal settings that were inherited.
 #[derive(Clone, Copy, Debug)]
 struct Began {
     clock: Instant,

@@ -1,6 +1,6 @@
 //! Seccomp actions, and their encoding in the 32-bit return value of a filter.
 
-/// `include/uapi/linux/seccomp.h`, as far as a description can ask for it.
+/// The actions of `include/uapi/linux/seccomp.h` that a filter can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Allow,

@@ -12,7 +12,7 @@ include!(concat!(env!("OUT_DIR"), "/errnos.rs"));
 pub enum CallAnswer {
     Allow,
     Refuse(Refusal),
-    /// A process outside performs the call in the caller's stead, or refuses it.
+    /// The broker, outside the sandbox, performs the call on the caller's behalf or refuses it.
     Broker,
     KillProcess,
 }
@@ -24,18 +24,18 @@ pub struct Refusal {
     pub notice: Notice,
 }
 
-/// Who hears of a refusal.
+/// Whether a refusal is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Notice {
-    /// Nobody: ordinary programs try the call all the time and have another way.
+    /// Not reported: ordinary programs often try the call and work without it.
     Quiet,
     Logged,
-    /// Logged, and counted towards ending the run.
+    /// Logged, and counted towards the limit that stops the run.
     Suspicious,
 }
 
-/// Whether somebody will hold the listener of the filter (`SECCOMP_FILTER_FLAG_NEW_LISTENER`).
+/// Whether the filter gets a listener (`SECCOMP_FILTER_FLAG_NEW_LISTENER`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listening {
     Yes,
@@ -43,14 +43,14 @@ pub enum Listening {
 }
 
 impl Refusal {
-    /// The errno as man pages write it; `None` for one that no rule file uses.
+    /// The errno's symbol, as in man pages; `None` for one that no rule file uses.
     pub fn errno_name(self) -> Option<&'static str> {
         ERRNO_NAMES.iter().find_map(|(name, errno)| (*errno == self.errno).then_some(*name))
     }
 }
 
 impl CallAnswer {
-    /// `None`: only a listener could give this answer, and there is none.
+    /// `None`: only a listener could give this answer, and the filter has none.
     pub(crate) fn action(self, listening: Listening) -> Option<Action> {
         match (self, listening) {
             (Self::Allow, _) => Some(Action::Allow),

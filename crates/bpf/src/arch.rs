@@ -1,5 +1,5 @@
-//! The processor architectures a filter can be written for. Both exist on every host, so that a
-//! filter for one can be tested on the other.
+//! The processor architectures that filters are compiled for. Both are available on every host, so that a filter for
+//! one can be tested on the other.
 
 use serde::{Deserialize, Serialize};
 

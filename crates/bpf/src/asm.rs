@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::program::op;
 use crate::{Error, Insn, Program};
 
-/// Where an instruction stands, counted from the end of the program.
+/// The position of an instruction, counted from the end of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Label(usize);
 
@@ -25,7 +25,7 @@ pub(crate) struct Assembler {
     reversed: Vec<Insn>,
     returns: BTreeMap<u32, Label>,
     loads: BTreeMap<(u32, Label), Label>,
-    /// The nearest instruction so far that does what a distant one does.
+    /// The nearest copy of, or jump to, an instruction that is too far away.
     stand_ins: BTreeMap<Label, Label>,
 }
 
@@ -59,7 +59,7 @@ impl Assembler {
         self.push(op::AND_K, mask)
     }
 
-    /// Goes to `then` if the loaded word compares so with `k`, else to `otherwise`.
+    /// Goes to `then` if the comparison of the loaded word with `k` holds, else to `otherwise`.
     pub(crate) fn branch(
         &mut self,
         compare: Compare,
@@ -76,11 +76,11 @@ impl Assembler {
             Compare::GreaterOrEqual => op::JGE_K,
             Compare::AnyBit => op::JSET_K,
         };
-        // Bringing `then` near may itself put one instruction in between.
+        // Bringing `then` within reach may itself insert one instruction.
         let otherwise = self.within(FARTHEST_BRANCH - 1, otherwise);
         let then = self.within(FARTHEST_BRANCH, then);
         let label = self.push(code, k);
-        // Both fit: `within` has just seen to it.
+        // Both fit: `within` ensured it.
         let [jt, jf] =
             [then, otherwise].map(|target| u8::try_from(label.0 - target.0 - 1).unwrap_or(u8::MAX));
         self.reversed[label.0].jt = jt;
@@ -100,7 +100,7 @@ impl Assembler {
         Label(self.reversed.len() - 1)
     }
 
-    /// How many instructions one pushed now would jump over to reach `target`.
+    /// How many instructions a jump that is pushed now would skip to reach `target`.
     fn distance(&self, target: Label) -> usize {
         self.reversed.len() - target.0 - 1
     }
@@ -121,13 +121,13 @@ impl Assembler {
         label
     }
 
-    /// A copy of a return, which costs no more than the jump to it, or a jump.
+    /// A copy of a return, which costs no more than a jump to it, or else a jump.
     fn stand_in(&mut self, target: Label) -> Label {
         let original = self.reversed[target.0];
         if original.code == op::RET_K {
             return self.push(op::RET_K, original.k);
         }
-        // At most 4096 instructions are accepted in the end, so a larger distance never gets out.
+        // A longer distance cannot be installed: `Program::new` accepts at most 4096 instructions.
         let distance = u32::try_from(self.distance(target)).unwrap_or(u32::MAX);
         self.push(op::JA, distance)
     }

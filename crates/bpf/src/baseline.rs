@@ -9,43 +9,44 @@ use crate::groups::{BASELINE, Group, Switch};
 
 pub(crate) const ENOSYS: u16 = 38;
 
-/// What the plan may turn on or off; the file says which calls each switch changes.
+/// What the plan may turn on or off; the file lists which calls each switch changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BaselineOptions {
     pub arch: Arch,
     /// Tracing among the sandbox's own processes (PROC-5).
     pub debug: bool,
-    /// No file mode with a set-user-id or set-group-id bit: for commands started by root, whose files
-    /// may belong to root outside.
+    /// Refuses file modes with a set-user-id or set-group-id bit: for commands started by root, whose files may belong
+    /// to root outside.
     pub refuse_setid_modes: bool,
-    /// What gives a file to root is performed by the broker: for commands started by root, whose own files are root's
-    /// outside and somebody else's inside.
+    /// The broker performs calls that change a file's owner to root: for commands started by root, whose own files
+    /// belong to root outside and to another user inside.
     pub map_root_owner: bool,
-    /// No internet sockets: where there is no network namespace to hold them.
+    /// Refuses internet sockets: where there is no network namespace to confine them.
     pub deny_inet: bool,
-    /// No sockets that could be connected to a path: where there is no mount view, any service of the
-    /// host that the user may talk to (the session bus, a container engine) would run what it is told
-    /// outside. Landlock has no rule for it. Pairs of connected sockets stay.
+    /// Refuses sockets that could be connected to a path. Without a mount view, any service of the host that the user
+    /// may talk to (the session bus, a container engine) would run commands outside on request. Landlock has no rule
+    /// for it. Socket pairs stay allowed.
     pub deny_unix: bool,
-    /// No limits, priorities or affinities of other processes: where there is no pid namespace, those
-    /// of the same user are within reach, and a CPU limit of zero kills. Landlock scopes signals only.
+    /// Refuses limits, priorities and affinities of other processes. Without a pid namespace, those of the same user
+    /// are reachable, and a CPU limit of zero kills. Landlock scopes signals only.
     pub deny_others: bool,
-    /// Threads, but no further processes.
+    /// Allows threads, but no further processes.
     pub deny_fork: bool,
-    /// No process changes the CPUs it may run on: where the mask it starts with is the limit.
+    /// Refuses to change CPU affinity: where the initial mask is the limit.
     pub pin_cpus: bool,
-    /// No file in memory that could be executed: where programs are told apart by path, and Landlock, which
-    /// does it, lets everything on an internal mount pass.
+    /// Refuses executable files in memory: where programs are allowed by path. Landlock, which enforces that, does not
+    /// restrict files on internal mounts.
     pub deny_anonymous_programs: bool,
-    /// What creates, opens for writing or gives a name is performed by the broker.
+    /// The broker performs calls that create, open for writing or name a file.
     pub guard_writes: bool,
-    /// What names a path and writes nothing is shown to the broker, which lets it go on: at once if the path is
-    /// there, else when somebody was asked. The mount view holds, whatever it answers.
+    /// The broker is notified of calls that name a path and write nothing, and lets them continue: at once if the path
+    /// exists, else after somebody was asked. The mount view applies, whatever the answer.
     pub gate_paths: bool,
-    /// So is starting a program.
+    /// The broker is notified of exec calls and decides about each: where exec is forbidden.
     pub guard_exec: bool,
-    /// It is shown to the broker, which lets it go on: Landlock, which tells programs apart, tells nobody.
+    /// The broker is notified of exec calls and lets them continue: Landlock decides about programs but reports
+    /// nothing.
     pub watch_exec: bool,
 }
 
@@ -83,7 +84,7 @@ impl BaselineOptions {
             Switch::DenyAnonymousPrograms => self.deny_anonymous_programs,
             Switch::GuardWrites => self.guard_writes,
             Switch::GatePaths => self.gate_paths,
-            // Without the broker's writing a yes could not be carried out.
+            // Without the broker's writes, an approved change could not be performed.
             Switch::AskChanges => self.gate_paths && self.guard_writes,
             Switch::GuardExec => self.guard_exec,
             Switch::WatchExec => self.watch_exec,

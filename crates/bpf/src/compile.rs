@@ -12,7 +12,7 @@ use crate::{
 /// On x86_64, numbers from here on are calls of the x32 ABI, which has its own, unlisted entry points.
 pub(crate) const X32_BIT: u32 = 0x4000_0000;
 
-/// A tracer writes this number to skip a call; the kernel runs nothing for it.
+/// A tracer sets this number to skip a call; the kernel executes nothing for it.
 pub(crate) const SKIPPED_BY_TRACER: u32 = u32::MAX;
 
 /// Offsets in `struct seccomp_data`; both architectures are little-endian.
@@ -49,7 +49,7 @@ pub(crate) fn compile(spec: &FilterSpec, listening: Listening) -> Result<Program
     asm.finish(entry)
 }
 
-/// A rule as the kernel is told it.
+/// A rule as it is compiled for the kernel.
 struct Ruling<'a> {
     syscall: u32,
     conditions: &'a [Condition],
@@ -80,7 +80,7 @@ enum Leaf<'a> {
     Rules(&'a [Ruling<'a>]),
 }
 
-/// Covers all numbers; neighbours with the same unconditional answer are one segment.
+/// Covers all numbers; neighbours with the same unconditional answer are merged.
 fn segments<'a>(arch: Arch, default: Action, rulings: &'a [Ruling<'a>]) -> Vec<Segment<'a>> {
     let unlisted = || Leaf::Always(default);
     let mut segments = Segments(vec![Segment { start: 0, leaf: unlisted() }]);
@@ -154,8 +154,8 @@ fn rule_list(asm: &mut Assembler, rulings: &[Ruling], default: Action) -> Label 
     next.enter(asm, None)
 }
 
-/// Code that expects a certain word to be loaded already. The load is put in front only for those
-/// who come without it, so that comparing one argument with many values loads it once.
+/// Code that expects a certain word to be loaded. The load is emitted only for predecessors that have not loaded it, so
+/// that comparing one argument with many values loads it once.
 #[derive(Clone, Copy)]
 struct Step {
     label: Label,
@@ -175,7 +175,7 @@ impl Step {
     }
 }
 
-/// One half of an argument: the place it is loaded from, or zero if the width cuts it off.
+/// One half of an argument: the offset it is loaded from, or zero if the width cuts it off.
 #[derive(Clone, Copy)]
 enum Word {
     At(u32),

@@ -1,5 +1,5 @@
-//! A policy's own list of names. A list can tighten the baseline and open what it merely refuses by
-//! default; it can never open what the baseline always refuses, nor lift a condition on arguments.
+//! A policy's own list of system calls. A list can tighten the baseline and open what the baseline refuses only by
+//! default. It must never open what the baseline always refuses, nor remove a condition on arguments.
 
 use std::collections::BTreeSet;
 
@@ -16,32 +16,31 @@ const EPERM: u16 = 1;
 pub enum ListMode {
     /// Only the named calls.
     Whitelist,
-    /// All calls but the named ones and those that are always refused. Numbers newer than the tables
-    /// still answer ENOSYS: nobody could have named them.
+    /// All calls but the named ones and those that are always refused. Numbers newer than the tables still fail with
+    /// ENOSYS, since no list could name them.
     Blacklist,
 }
 
-/// A name that only the other architecture has is accepted and changes nothing: one policy serves
-/// both. In a white list `clone3` is accepted too and still answers ENOSYS, on which C libraries fall
-/// back to `clone`.
+/// A name that only the other architecture has is accepted and changes nothing, so that one policy works on both. A
+/// white list also accepts `clone3`, which still fails with ENOSYS: C libraries then fall back to `clone`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List {
     mode: ListMode,
     names: BTreeSet<&'static str>,
 }
 
-/// What a list makes of the baseline's rules for a call.
+/// How a list changes the baseline's rules for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Keeps,
     Opens,
-    /// Refuses what they would let through. What they refuse keeps its errno and its mark.
+    /// Refuses what the rules would allow. What they refuse keeps its errno and its notice.
     Closes,
 }
 
 pub(crate) struct Decided {
     pub(crate) change: Change,
-    /// The list's part in it, for people.
+    /// The list's part in the decision, in words.
     pub(crate) because: Option<&'static str>,
 }
 
@@ -54,7 +53,7 @@ impl List {
         Ok(Self { mode, names: names.collect::<Result<_, Error>>()? })
     }
 
-    /// A white list that asks for what is never given is a mistake, and not silently less.
+    /// A white list that names a call which is never allowed is an error; ignoring the name would hide a mistake.
     pub(crate) fn check(
         &self,
         group: &Group,
@@ -64,7 +63,7 @@ impl List {
         let asks = self.mode == ListMode::Whitelist && self.names.contains(entry.name);
         let may_be_named = match group.decision.answer(options) {
             CallAnswer::Allow | CallAnswer::Broker => true,
-            // Callers know how to do without.
+            // Callers fall back to another call.
             CallAnswer::Refuse(Refusal { errno: ENOSYS, .. }) => true,
             _ => {
                 matches!(group.decision, GroupDecision::Refuse(_))
@@ -116,16 +115,16 @@ impl Change {
     }
 }
 
-/// Whether the baseline lets some call of this name through.
+/// Whether the baseline allows any call of this name.
 fn passes_sometimes(group: &Group, entry: &Entry, options: &BaselineOptions) -> bool {
     entry
         .in_force(group.decision, options)
         .any(|rule| matches!(rule.answer, CallAnswer::Allow | CallAnswer::Broker))
 }
 
-/// The kernel's name of a call that one of the architectures has.
+/// The kernel's name of a call that at least one architecture has.
 pub fn known_name(name: &str) -> Result<&'static str, Error> {
-    // The name of the C function; the kernel has had only `umount2` on these architectures.
+    // `umount` is the C function; on these architectures the kernel has only `umount2`.
     let kernel_name = if name == "umount" { "umount2" } else { name };
     [Arch::X86_64, Arch::Aarch64]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a filter or with the names it was asked for.
+//! All errors in a filter or in the names requested for it.
 
 use thiserror::Error;
 

@@ -12,15 +12,15 @@ use crate::{Arch, CallAnswer, Error, Listening, Program, compile};
 pub struct FilterSpec {
     arch: Arch,
     default: CallAnswer,
-    /// By number, so that a call's own rules are found without looking at the others'.
+    /// Sorted by number, so that the rules of one call are found by binary search.
     rules: Vec<Rule>,
 }
 
-/// Several rules may name one system call; they are tried in the order they stand in.
+/// Several rules may name one system call; they are tried in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub syscall: u32,
-    /// All must hold. None at all: the rule always holds, and reads no argument.
+    /// All must hold. If there are none, the rule always holds and reads no argument.
     pub conditions: Vec<Condition>,
     pub answer: CallAnswer,
 }
@@ -45,8 +45,8 @@ pub enum Arg {
     A5,
 }
 
-/// How much of the register counts. A parameter the kernel reads as `int` must be compared by its
-/// low half: the caller controls the rest (CVE-2019-10063).
+/// How much of the register counts. A parameter that the kernel reads as `int` must be compared by its low half: the
+/// caller controls the rest (CVE-2019-10063).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Width {
@@ -75,7 +75,7 @@ pub enum Test {
 }
 
 impl FilterSpec {
-    /// `default` is for calls that no rule decides.
+    /// `default` applies to calls that no rule decides.
     pub fn new(arch: Arch, default: CallAnswer, mut rules: Vec<Rule>) -> Self {
         // Stable: rules of one call keep their order.
         rules.sort_by_key(|rule| rule.syscall);
@@ -94,14 +94,13 @@ impl FilterSpec {
         &self.rules
     }
 
-    /// The same specification always gives the same program. One with calls for a broker is an error
-    /// where nobody listens: it could only be held by refusing what it means to give.
+    /// The same specification always gives the same program. Without a listener, a specification with calls for the
+    /// broker is an error: such a filter could only refuse what the specification allows.
     pub fn compile(&self, listening: Listening) -> Result<Program, Error> {
         compile::compile(self, listening)
     }
 
-    /// What this filter means for a call, as a listener has to know it: a notification does not say
-    /// which rule it came from.
+    /// What this filter means for a call. A listener needs it: a notification does not name the rule it came from.
     pub fn answer(&self, call: &SeccompData) -> CallAnswer {
         if call.arch != self.arch.audit_value() {
             return CallAnswer::KillProcess;

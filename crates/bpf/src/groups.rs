@@ -19,14 +19,14 @@ pub struct Group {
     pub entries: &'static [Entry],
 }
 
-/// What holds for a call of the group once none of its own rules does.
+/// The decision for a call of the group that none of its own rules matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum GroupDecision {
     Allow,
-    /// A custom list may open it.
+    /// A custom list may allow it.
     Refuse(Refusal),
-    /// No list opens it.
+    /// No list can allow it.
     AlwaysRefuse(Refusal),
     AllowWhen {
         switch: Switch,
@@ -34,7 +34,7 @@ pub enum GroupDecision {
     },
 }
 
-/// A part of [`BaselineOptions`] that a rule depends on.
+/// An option of [`BaselineOptions`] that a rule depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Switch {
@@ -70,12 +70,12 @@ pub struct Entry {
 pub struct EntryRule {
     pub when: Option<Switch>,
     pub conditions: &'static [Condition],
-    /// The conditions, for people; empty where there are none.
+    /// The conditions in words; empty if there are none.
     pub words: &'static str,
     pub answer: CallAnswer,
 }
 
-/// Every rule of these groups that counts under these options.
+/// Every rule of these groups that applies under these options.
 pub(crate) fn rules_of(groups: &[Group], options: &BaselineOptions) -> Vec<Rule> {
     let mut rules = Vec::new();
     for group in groups {
@@ -122,8 +122,8 @@ impl Entry {
         }
     }
 
-    /// The rules that count under these options, up to the first that always holds; closed by the
-    /// decision of the group.
+    /// The rules that apply under these options, up to the first that always holds. The decision of the group comes
+    /// last.
     pub(crate) fn in_force(
         &self,
         decision: GroupDecision,

@@ -31,10 +31,10 @@ impl SeccompData {
 }
 
 const SIZE_OF_SECCOMP_DATA: u32 = 64;
-/// `SECCOMP_RET_KILL_THREAD`, what the kernel answers where a program goes wrong.
+/// `SECCOMP_RET_KILL_THREAD`, the kernel's answer when a program fails.
 const WENT_WRONG: u32 = 0;
 
-/// The raw 32-bit answer; [`crate::Action::from_raw`] reads it.
+/// The raw 32-bit result; [`crate::Action::from_raw`] decodes it.
 pub fn run(program: &Program, data: &SeccompData) -> u32 {
     let instructions = program.instructions();
     let mut memory = [0u32; MEMORY_WORDS];

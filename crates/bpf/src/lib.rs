@@ -1,6 +1,6 @@
-//! Seccomp filters: system call tables, a typed description of a filter, its compilation to classic
-//! BPF, and an interpreter that answers as the kernel would. Pure data in, pure data out: this crate
-//! installs nothing, reads no file at run time and holds no unsafe code.
+//! Seccomp filters: system call tables, a typed description of a filter, its compilation to classic BPF, and an
+//! interpreter that answers as the kernel would. The crate is pure: it must never install a filter, read a file at run
+//! time or contain unsafe code.
 
 #![forbid(unsafe_code)]
 

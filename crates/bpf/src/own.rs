@@ -15,22 +15,22 @@ pub fn broker_spec(arch: Arch) -> FilterSpec {
     own_spec(BROKER, arch)
 }
 
-/// For the process that shows granted parts of the host's tree.
+/// For the process that mounts granted parts of the host's tree into the view.
 pub fn keeper_spec(arch: Arch) -> FilterSpec {
     own_spec(KEEPER, arch)
 }
 
-/// For the process that carries the command's connections out.
+/// For the process that makes the command's outgoing connections.
 pub fn egress_spec(arch: Arch) -> FilterSpec {
     own_spec(EGRESS, arch)
 }
 
-/// For the process that makes sockets inside, for connections from outside.
+/// For the process that creates sockets inside the sandbox for connections from outside.
 pub fn maker_spec(arch: Arch) -> FilterSpec {
     own_spec(MAKER, arch)
 }
 
-/// For a proxy that runs alone. Nobody starts it again, so it is not ended for a call that it can do without.
+/// For a standalone proxy. Nothing restarts it, so a refused call that it can do without must not kill it.
 pub fn proxy_spec(arch: Arch) -> FilterSpec {
     const EPERM: u16 = 1;
     let rules = rules_of(&[EGRESS, PROXY].concat(), &BaselineOptions::new(arch));

@@ -9,7 +9,7 @@ use crate::groups::{BASELINE, Entry, EntryRule, Group, Switch};
 use crate::{Arch, BaselineOptions, CallAnswer, Error, FilterSpec, ListMode, Notice, Refusal};
 use crate::{SeccompData, table};
 
-/// Calls newer than the tables answer ENOSYS, as on an older kernel, so that programs fall back.
+/// Calls newer than the tables fail with ENOSYS, as on an older kernel, so that programs fall back.
 const UNKNOWN: CallAnswer = CallAnswer::Refuse(Refusal { errno: ENOSYS, notice: Notice::Quiet });
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,23 +58,23 @@ impl Profile {
         FilterSpec::new(self.options.arch, UNKNOWN, rules)
     }
 
-    /// What is said to a call of this name, and why.
+    /// How a call of this name is answered, and why.
     pub fn explain(&self, name: &str) -> Result<Explanation, Error> {
         let name = known_name(name)?;
         let decided = BASELINE.iter().find_map(|group| {
             let entry = group.entries.iter().find(|entry| entry.name == name)?;
             Some(self.explanation(group, entry))
         });
-        // The build has seen to it that every name is decided.
+        // The build script checks that every name is decided.
         decided.ok_or_else(|| Error::UnknownSyscall { name: name.to_owned(), nearest: None })
     }
 
-    /// The same by number; `None` for one that the tables do not have.
+    /// The same by number; `None` if the tables do not contain it.
     pub fn explain_number(&self, number: u32) -> Option<Explanation> {
         self.explain(table::name(self.options.arch, number)?).ok()
     }
 
-    /// The option behind the rule that decides this very call; `None` where it is decided so in any case.
+    /// The option that the rule for this call depends on; `None` if the rule is unconditional.
     pub fn switch_behind(&self, call: &SeccompData) -> Option<Switch> {
         let name = table::name(self.options.arch, call.nr)?;
         BASELINE.iter().find_map(|group| {
@@ -111,7 +111,7 @@ impl Profile {
         }
     }
 
-    /// The rules for one call with what the list makes of them, and the list's part in it.
+    /// The rules for one call after the list was applied, and the list's part in the decision.
     fn in_force(
         &self,
         group: &Group,
@@ -128,7 +128,7 @@ impl Profile {
     }
 }
 
-/// Why a call gets the answer it gets.
+/// Why a call is answered as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
@@ -139,21 +139,21 @@ pub struct Explanation {
     /// The group of the baseline, and its reason.
     pub group: &'static str,
     pub reason: &'static str,
-    /// What the policy's own list had to do with it.
+    /// The part of the policy's own list in the decision.
     pub list: Option<&'static str>,
-    /// The options without which the rules would be others.
+    /// The options that the rules depend on.
     pub switches: Vec<Switch>,
-    /// In order: the first that holds wins. The last one always holds.
+    /// The first that holds wins; the last one always holds.
     pub rules: Vec<ExplainedRule>,
 }
 
-/// What the rules of a call amount to.
+/// A summary of the rules of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CallVerdict {
     Allowed,
     Refused,
-    /// A process outside performs it, if its own rules let it.
+    /// The broker performs it, if its own rules allow it.
     Brokered,
     ByArgument,
 }

@@ -12,7 +12,7 @@ pub struct Insn {
     pub k: u32,
 }
 
-/// Opcodes of `include/uapi/linux/bpf_common.h` in the combinations seccomp knows.
+/// Opcodes of `include/uapi/linux/bpf_common.h` in the combinations that seccomp accepts.
 pub(crate) mod op {
     pub(crate) const LD_ABS: u16 = 0x20;
     pub(crate) const LD_LEN: u16 = 0x80;
@@ -84,7 +84,7 @@ impl Program {
     }
 }
 
-/// What is wrong with one instruction that has `after` instructions behind it.
+/// What is wrong with one instruction that is followed by `after` others.
 fn fault(insn: Insn, after: usize) -> Option<&'static str> {
     const JUMP_OUTSIDE: Option<&str> = Some("jumps beyond the end");
     let k = insn.k as usize;

@@ -27,7 +27,7 @@ pub fn entries(arch: Arch) -> impl Iterator<Item = (&'static str, u32)> {
     by_name(arch).iter().copied()
 }
 
-/// The known name that is spelled most like `wrong`, if any is close enough to be meant.
+/// The known name closest in spelling to `wrong`, if it is close enough to be a typo.
 pub(crate) fn nearest(wrong: &str) -> Option<&'static str> {
     let close_enough = (wrong.len() / 3).max(1);
     entries(Arch::X86_64)

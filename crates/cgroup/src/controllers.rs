@@ -1,9 +1,9 @@
-//! What the controllers are called in each version, and which ones a group needs.
+//! The names of the controllers in each version, and which of them a group needs.
 
 use palisade_plan::limit::{Controller, GroupSettings};
 use std::collections::BTreeSet;
 
-/// In v2. Swap belongs to memory, and CPU time is counted without a controller.
+/// Names in v2. Swap belongs to memory, and CPU time is counted without a controller.
 pub(crate) const V2: [(Controller, &str); 5] = [
     (Controller::Memory, "memory"),
     (Controller::Cpu, "cpu"),
@@ -21,13 +21,13 @@ pub(crate) const V1: [(Controller, &str); 6] = [
     (Controller::CpuSet, "cpuset"),
 ];
 
-/// The controllers a list such as that of `cgroup.controllers` names.
+/// The controllers in a list such as `cgroup.controllers`.
 pub(crate) fn named_in(text: &str) -> BTreeSet<Controller> {
     let is_named = |name: &str| text.split_whitespace().any(|word| word == name);
     V2.iter().filter(|(_, name)| is_named(name)).map(|(controller, _)| *controller).collect()
 }
 
-/// Without these the settings cannot be made.
+/// The controllers without which the settings cannot be made.
 pub(crate) fn needed(settings: &GroupSettings) -> BTreeSet<Controller> {
     let GroupSettings { memory, memory_high, swap, milli_cpus, tasks, io_bandwidth, iops, cpus } =
         settings;
@@ -41,6 +41,6 @@ pub(crate) fn needed(settings: &GroupSettings) -> BTreeSet<Controller> {
     asked.into_iter().filter(|(_, asked)| *asked).map(|(controller, _)| controller).collect()
 }
 
-/// These count what a run uses, limit or not.
+/// Controllers that count usage, whether limited or not.
 pub(crate) const COUNTING: [Controller; 4] =
     [Controller::Memory, Controller::CpuAccount, Controller::Pids, Controller::Io];

@@ -1,5 +1,5 @@
-//! A group's directory, held open and locked: the lock tells other supervisors that it is in use.
-//! Must remove what it made, and nothing that somebody else made.
+//! A group's directory, open and locked: the lock shows other supervisors that it is in use. Must remove what it
+//! created, and never anything else.
 
 use crate::error::{CgroupError, Doing as _};
 use palisade_sys::{At as _, Errno, Mode, OFlags, SysError, proc};
@@ -9,23 +9,23 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The most that a file of a group is read of; the longest have a line a device.
+/// The maximum that is read of a group's file; the longest have one line per device.
 const MAX_READ: usize = 256 * 1024;
 
-/// A directory of ours below somebody's group.
+/// A directory of ours below another group.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
     fd: OwnedFd,
-    /// A fork holds a copy of this, and must not remove what its parent made.
+    /// A forked child has a copy of this, and must not remove what its parent created.
     maker: u32,
     is_removed: bool,
 }
 
 impl Directory {
-    /// Creates it. A sweep could take it for a leftover between its creation and its locking, so
-    /// what was locked has to be what the name still leads to. A sweeper at work is let finish: were it
-    /// made anew under its hands, it would remove that.
+    /// Creates the directory. A sweep could take it for a leftover between its creation and its locking, so the locked
+    /// directory must still be the one with the name. A running sweep is allowed to finish: it would remove a directory
+    /// that is created again meanwhile.
     pub(crate) fn make(parent: &Path, name: &OsStr) -> Result<Self, CgroupError> {
         const TRIES: u32 = 50;
         const PAUSE: Duration = Duration::from_millis(1);
@@ -68,7 +68,7 @@ impl Directory {
         read_all(&file, &self.path.join(name))
     }
 
-    /// None if this kernel has no such file.
+    /// `None` if this kernel has no such file.
     pub(crate) fn read_if_there(&self, name: &str) -> Result<Option<String>, SysError> {
         match self.read(name) {
             Ok(text) => Ok(Some(text)),
@@ -81,7 +81,7 @@ impl Directory {
         rustix::fs::accessat(&self.fd, name, rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok()
     }
 
-    /// A process that has just ended can keep its group busy for a moment more.
+    /// A process that has just ended can keep its group busy for a moment.
     pub(crate) fn remove(mut self, patience: Duration) -> Result<(), CgroupError> {
         let deadline = Instant::now() + patience;
         let mut pause = Duration::from_micros(100);
@@ -92,7 +92,7 @@ impl Directory {
                         .doing("waiting for a control group to empty", "try again")?;
                     pause = (pause * 2).min(Duration::from_millis(20));
                 }
-                // Somebody else removed it, which is as good.
+                // Already removed by another process.
                 Ok(()) | Err(Errno::NOENT) => {
                     self.is_removed = true;
                     return Ok(());
@@ -119,7 +119,7 @@ impl Drop for Directory {
     }
 }
 
-/// The directory, open and locked, if nobody else has locked it and the name still leads to it.
+/// The directory, open and locked, if no other process has locked it and it still has this name.
 pub(crate) fn lock_named(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let fd = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
@@ -138,13 +138,13 @@ fn not_made(source: SysError) -> CgroupError {
     CgroupError::Refused { doing: "making a control group", source, fix }
 }
 
-/// Writes a file of a group that is not ours to hold.
+/// Writes a file of a group that we do not hold.
 pub(crate) fn write_at(directory: &Path, name: &str, value: &str) -> Result<(), SysError> {
     let path = directory.join(name);
     write_to(open_in(CWD, &path, OFlags::WRONLY)?, &path, value)
 }
 
-/// Reads a file of a group that is not ours to hold.
+/// Reads a file of a group that we do not hold.
 pub(crate) fn read_at(directory: &Path, name: &str) -> Result<String, SysError> {
     let path = directory.join(name);
     read_all(open_in(CWD, &path, OFlags::RDONLY)?, &path)
@@ -154,7 +154,7 @@ fn open_in(directory: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, 
     rustix::fs::openat(directory, path, flags | OFlags::CLOEXEC, Mode::empty()).at("open", path)
 }
 
-/// The kernel takes a value in one write, or not at all.
+/// The kernel takes a value in a single write only.
 fn write_to(file: impl AsFd, path: &Path, value: &str) -> Result<(), SysError> {
     match rustix::io::write(&file, value.as_bytes()) {
         Ok(written) if written == value.len() => Ok(()),
@@ -164,8 +164,8 @@ fn write_to(file: impl AsFd, path: &Path, value: &str) -> Result<(), SysError> {
     .map_err(|errno| SysError::new("write", format!("{value:?} to {}", path.display()), errno))
 }
 
-/// From the start, wherever the descriptor was. A file of a group is written whole, so a short read is
-/// its end; reading on would count a change in between as seen, and poll would not tell of it.
+/// Reads from the start, independent of the file offset. The kernel returns such a file at once, so a short read is its
+/// end. Reading on would mark a change in between as seen, and poll would not report it.
 pub(crate) fn read_all(file: impl AsFd, path: &Path) -> Result<String, SysError> {
     let mut bytes = Vec::new();
     let mut chunk = [0_u8; 4096];

@@ -1,9 +1,9 @@
-//! The host's disks, by which the kernel limits and counts reading and writing.
-//! Must name whole disks only: the kernel takes no limits for partitions.
+//! The host's disks, by which the kernel limits and counts reads and writes. Must name whole disks only: the kernel
+//! accepts no limits for partitions.
 
 use std::path::Path;
 
-/// `MAJOR:MINOR` of every whole disk that holds anything.
+/// `MAJOR:MINOR` of every whole disk that is not empty.
 pub(crate) fn whole() -> Vec<String> {
     whole_in(Path::new("/sys/block"))
 }
@@ -13,7 +13,7 @@ fn whole_in(block: &Path) -> Vec<String> {
     let mut numbers: Vec<String> = entries
         .filter_map(|entry| {
             let text = |file| std::fs::read_to_string(entry.path().join(file)).ok();
-            // A loop device without a file, a drive without a disc.
+            // A loop device without a file, or a drive without a medium.
             let is_empty = text("size")?.trim() == "0";
             let number = text("dev")?.trim().to_owned();
             (!is_empty).then_some(number)
@@ -23,7 +23,7 @@ fn whole_in(block: &Path) -> Vec<String> {
     numbers
 }
 
-/// Whether it stands on other disks (device mapper, RAID), which count the same bytes again.
+/// Whether it is built on other disks (device mapper, RAID), which count the same bytes again.
 pub(crate) fn is_stacked(number: &str) -> bool {
     let slaves = Path::new("/sys/dev/block").join(number).join("slaves");
     std::fs::read_dir(slaves).is_ok_and(|mut below| below.next().is_some())

@@ -1,5 +1,5 @@
-//! Where a run's group could be made, from looking alone. It is on the way to every start, so it reads a
-//! handful of small files. Must never make, move or ask anything.
+//! Finds where a run's group could be created. It is part of every start, so it reads only a few small files. Must
+//! never create, move or request anything.
 
 use crate::bus;
 use crate::controllers;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What this process could use.
+/// What this process can use.
 pub fn find() -> CgroupHome {
     let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -26,24 +26,24 @@ pub fn find() -> CgroupHome {
     .choose()
 }
 
-/// Whether anything can be swapped out on this host at all.
+/// Whether this host has any swap.
 pub(crate) fn host_swaps() -> bool {
-    // A heading stands above the areas.
+    // The first line is a heading.
     std::fs::read_to_string("/proc/swaps").is_ok_and(|swaps| swaps.lines().count() > 1)
 }
 
-/// What was looked at.
+/// The facts that were found.
 #[derive(Debug)]
 struct Look {
     hierarchies: Hierarchies,
     pid: u32,
     uid: u32,
-    /// The user's message bus can be reached.
+    /// The user's message bus is reachable.
     has_bus: bool,
     host_swaps: bool,
 }
 
-/// A place in the unified hierarchy.
+/// A location in the unified hierarchy.
 #[derive(Debug)]
 struct GroupPath {
     parent: PathBuf,
@@ -52,7 +52,7 @@ struct GroupPath {
 }
 
 impl Look {
-    /// Each controller is in one version only; the version that can do more is taken.
+    /// Each controller is in one version only; the version with more controllers is used.
     fn choose(&self) -> CgroupHome {
         let v1 = self.v1();
         match self.v2() {
@@ -85,7 +85,7 @@ impl Look {
             let (beside, scope) = (self.beside(spot), self.scope(spot));
             let count =
                 |place: &Option<GroupPath>| place.as_ref().map_or(0, |it| it.controllers.len());
-            // A scope takes a conversation: only if it gains something.
+            // A scope costs a conversation with systemd: only if it provides more controllers.
             if count(&scope) > count(&beside) { scope } else { beside }
         })?;
         if place.controllers.contains(&Controller::Memory) && self.counts_swap(spot) {
@@ -94,8 +94,8 @@ impl Look {
         Some(place)
     }
 
-    /// Below our own group, which must be nobody else's: one with processes in it cannot be divided,
-    /// and others' processes are not ours to move. Only the root is free of that rule.
+    /// Below our own group, which must contain no other process: a group with processes cannot be divided, and other
+    /// processes are not ours to move. Only the root group is exempt from that rule.
     fn own(&self, spot: &Spot) -> Option<GroupPath> {
         let (parent, is_moved) = match spot.own.file_name() {
             Some(name) if name == LEAF => (spot.own.parent()?, true),
@@ -114,7 +114,7 @@ impl Look {
         is_domain && members.trim() == self.pid.to_string()
     }
 
-    /// Who moves a process needs to write to the group above both places, which is the parent.
+    /// To move a process, we need write access to the common ancestor of both groups, which is the parent.
     fn beside(&self, spot: &Spot) -> Option<GroupPath> {
         let parent = spot.own.parent().filter(|_| spot.own != spot.top)?;
         let is_ours = ["", "cgroup.procs"].iter().all(|file| is_writable(&parent.join(file)));
@@ -122,7 +122,7 @@ impl Look {
         place(parent, "cgroup.subtree_control", GroupCreation::BesideOwn)
     }
 
-    /// What the user's service manager was given, it can give on.
+    /// The user's service manager can delegate what was delegated to it.
     fn scope(&self, spot: &Spot) -> Option<GroupPath> {
         self.has_bus.then_some(())?;
         let uid = self.uid;
@@ -131,7 +131,7 @@ impl Look {
         Some(GroupPath { parent: spot.top.clone(), ..given })
     }
 
-    /// Where no group shows it, we go by the kernel's default, and setting it tells.
+    /// If no group shows it, we assume the kernel's default; setting the limit will show.
     fn counts_swap(&self, spot: &Spot) -> bool {
         const FILE: &str = "memory.swap.max";
         !self.host_swaps || spot.own.join(FILE).exists() || !spot.own.join("memory.max").exists()
@@ -177,13 +177,13 @@ impl Look {
     }
 }
 
-/// None if nothing that limits is there.
+/// `None` if there is no controller that limits anything.
 fn place(parent: &Path, list: &str, way: GroupCreation) -> Option<GroupPath> {
     let controllers = controllers::named_in(&read_at(parent, list).ok()?);
     (!controllers.is_empty()).then(|| GroupPath { parent: parent.to_owned(), controllers, way })
 }
 
-/// Also that the mount is writable, which counts for root too.
+/// Also checks that the mount is writable, which applies to root too.
 fn is_writable(path: &Path) -> bool {
     rustix::fs::access(path, Access::WRITE_OK).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What a group of either hierarchy tells: usage, limits that were hit, what is watched.
+//! What a group of either hierarchy reports: usage, limits that were reached, descriptors to poll.
 
 use crate::error::CgroupError;
 use palisade_plan::limit::Controller;
@@ -6,13 +6,13 @@ use palisade_sys::proc::PollFlags;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// What all processes of the group used together; none where this kernel does not count it, or counts
-/// it in a hierarchy that is not ours.
+/// The combined usage of all processes of the group; `None` where this kernel does not count it, or counts it in a
+/// hierarchy that is not ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupUsage {
     pub cpu_user: Option<Duration>,
     pub cpu_system: Option<Duration>,
-    /// With the pages of files that were read and written.
+    /// Including the page cache of files that were read and written.
     pub memory: Option<u64>,
     /// v2: since 5.19.
     pub memory_peak: Option<u64>,
@@ -28,19 +28,19 @@ pub struct GroupUsage {
 /// How often limits were reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// Processes that the kernel killed for want of memory.
+    /// Processes that the kernel killed because memory ran out.
     pub oom_kills: u64,
-    /// The kernel has said that memory ran out, and has killed nobody since. v1 says so before it does
-    /// it, and also when it was a group above that ran out: look again soon.
+    /// The kernel reported that memory ran out, and has killed no process since. v1 reports it before the kill, and
+    /// also if a group above ran out: check again soon.
     pub oom_expected: bool,
-    /// Processes and threads that could not be made.
+    /// Processes and threads that could not be created.
     pub forks_refused: Option<u64>,
-    /// Periods of the CPU quota in which it was used up.
+    /// Periods in which the CPU quota was used up.
     pub throttled_periods: Option<u64>,
     pub throttled: Option<Duration>,
 }
 
-/// A descriptor to poll, and for what.
+/// A descriptor to poll, and the events to poll for.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
     pub fd: BorrowedFd<'a>,

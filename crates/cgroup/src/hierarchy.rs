@@ -1,5 +1,5 @@
-//! Which hierarchies are mounted, and which group we are in in each, see cgroups(7).
-//! Must not follow a path that leads out of the mount: with a namespace it can begin with `/..`.
+//! The mounted hierarchies and our own group in each; see cgroups(7). Must never follow a path that leads out of the
+//! mount: in a cgroup namespace it can begin with `/..`.
 
 use crate::controllers;
 use palisade_plan::limit::Controller;
@@ -8,15 +8,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// A group we are in.
+/// A group that we are in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
-    /// Where the hierarchy is mounted: the highest group that can be seen.
+    /// The mount point of the hierarchy: the highest visible group.
     pub(crate) top: PathBuf,
     pub(crate) own: PathBuf,
 }
 
-/// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hierarchies {
     pub(crate) v2: Option<Spot>,
@@ -54,7 +53,7 @@ struct Mount<'a> {
 }
 
 impl<'a> Mount<'a> {
-    /// A line of mountinfo, if it is a control group's. See proc_pid_mountinfo(5).
+    /// A line of mountinfo, if it is a cgroup mount. See proc_pid_mountinfo(5).
     fn parse(line: &'a [u8]) -> Option<Self> {
         let separator = line.windows(3).position(|window| window == b" - ")?;
         let (before, after) = (&line[..separator], &line[separator + 3..]);
@@ -70,7 +69,7 @@ impl<'a> Mount<'a> {
         self.options.split(|byte| *byte == b',').any(|option| option == name.as_bytes())
     }
 
-    /// Our own group, if this mount shows it. v2 has no controller's name in its line.
+    /// Our own group, if this mount shows it. The v2 line has no controller name.
     fn spot(&self, membership: &str, controller: &str) -> Option<Spot> {
         let path = membership.lines().find_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
@@ -83,12 +82,12 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// Without a slash at the end, where nothing is to be added.
+/// Without a trailing slash if `below` is empty.
 fn join(point: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { point.to_owned() } else { point.join(below) }
 }
 
-/// Space, tab, newline and backslash stand as `\` and three octal digits.
+/// Space, tab, newline and backslash are written as `\` and three octal digits.
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

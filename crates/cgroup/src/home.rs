@@ -1,5 +1,5 @@
-//! Makes room in the unified hierarchy for a group of ours: controllers are enabled, and where our own
-//! group is to be divided, we leave it for a leaf of it first. Must put everything back.
+//! Prepares a parent group in the unified hierarchy for a run's group: enables controllers, and if our own group is to
+//! be divided, first moves us into a leaf of it. Must always undo its changes.
 
 use crate::bus;
 use crate::controllers;
@@ -13,27 +13,27 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the supervisor goes when its own group is divided.
+/// The leaf for the supervisor when its own group is divided.
 pub(crate) const LEAF: &str = "palisade-supervisor";
 const STEP: &str = "dividing our control group";
 
-/// A group with room for ours.
+/// A parent group for the run's group.
 #[derive(Debug)]
 pub(crate) struct Home {
     parent: PathBuf,
-    /// We moved into a leaf for it.
+    /// Whether we moved into a leaf for it.
     is_divided: bool,
-    /// A fork holds a copy of this, and must not undo what its parent did.
+    /// A forked child has a copy of this, and must not undo what its parent did.
     maker: u32,
 }
 
-/// The root has no type, and may have processes beside children.
+/// The root group has no type, and may contain both processes and groups.
 pub(crate) fn is_the_root(group: &Path) -> bool {
     group.join("cgroup.procs").exists() && !group.join("cgroup.type").exists()
 }
 
 impl Home {
-    /// `wanted` beyond what is `needed` only counts, and may fail.
+    /// Controllers in `wanted` but not in `needed` only count, and may fail.
     pub(crate) fn prepare(
         parent: &Path,
         way: GroupCreation,
@@ -62,7 +62,7 @@ impl Home {
         &self.parent
     }
 
-    /// A group with processes of its own cannot give controllers on, so we go into a leaf.
+    /// A group with processes of its own cannot delegate controllers, so we move into a leaf.
     fn divide(&mut self) -> Result<(), CgroupError> {
         if is_the_root(&self.parent) {
             return Ok(());
@@ -81,7 +81,7 @@ impl Home {
         write_at(&leaf, "cgroup.procs", "0").doing(STEP, LOOK)
     }
 
-    /// Puts everything back, unless another run's group still needs it.
+    /// Undoes all changes, unless another run's group still needs them.
     pub(crate) fn leave(mut self) -> Result<(), CgroupError> {
         self.put_back()
     }
@@ -107,7 +107,7 @@ impl Home {
         }
         write_at(&self.parent, "cgroup.procs", "0").doing(STEP, LOOK)?;
         match empty_and_remove(&leaf, &self.parent) {
-            // Somebody is born there all the time.
+            // New processes may keep appearing there.
             Ok(()) | Err(Errno::NOENT | Errno::BUSY) => Ok(()),
             refused => refused.at("rmdir", &leaf).doing(STEP, LOOK),
         }
@@ -122,13 +122,13 @@ impl Drop for Home {
     }
 }
 
-/// The broker and the keeper were born in the leaf, and one of them may still have to end.
+/// The broker and the keeper were started in the leaf, and one of them may not have ended yet.
 fn empty_and_remove(leaf: &Path, parent: &Path) -> Result<(), Errno> {
     const TRIES: u32 = 50;
     const PAUSE: Duration = Duration::from_millis(2);
     for _ in 0..TRIES {
         for member in read_at(leaf, "cgroup.procs").unwrap_or_default().lines() {
-            // Who has just ended cannot be moved, and need not be.
+            // A process that has just ended cannot be moved, and need not be.
             let _ = write_at(parent, "cgroup.procs", member);
         }
         match rustix::fs::rmdir(leaf) {
@@ -144,7 +144,7 @@ fn empty_and_remove(leaf: &Path, parent: &Path) -> Result<(), Errno> {
 
 const LOOK: &str = "sandbox doctor says which control groups can be used here";
 
-/// Several controllers are enabled together or not at all.
+/// One write enables several controllers together or none.
 fn enable(
     parent: &Path,
     needed: &BTreeSet<Controller>,
@@ -172,7 +172,7 @@ fn enable(
     Ok(())
 }
 
-/// The scope that the user's service manager has moved us into.
+/// The scope into which the user's service manager moved us.
 fn own_scope(session: &str) -> Result<PathBuf, CgroupError> {
     let unit = bus::start_scope(session)?;
     let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();

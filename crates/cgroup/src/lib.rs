@@ -1,6 +1,6 @@
-//! One run's control group: where it can be made ([`find`]), and the group itself ([`RunGroup`]), in the
-//! unified hierarchy (v2) or in the separate ones of v1. Must never touch a group that is not ours, and
-//! never let a limit stand that is looser than the one asked for.
+//! One run's control group: where it can be created ([`find`]), and the group itself ([`RunGroup`]), in the unified
+//! hierarchy (v2) or in the separate ones of v1. Must never touch a group that is not ours, and never accept a limit
+//! that is looser than requested.
 #![forbid(unsafe_code)]
 
 mod bus;

@@ -1,4 +1,4 @@
-//! One run's control group, whichever version holds it.
+//! One run's control group, of either version.
 
 use crate::controllers;
 use crate::entry::GroupEntry;
@@ -10,11 +10,11 @@ use palisade_plan::limit::{CgroupHome, Group};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// After the last process has ended a group is busy for milliseconds at most.
+/// After the last process has ended, a group stays busy for milliseconds at most.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The group of a run, with its limits set. Dropped, it goes if it is empty; [`RunGroup::remove`] waits for
-/// that and says what went wrong.
+/// The group of a run, with its limits set. Dropping it removes it if it is empty; [`RunGroup::remove`] waits for that
+/// and reports errors.
 #[derive(Debug)]
 pub struct RunGroup(Version);
 
@@ -25,7 +25,7 @@ enum Version {
 }
 
 impl RunGroup {
-    /// Makes the group and sets its limits. What killed supervisors left behind there is removed first.
+    /// Creates the group and sets its limits. First removes what killed supervisors left there.
     pub fn create(group: &Group, session: &str) -> Result<Self, CgroupError> {
         check_name(session)?;
         let needed = controllers::needed(&group.settings);
@@ -46,7 +46,7 @@ impl RunGroup {
         Ok(Self(version))
     }
 
-    /// One, or in v1 one for each hierarchy.
+    /// One, or one per hierarchy in v1.
     pub fn directories(&self) -> Vec<PathBuf> {
         match &self.0 {
             Version::V2(unified) => vec![unified.path().to_owned()],
@@ -62,7 +62,7 @@ impl RunGroup {
         }
     }
 
-    /// Ready when memory ran out, and now and then for less. [`RunGroup::hits`] makes them wait again.
+    /// Ready when memory ran out, and occasionally for less. [`RunGroup::hits`] resets them.
     pub fn events(&self) -> Vec<Watched<'_>> {
         match &self.0 {
             Version::V2(unified) => unified.events(),
@@ -72,7 +72,7 @@ impl RunGroup {
         .collect()
     }
 
-    /// An error means that the limits are not known to hold any more: the run has to end.
+    /// After an error the limits may no longer be enforced: the run has to end.
     pub fn hits(&self) -> Result<Hits, CgroupError> {
         match &self.0 {
             Version::V2(unified) => unified.hits(),
@@ -87,8 +87,8 @@ impl RunGroup {
         }
     }
 
-    /// Kills everybody in the group, and says whether the kernel can do that (v2, 5.14). Where it can
-    /// not, the end of the run's pid 1 does it.
+    /// Kills all processes in the group, and returns whether the kernel supports that (v2, 5.14). Otherwise, the end of
+    /// the run's pid 1 kills them.
     pub fn kill(&self) -> Result<bool, CgroupError> {
         match &self.0 {
             Version::V2(unified) => unified.kill(),

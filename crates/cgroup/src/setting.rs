@@ -1,26 +1,26 @@
-//! What both versions have in common about setting a limit: the kernel rounds and has bounds, so it is read
-//! back. Must never take a limit for held that stands looser than asked.
+//! The common part of setting a limit in both versions. The kernel rounds values and has bounds, so every limit is read
+//! back. Must never accept a limit that is looser than requested.
 
 use crate::directory::Directory;
 use crate::error::{CgroupError, Doing as _};
 use crate::find::host_swaps;
 use crate::text::{cpu_list, cpus, number};
 
-/// The kernel shares CPU time out anew this often.
+/// The kernel refills CPU quotas at this interval.
 const PERIOD_US: u64 = 100_000;
-/// The longest it takes, for shares so small that it would refuse them in a shorter one.
+/// The longest period that the kernel accepts, for shares that would be too small in a shorter one.
 const LONG_PERIOD_US: u64 = 1_000_000;
-/// The least it takes.
+/// The smallest quota that the kernel accepts.
 const MIN_QUOTA_US: u64 = 1_000;
-/// The most it takes: there are no more process ids.
+/// The largest value that the kernel accepts: there are no more process ids.
 const MAX_TASKS: u64 = 4_194_304;
-/// It keeps operations a second in 32 bits, all of them set meaning no limit.
+/// The kernel stores operations per second in 32 bits; all bits set means no limit.
 const MAX_OPERATIONS: u64 = u32::MAX as u64 - 1;
 
 pub(crate) const SETTING: &str = "setting a limit of a control group";
 pub(crate) const WAIVE: &str = "ask for another value, or waive the limit";
 
-/// A limit that is one number.
+/// Sets a limit that is one number.
 pub(crate) fn set_number(directory: &Directory, name: &str, asked: u64) -> Result<(), CgroupError> {
     directory.write(name, &asked.to_string()).doing(SETTING, WAIVE)?;
     let stands = directory.read(name).doing(SETTING, WAIVE)?;
@@ -35,7 +35,7 @@ pub(crate) fn looser(directory: &Directory, name: &str, asked: &str, stands: &st
     CgroupError::Looser { path, asked: asked.to_owned(), stands: stands.trim().to_owned() }
 }
 
-/// A kernel that counts no swap is no harm where there is none.
+/// A kernel that does not count swap is acceptable if the host has none.
 pub(crate) fn no_swap_to_count(file: &str) -> Result<(), CgroupError> {
     if !host_swaps() {
         return Ok(());
@@ -64,7 +64,7 @@ pub(crate) fn most_operations(asked: u64) -> u64 {
     asked.min(MAX_OPERATIONS)
 }
 
-/// v1 takes none for no limit at all, and v2 takes none at all.
+/// v1 takes 0 for no limit, and v2 refuses it.
 pub(crate) fn refuse_no_io(bandwidth: Option<u64>, iops: Option<u64>) -> Result<(), CgroupError> {
     if bandwidth == Some(0) || iops == Some(0) {
         return Err(CgroupError::NoSuchLimit {

@@ -1,21 +1,20 @@
-//! Removes what supervisors left behind that were killed themselves.
-//! Must never remove a group that is in use, or that is not one of ours by its name.
+//! Removes the groups that killed supervisors left behind. Must never remove a group that is in use, or whose name is
+//! not one of ours.
 
 use crate::directory::lock_named;
 use std::ffi::OsStr;
 use std::path::Path;
 
 const PREFIX: &str = "palisade-";
-/// So many are looked at in one go: it is on the way to every start.
+/// How many are checked at once: this is part of every start.
 const MAX_SWEPT: usize = 16;
 
-/// What the group of a run is called.
+/// The name of a run's group.
 pub(crate) fn group_name(session: &str) -> String {
     format!("{PREFIX}{session}")
 }
 
-/// Groups in `parent` that nobody holds a lock on any more. What has processes in it, the kernel does
-/// not remove.
+/// Removes groups in `parent` that no process has locked. The kernel refuses to remove one that contains processes.
 pub(crate) fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     let mut ours: Vec<_> =
@@ -23,20 +22,20 @@ pub(crate) fn sweep(parent: &Path) {
     if ours.is_empty() {
         return;
     }
-    // Not always the same ones, where there are many.
+    // If there are many, each run checks different ones.
     let start = std::process::id() as usize % ours.len();
     ours.rotate_left(start);
     for name in ours.iter().take(MAX_SWEPT) {
         let path = parent.join(name);
         if let Some(lock) = lock_named(&path) {
             let _ = rustix::fs::rmdir(&path);
-            // Not sooner: who has just made it and waits for a lock must see that it is gone.
+            // Not earlier: a process that has just created it and waits for the lock must see that it was removed.
             drop(lock);
         }
     }
 }
 
-/// `palisade-` and the id of a session, a UUID; or what the doctor tries, by its process id.
+/// `palisade-` and a session id, a UUID; or the group that the doctor tries, named after its process id.
 fn is_of_a_run(name: &OsStr) -> bool {
     let Some(id) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { return false };
     if let Some(pid) = id.strip_prefix("doctor-") {

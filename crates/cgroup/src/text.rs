@@ -1,5 +1,4 @@
-//! The few forms in which the kernel writes the files of a group.
-//! Must not guess: what does not parse is no number.
+//! The few formats of the files of a group. Must never guess: what cannot be parsed is not a number.
 
 /// The number after `key` in a file of lines `KEY NUMBER`.
 pub(crate) fn keyed(text: &str, key: &str) -> Option<u64> {
@@ -9,7 +8,7 @@ pub(crate) fn keyed(text: &str, key: &str) -> Option<u64> {
     })
 }
 
-/// A lone number; none for `max` and `-1`, which mean that there is no limit.
+/// A single number; `None` for `max` and `-1`, which mean no limit.
 pub(crate) fn number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
@@ -47,7 +46,7 @@ pub(crate) fn cpus(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// The other way round; the kernel takes single numbers as well as spans.
+/// The reverse; the kernel accepts single numbers as well as ranges.
 pub(crate) fn cpu_list(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }

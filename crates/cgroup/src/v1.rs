@@ -26,13 +26,13 @@ const WATCHING: &str = "asking to be told when memory runs out";
 
 #[derive(Debug)]
 pub(crate) struct Groups {
-    /// One a hierarchy; some hold several controllers.
+    /// One per hierarchy; some have several controllers.
     directories: Vec<(BTreeSet<Controller>, Directory)>,
     members: Vec<OwnedFd>,
     oom: Option<OomBell>,
 }
 
-/// The kernel rings it before it kills somebody.
+/// The kernel signals it before it kills a process.
 #[derive(Debug)]
 struct OomBell {
     event: OwnedFd,
@@ -46,8 +46,8 @@ impl Groups {
         settings: &GroupSettings,
         session: &str,
     ) -> Result<Self, CgroupError> {
-        // Only those: each is a directory of its own to make and to remove, and what no group counts is seen
-        // from outside.
+        // Only those: each costs a directory to create and to remove, and what no group counts is measured from
+        // outside.
         let mut wanted = controllers::needed(settings);
         wanted.insert(Controller::CpuAccount);
         let mut hierarchies: BTreeMap<&Path, BTreeSet<Controller>> = BTreeMap::new();
@@ -64,8 +64,8 @@ impl Groups {
             for controller in &controllers {
                 v1_settings::apply(*controller, &directory, settings, &disks)?;
             }
-            // Not cgroup.procs: that takes a lock which waits for all CPUs, five milliseconds and more.
-            // One thread that moves itself goes without (5.11).
+            // Not cgroup.procs: it takes a lock that waits for all CPUs, five milliseconds and more. A single thread
+            // that moves itself does not need it (5.11).
             let members = directory.open("tasks", OFlags::WRONLY).doing(READING, GONE)?;
             groups.members.push(members);
             groups.directories.push((controllers, directory));
@@ -96,7 +96,7 @@ impl Groups {
     }
 
     pub(crate) fn hits(&self) -> Result<Hits, CgroupError> {
-        // Before the count is read: a kill after that rings again.
+        // Before the count is read: a later kill signals again.
         let rang = self.oom.as_ref().map_or(Ok(false), OomBell::answer)?;
         let memory = self.read_surely(Controller::Memory, "memory.oom_control")?;
         let cpu = self.read_surely(Controller::Cpu, "cpu.stat")?;
@@ -131,13 +131,13 @@ impl Groups {
         })
     }
 
-    /// What this kernel does not have, or a hierarchy that is not ours, is empty.
+    /// Empty if this kernel does not have the file, or the hierarchy is not ours.
     fn read(&self, controller: Controller, name: &str) -> Result<String, CgroupError> {
         let text = self.of(controller).map(|directory| directory.read_if_there(name)).transpose();
         Ok(text.doing(READING, GONE)?.flatten().unwrap_or_default())
     }
 
-    /// Every kernel has these: if one cannot be read, the group is gone.
+    /// Every kernel has these files: if one cannot be read, the group is gone.
     fn read_surely(&self, controller: Controller, name: &str) -> Result<String, CgroupError> {
         let text = self.of(controller).map(|directory| directory.read(name)).transpose();
         Ok(text.doing(READING, GONE)?.unwrap_or_default())
@@ -155,7 +155,7 @@ impl Groups {
 }
 
 impl OomBell {
-    /// By `cgroup.event_control`, see the kernel's cgroup-v1/memory.rst.
+    /// Registers with `cgroup.event_control`; see the kernel's cgroup-v1/memory.rst.
     fn hang(memory: &Directory) -> Result<Self, CgroupError> {
         const MEND: &str = "the kernel needs CONFIG_MEMCG_V1; waive the limit of memory otherwise";
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -167,7 +167,7 @@ impl OomBell {
         Ok(Self { event, rang: Cell::new(false), kills_heard_of: Cell::new(0) })
     }
 
-    /// Whether it rang since it was last asked.
+    /// Whether it was signalled since the last call.
     fn answer(&self) -> Result<bool, CgroupError> {
         match rustix::io::read(&self.event, &mut [0_u8; 8]) {
             Ok(_) => Ok(true),
@@ -176,7 +176,7 @@ impl OomBell {
         }
     }
 
-    /// Whether it rang, and nobody was killed since.
+    /// Whether it was signalled, and no process was killed since.
     fn is_pending(&self, rang: bool, kills: u64) -> bool {
         let is_new = kills > self.kills_heard_of.replace(kills);
         self.rang.set((self.rang.get() || rang) && !is_new);
@@ -184,7 +184,7 @@ impl OomBell {
     }
 }
 
-/// The sum is exact; how it divides, the kernel estimates in ticks.
+/// The sum is exact; the kernel estimates the split in ticks.
 fn split(cpu: Option<Duration>, stat: &str) -> (Option<Duration>, Option<Duration>) {
     let Some(cpu) = cpu else { return (None, None) };
     let (user, system) = (keyed(stat, "user").unwrap_or(0), keyed(stat, "system").unwrap_or(0));
@@ -198,7 +198,7 @@ fn split(cpu: Option<Duration>, stat: &str) -> (Option<Duration>, Option<Duratio
     (Some(share), Some(cpu.saturating_sub(share)))
 }
 
-/// Of lines `MAJOR:MINOR KIND NUMBER`. Disks that stand on others would count the same bytes twice.
+/// Sums lines of `MAJOR:MINOR KIND NUMBER`. Disks built on others would count the same bytes twice.
 fn sum_of_disks(text: &str, kind: &str) -> Option<u64> {
     if text.is_empty() {
         return None;

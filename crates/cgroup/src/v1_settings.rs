@@ -1,4 +1,4 @@
-//! Limits of groups in the separate hierarchies of v1. Each is read back, as in v2.
+//! Limits of groups in the separate hierarchies of v1. Must never accept a looser limit: each is read back, as in v2.
 
 use crate::directory::{Directory, read_at};
 use crate::error::{CgroupError, Doing as _};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 const MEMSW: &str = "memory.memsw.limit_in_bytes";
 
-/// What `settings` asks of one controller.
+/// Applies the settings of one controller.
 pub(crate) fn apply(
     controller: Controller,
     directory: &Directory,
@@ -35,7 +35,7 @@ pub(crate) fn apply(
     }
 }
 
-/// Memory with swap must never be less than memory alone, so that one is lowered last.
+/// The limit of memory plus swap must never be lower than that of memory, so memory is lowered first.
 fn set_memory(directory: &Directory, settings: &GroupSettings) -> Result<(), CgroupError> {
     if let Some(high) = settings.memory_high {
         set_number(directory, "memory.soft_limit_in_bytes", high)?;
@@ -53,7 +53,7 @@ fn set_memory(directory: &Directory, settings: &GroupSettings) -> Result<(), Cgr
     set_number(directory, "memory.limit_in_bytes", memory)?;
     let Some(swap) = settings.swap else { return Ok(()) };
     if swap == 0 && directory.has("memory.swappiness") {
-        // The sum alone would let pages out under pressure from elsewhere.
+        // The sum alone would still allow swapping under memory pressure from elsewhere.
         directory.write("memory.swappiness", "0").doing(SETTING, WAIVE)?;
     }
     match set_number(directory, MEMSW, memory.saturating_add(swap)) {
@@ -70,7 +70,7 @@ fn set_cpu(directory: &Directory, milli_cpus: u64) -> Result<(), CgroupError> {
     let (quota, period) = quota(milli_cpus);
     directory.write(PERIOD, &period.to_string()).doing(SETTING, WAIVE)?;
     match directory.write(QUOTA, &quota.to_string()) {
-        // More than a group above has: v2 would take the lesser of the two, v1 refuses.
+        // More than a group above allows: v2 would apply the lower of the two, v1 refuses.
         Err(error)
             if error.errno == Errno::INVAL && is_tighter_above(directory, (quota, period)) =>
         {
@@ -87,7 +87,7 @@ fn set_cpu(directory: &Directory, milli_cpus: u64) -> Result<(), CgroupError> {
     Ok(())
 }
 
-/// Whether the group above allows no more than was asked for.
+/// Whether the group above allows no more than was requested.
 fn is_tighter_above(directory: &Directory, asked: (u64, u64)) -> bool {
     let parent = directory.path().parent().unwrap_or_else(|| Path::new("/"));
     let above = |name| number(&read_at(parent, name).ok()?);
@@ -128,7 +128,7 @@ fn set_io(
     Ok(())
 }
 
-/// Both lists are empty in a new group, and as long as one is, nobody can enter it.
+/// Both lists are empty in a new group, and no process can enter it while one of them is.
 fn set_cpus(directory: &Directory, asked: &[u32]) -> Result<(), CgroupError> {
     const NODES: &str = "cpuset.mems";
     let parent = directory.path().parent().unwrap_or_else(|| Path::new("/"));

@@ -25,12 +25,12 @@ const GONE: &str = "somebody removed it or took its controllers away; the run ca
 
 #[derive(Debug)]
 pub(crate) struct Unified {
-    /// Before `home`, which can be put back only once this is gone.
+    /// Dropped before `home`, which can be undone only after this is removed.
     directory: Directory,
     home: Home,
     members: OwnedFd,
     memory_events: Option<OwnedFd>,
-    /// A manager of the host could take them away again, and with them the limits.
+    /// A manager of the host could disable them again, and the limits with them.
     needed: BTreeSet<Controller>,
 }
 
@@ -68,7 +68,7 @@ impl Unified {
         GroupEntry { directory: Some(self.directory.fd()), members: vec![self.members.as_fd()] }
     }
 
-    /// See kernfs: a change since the last read is told as an exceptional condition.
+    /// kernfs reports a change since the last read as an exceptional condition.
     pub(crate) fn events(&self) -> Option<Watched<'_>> {
         let interest = PollFlags::PRI;
         self.memory_events.as_ref().map(|events| Watched { fd: events.as_fd(), interest })
@@ -82,7 +82,7 @@ impl Unified {
             }
             None => String::new(),
         };
-        // There whatever the controllers, as long as the group is.
+        // This file exists as long as the group does, whatever the controllers.
         let cpu = self.directory.read("cpu.stat").doing(READING, GONE)?;
         let hits = Hits {
             oom_kills: keyed(&memory, "oom_kill").unwrap_or(0),
@@ -96,7 +96,7 @@ impl Unified {
             Controller::Cpu => hits.throttled_periods.is_none(),
             Controller::Io => !self.directory.has("io.max"),
             Controller::CpuSet => !self.directory.has("cpuset.cpus"),
-            // Reading what is held open of it tells.
+            // Reading the open file fails in that case.
             Controller::Memory | Controller::Swap | Controller::CpuAccount => false,
         };
         match self.needed.iter().find(is_gone) {
@@ -127,7 +127,7 @@ impl Unified {
         Ok(usage)
     }
 
-    /// What this kernel does not have is empty.
+    /// Empty if this kernel does not have the file.
     fn read(&self, name: &str) -> Result<String, CgroupError> {
         Ok(self.directory.read_if_there(name).doing(READING, GONE)?.unwrap_or_default())
     }
@@ -147,7 +147,7 @@ impl Unified {
     }
 }
 
-/// Disks that stand on others would count the same bytes twice.
+/// Disks built on others would count the same bytes twice.
 fn sum_of_disks(io: &str, key: &str) -> u64 {
     let lines = io.lines().filter_map(|line| line.split_once(' '));
     lines

@@ -1,4 +1,4 @@
-//! Limits of a group in the unified hierarchy. Each is read back.
+//! Limits of a group in the unified hierarchy. Must never accept a looser limit: each is read back.
 
 use crate::directory::Directory;
 use crate::disks;
@@ -22,7 +22,7 @@ pub(crate) fn apply(directory: &Directory, settings: &GroupSettings) -> Result<(
     }
     if let Some(memory) = memory {
         set_number(directory, "memory.max", *memory)?;
-        // One of a run's processes missing is worse than the end of all: they wait for each other.
+        // Kill all of a run's processes together: the others would wait for the missing one.
         directory.write("memory.oom.group", "1").doing(SETTING, WAIVE)?;
     }
     if let Some(milli) = milli_cpus {
@@ -86,7 +86,7 @@ fn set_io(
     Ok(())
 }
 
-/// If none of the asked ones can be had, the kernel quietly takes the parent's.
+/// If none of the requested CPUs is available, the kernel silently uses the parent's.
 fn set_cpus(directory: &Directory, asked: &[u32]) -> Result<(), CgroupError> {
     directory.write("cpuset.cpus", &cpu_list(asked)).doing(SETTING, WAIVE)?;
     check_cpus(directory, "cpuset.cpus.effective", asked)

@@ -1,7 +1,7 @@
-//! The append-only audit log (AUD-1): one JSON object a line, each sealed to the one before.
+//! The append-only audit log (AUD-1): one JSON object per line, each chained to the one before.
 //!
-//! Who can write both the log and its head can rewrite history; keep the head where the log's
-//! readers cannot write. Nothing already acknowledged is ever changed or removed here.
+//! A process that can write both the log and its head can rewrite history: keep the head where the log's readers cannot
+//! write. This module must never change or remove an acknowledged record.
 
 use crate::chain;
 use crate::error::RecordError;
@@ -16,20 +16,20 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What a writer that died in the middle of a batch had left, and what was done about it.
+/// What a writer that died in the middle of a batch left, and how it was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// Nothing.
     None,
-    /// Its whole batch had been written; it stays.
+    /// The whole batch was written; it stays.
     Adopted { records: u64 },
-    /// Part of its batch had been written, never acknowledged; it was cut off.
+    /// Part of the batch was written and never acknowledged; it was cut off.
     Discarded { bytes: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// In the log now.
+    /// The number of records in the log now.
     pub records: u64,
     pub recovery: Recovery,
 }
@@ -41,15 +41,15 @@ pub struct AuditLog {
     head: File,
     head_path: PathBuf,
     rotation: Rotation,
-    /// The number of the file that was put aside last, when ours was opened.
+    /// The number of the last rotated file when the log was opened.
     put_aside: u64,
 }
 
 impl AuditLog {
-    /// Opens the log, or begins one where neither file exists.
+    /// Opens the log, or creates one if neither file exists.
     pub fn open(log_path: &Path, head_path: &Path) -> Result<AuditLog, RecordError> {
         let head = files::open_or_create(head_path, OFlags::RDWR)?;
-        // Another process may be beginning the same log, or putting it aside.
+        // Another process may be creating or rotating the same log.
         let lock = Lock::exclusive(&head, head_path)?;
         let known = Head::read(&head, head_path)?;
         let (log, known) = open_current(log_path, known, (&head, head_path))?;
@@ -64,15 +64,14 @@ impl AuditLog {
         })
     }
 
-    /// Puts the log aside at another size than the usual one.
+    /// Rotates the log at a size other than the default.
     #[must_use]
     pub fn rotating(mut self, rotation: Rotation) -> AuditLog {
         self.rotation = rotation;
         self
     }
 
-    /// Keeps the log under its name for as long as this is open: for a writer that can open no file later. It puts nothing
-    /// aside itself, and no other process does meanwhile.
+    /// Prevents rotation while this is open, by this or any other process: for a writer that cannot open files later.
     pub fn pinned(mut self) -> Result<AuditLog, RecordError> {
         let head_file = self.head.try_clone().map_err(RecordError::io("open", &self.head_path))?;
         let _lock = Lock::exclusive(&head_file, &self.head_path)?;
@@ -82,11 +81,11 @@ impl AuditLog {
         Ok(self)
     }
 
-    /// Appends all of the events by one write; on an error none of them is acknowledged. Refuses to
-    /// add to a log that does not end the way its head says. What is acknowledged survives our crash;
-    /// the machine's only once the kernel has written it back.
+    /// Appends all events with one write; on an error none of them is acknowledged. Refuses to append to a log that
+    /// does not end as its head says. Acknowledged records survive a crash of this process; a crash of the machine only
+    /// once the kernel has written them back.
     pub fn append_batch(&mut self, events: &[Event]) -> Result<Appended, RecordError> {
-        // Not by a borrow of ours: the log may become another file below.
+        // Locked through a copy, so that `self` is not borrowed: the log may be replaced below.
         let head_file = self.head.try_clone().map_err(RecordError::io("open", &self.head_path))?;
         let _lock = Lock::exclusive(&head_file, &self.head_path)?;
         self.follow()?;
@@ -109,8 +108,8 @@ impl AuditLog {
 
         head.announcing(end).write(&self.head, &self.head_path)?;
         if let Err(source) = (&self.log).write_all(&lines) {
-            // A full disk, most likely: give back the half-written batch. What fails here too is done
-            // by the next writer, for the announcement stays; the first error is the one to tell.
+            // Most likely a full disk: remove the partial batch. If that fails too, the next writer does it, since the
+            // announcement stays. The first error is the one to report.
             let _ = self.log.set_len(start.bytes);
             return Err(RecordError::io("append to", &self.log_path)(source));
         }
@@ -118,7 +117,7 @@ impl AuditLog {
         Ok(Appended { records: end.records, recovery })
     }
 
-    /// Opens the file that is written to by now, if another process has put ours aside.
+    /// Opens the current file, if another process has rotated the log.
     fn follow(&mut self) -> Result<(), RecordError> {
         let known = Head::read(&self.head, &self.head_path)?;
         if last_put_aside(known) != self.put_aside {
@@ -131,7 +130,7 @@ impl AuditLog {
 
     fn rotate(&mut self, head: Head) -> Result<Head, RecordError> {
         if self.log.try_lock().is_err() {
-            // Somebody has it pinned: it grows on until they are gone.
+            // It is pinned: it grows until the last process that pinned it closes it.
             return Ok(head);
         }
         let at = (&self.head, self.head_path.as_path());
@@ -141,7 +140,7 @@ impl AuditLog {
         Ok(head)
     }
 
-    /// Brings log and head into agreement after a writer that died, and checks that they agree.
+    /// Makes log and head agree after a writer died, and checks that they do.
     fn settle(&self) -> Result<(Head, Recovery), RecordError> {
         files::length_of_only_link(&self.head, &self.head_path)?;
         let length = files::length_of_only_link(&self.log, &self.log_path)?;
@@ -189,9 +188,9 @@ impl AuditLog {
         }
     }
 
-    /// The whole chain is `audit verify`'s business; this much is cheap enough for every append.
+    /// The whole chain is checked by `audit verify`; this much is cheap enough for every append.
     fn check_last_record(&self, end: Position) -> Result<(), RecordError> {
-        // The last record is in the file before.
+        // The last record is in the previous file.
         if end.bytes == 0 {
             return Ok(());
         }
@@ -209,7 +208,7 @@ impl AuditLog {
     }
 }
 
-/// The file that is written to now. Under the exclusive lock.
+/// The current file. Must be called under the exclusive lock.
 fn open_current(
     log_path: &Path,
     known: Option<Head>,

@@ -1,8 +1,7 @@
-//! One record of the audit log: an event, sealed to the record before it.
+//! One record of the audit log: an event, chained to the record before it.
 //!
-//! A record is one line. Its last field is the SHA-256 of the very bytes before that field, the one
-//! before is the hash of the previous record. The hash is of bytes, not of parsed JSON, so no change
-//! of spelling goes unnoticed.
+//! A record is one line. Its last field is the SHA-256 of the bytes before that field; the field before it is the hash
+//! of the previous record. The hash covers bytes, not parsed JSON, so that a change of spelling is detected, too.
 
 use crate::digest::Digest;
 use crate::error::RecordError;
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const HASH_OPENS: &str = r#","hash":""#;
 const HASH_CLOSES: &str = r#""}"#;
 
-/// A record as it is read back.
+/// A record read from the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     #[serde(flatten)]
@@ -63,7 +62,7 @@ fn link(seq: u64, prev: Digest) -> String {
     format!(r#","seq":{seq},"prev":"{prev}""#)
 }
 
-/// How the line of the record with this hash ends.
+/// The end of the line of the record with this hash.
 pub(crate) fn ending(hash: Digest) -> String {
     format!("{HASH_OPENS}{hash}{HASH_CLOSES}\n")
 }

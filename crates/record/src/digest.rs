@@ -1,7 +1,6 @@
 //! SHA-256 digests, written everywhere as 64 lower-case hex digits.
 //!
-//! Only that one spelling is read back: a second spelling would let a byte of the audit log change
-//! unnoticed.
+//! Must never accept another spelling: a byte of the audit log could then change unnoticed.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
@@ -11,7 +10,7 @@ use std::fmt;
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// Stands in the first record of a log, which has no predecessor.
+    /// The predecessor of the first record of a log.
     pub(crate) const NONE: Digest = Digest([0; 32]);
     pub(crate) const HEX_LEN: usize = 64;
 
@@ -19,7 +18,7 @@ impl Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
-    /// Of parts with one NUL between each two: no part can hold one, so no two lists collide.
+    /// Of parts separated by NUL: a part cannot contain one, so different lists differ.
     pub(crate) fn of_nul_joined<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Digest {
         let mut hasher = Sha256::new();
         for (index, part) in parts.into_iter().enumerate() {

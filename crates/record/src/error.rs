@@ -1,5 +1,4 @@
-//! What can go wrong while recording. Finding a forged log is not one of these: see
-//! [`crate::VerifyError`].
+//! Errors while recording. A forged log is not among them: see [`crate::VerifyError`].
 
 use crate::malformed::Malformed;
 use crate::state::WrongOrder;
@@ -87,7 +86,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// For `map_err`: keeps the action and the path beside the errno.
+    /// For `map_err`: adds the action and the path to the errno.
     pub(crate) fn io<E: Into<io::Error>>(
         action: &'static str,
         path: &Path,
@@ -97,7 +96,7 @@ impl RecordError {
     }
 }
 
-/// The errno by its name, and what to do where that is known. Those that files give are enough here.
+/// The errno by name, and a fix where one is known. Covers the errnos of file operations.
 fn told(error: &io::Error) -> String {
     let text = error.to_string();
     let (Some(errno), Some((words, _))) =

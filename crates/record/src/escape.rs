@@ -1,16 +1,16 @@
-//! Makes text that came from inside a sandbox safe to show: what a terminal would act on, or an eye
-//! could not see, is spelt out (attacks H03 and H04).
+//! Makes text from inside a sandbox safe to display: characters that a terminal would act on, or that are invisible,
+//! are escaped (attacks H03 and H04).
 //!
-//! Every other character is left as it is; nothing is dropped, so what was there can still be told.
+//! Must never drop a character, so that the original can be reconstructed; all others stay unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether text is shown as it came, which no shipped binary can do.
+/// Displays text unescaped. Set in tests only; no shipped binary can.
 #[cfg(feature = "layers-off")]
 pub static AS_IT_IS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-/// For people: `\n`, `\x1b`, `\u{202e}`. A backslash is doubled, so the result has one reading only.
+/// For people: `\n`, `\x1b`, `\u{202e}`. A backslash is doubled, so that the result is unambiguous.
 pub fn text(untrusted: &str) -> Cow<'_, str> {
     if untrusted.chars().all(|c| c != '\\' && !is_deceptive(c)) {
         return Cow::Borrowed(untrusted);
@@ -22,7 +22,7 @@ pub fn text(untrusted: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The same for bytes that need not be UTF-8, such as a path: a stray byte becomes `\xNN`.
+/// The same for bytes that need not be UTF-8, such as a path: an invalid byte becomes `\xNN`.
 pub fn bytes(untrusted: &[u8]) -> String {
     let mut shown = String::with_capacity(untrusted.len());
     for chunk in untrusted.utf8_chunks() {
@@ -36,8 +36,7 @@ pub fn bytes(untrusted: &[u8]) -> String {
     shown
 }
 
-/// The same as one word of a command line, so that one name or argument does not look like two, or
-/// like words of ours.
+/// The same as one word of a command line, so that one name or argument does not look like two, or like our own words.
 pub fn quoted(untrusted: &str) -> String {
     let shown = text(untrusted);
     let is_plain = !shown.is_empty()
@@ -45,8 +44,8 @@ pub fn quoted(untrusted: &str) -> String {
     if is_plain { shown.into_owned() } else { format!("'{}'", shown.replace('\'', "'\\''")) }
 }
 
-/// A word for a command line that a person copies: in quotes where the shell would read it otherwise. Not escaped, which
-/// is up to the printer of the line.
+/// A word for a command line that a person copies: quoted where a shell would interpret it. Not escaped; that is up to
+/// the code that prints the line.
 pub fn shell_word(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
     let after_home = word.strip_prefix("~/").unwrap_or(word);
@@ -56,9 +55,9 @@ pub fn shell_word(word: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
 }
 
-/// For JSON that was already written: serde_json leaves DEL, C1 controls, bidirectional and
-/// zero-width characters as they are. Outside of strings JSON is plain ASCII, so each of them stands
-/// in a string and may be replaced by its `\u` escape without changing what the document says.
+/// For serialised JSON: serde_json leaves DEL, C1 controls, bidirectional and zero-width characters as they are. JSON
+/// is plain ASCII outside of strings, so each of them is inside a string, and its `\u` escape does not change the
+/// meaning.
 pub fn json(written: String) -> String {
     let harmless = |c: char| c == '\n' || !is_deceptive(c);
     if written.chars().all(harmless) {
@@ -92,12 +91,12 @@ fn push_escaped(shown: &mut String, c: char) {
 }
 
 fn push_formatted(shown: &mut String, escape: std::fmt::Arguments<'_>) {
-    // Writing to a String has no way to fail.
+    // Writing to a String cannot fail.
     let _ = shown.write_fmt(escape);
 }
 
-/// Controls, and the characters of Unicode that reorder, hide or imitate nothing at all: the
-/// default-ignorable code points and the bidirectional controls (UAX #9, UTS #39; CVE-2021-42574).
+/// Control characters, and Unicode characters that reorder text or are invisible: the default-ignorable code points and
+/// the bidirectional controls (UAX #9, UTS #39; CVE-2021-42574).
 fn is_deceptive(c: char) -> bool {
     #[cfg(feature = "layers-off")]
     if AS_IT_IS.load(std::sync::atomic::Ordering::Relaxed) {

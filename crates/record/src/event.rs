@@ -1,7 +1,7 @@
-//! The events of a sandbox's life, one enum for all of them (AUD-2).
+//! The events of a sandbox, one enum for all of them (AUD-2).
 //!
-//! An event is a fact that was observed; making one has no effect on the sandbox. A field that holds
-//! text from inside is kept as it was and escaped when it is written.
+//! An event is an observed fact; creating one has no effect on the sandbox. Text from inside is stored unchanged and
+//! escaped when it is written.
 
 use crate::decision::Decision;
 use crate::digest::Digest;
@@ -19,7 +19,7 @@ use uuid::Uuid;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
-    /// Version 7: sorts by time.
+    /// UUID version 7, which sorts by time.
     pub event_id: Uuid,
     pub sandbox_id: String,
     #[serde(serialize_with = "with_microseconds")]
@@ -47,7 +47,7 @@ fn with_microseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S
     serializer.collect_str(&format_args!("{time:.6}"))
 }
 
-/// A path need not be UTF-8, and must not keep its event from being written for that.
+/// A path that is not UTF-8 must not keep its event from being written.
 fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     match path.to_str() {
         Some(text) => serializer.serialize_str(text),
@@ -59,11 +59,11 @@ fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
 #[serde(rename_all = "UPPERCASE")]
 pub enum LogLevel {
     Info,
-    /// Something the policy does not allow was tried, or a rule was relaxed.
+    /// An attempt that the policy does not allow, or a relaxed rule.
     Warn,
     /// A security incident, or a sandbox that could not be set up.
     Error,
-    /// An attempt to break out.
+    /// An attempt to escape.
     Critical,
 }
 
@@ -72,7 +72,7 @@ pub enum LogLevel {
 pub enum EventKind {
     SandboxCreated(Box<Created>),
     SandboxEntered(Entered),
-    /// The child tried the walls from inside, before the command (ESC-2).
+    /// The child probed the confinement from inside, before the command started (ESC-2).
     SandboxValidated(Validated),
     SandboxExecuted(Executed),
     SandboxExited(Box<Exited>),
@@ -84,15 +84,15 @@ pub enum EventKind {
     SyscallBlocked(SyscallBlocked),
     SignalForwarded(SignalForwarded),
     ApprovalRecorded(Approval),
-    /// Something outside the view was touched and decided about (GATE-1).
+    /// An access to something outside the view was decided (GATE-1).
     AccessDecided(Box<AccessDecided>),
-    /// Events that came too fast to be recorded one by one.
+    /// Events that were too frequent to be recorded one by one.
     EventsSummed(Box<EventsSummed>),
-    /// A way out was tried, and judged before a byte of it went (NET-7).
+    /// A connection was attempted, and judged before any byte was sent (NET-7).
     NetworkAttempt(Box<NetworkAttempt>),
     ConnectionClosed(Box<ConnectionClosed>),
     NameQueried(Box<NameQueried>),
-    /// A host that no rule names was decided about (NET-8).
+    /// A host that no rule names was decided (NET-8).
     HostDecided(Box<HostDecided>),
 }
 
@@ -133,8 +133,8 @@ impl EventKind {
     }
 }
 
-/// What was run and behind which walls. It stands in the first and in the last event of a run, so
-/// that either of them tells the whole of it.
+/// What was run, and how it was confined. Part of the first and the last event of a run, so that each of them is
+/// complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
@@ -148,14 +148,14 @@ pub struct Run {
     /// `dynamic` or `static`.
     pub sandbox_mode: String,
     pub network_mode: String,
-    /// The project it was started in, on the host.
+    /// The project directory on the host.
     #[serde(serialize_with = "as_text")]
     pub sandbox_root: PathBuf,
     #[serde(flatten)]
     pub command: CommandDigest,
 }
 
-/// A command line as the log may know it: nothing of it is kept but a hash and a masked beginning.
+/// A command line in the log: only a hash and a masked beginning, never the command itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandDigest {
     #[serde(rename = "commandHash")]
@@ -180,9 +180,9 @@ impl CommandDigest {
 pub struct Created {
     #[serde(flatten)]
     pub run: Run,
-    /// The supervisor's, on the host.
+    /// The supervisor's pid on the host.
     pub pid: u32,
-    /// The caller's, on the host.
+    /// The caller's uid on the host.
     pub uid: u32,
     #[serde(serialize_with = "as_text")]
     pub working_directory: PathBuf,
@@ -191,7 +191,7 @@ pub struct Created {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entered {
-    /// Of the sandbox's init, on the host.
+    /// The pid of the sandbox's init on the host.
     pub pid: u32,
     pub namespaces: Vec<String>,
 }
@@ -199,7 +199,7 @@ pub struct Entered {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Validated {
-    /// How many there were; had one got through a wall, the command would not have started.
+    /// How many probes ran. If one had succeeded, the command would not have started.
     pub probes: usize,
     pub duration_us: u64,
 }
@@ -207,7 +207,7 @@ pub struct Validated {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Executed {
-    /// Of the command, on the host, where it is known.
+    /// The command's pid on the host, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// From the call to the exec of the command.
@@ -250,11 +250,11 @@ pub struct PolicyViolation {
     pub latency_us: Option<u64>,
 }
 
-/// A touch of something that was not in the view, and who decided what about it.
+/// An access to something outside the view, and how it was decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessDecided {
-    /// The host's path of what was, or would have been, granted.
+    /// The host path that was, or would have been, granted.
     pub path: String,
     /// `read`, `execute` or `write`.
     pub access: String,
@@ -265,37 +265,37 @@ pub struct AccessDecided {
     pub lifetime: String,
     /// Who or what decided: `terminal`, `socket`, `rule`, `timeout`, `nobody-to-ask` …
     pub source: String,
-    /// The rule, or more about the source.
+    /// The rule, or details about the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The system call that waited first.
     pub op: String,
-    /// All threads that waited, as the host numbers them.
+    /// All threads that waited, by their host pids.
     pub pids: Vec<u32>,
     pub executable: String,
     /// The question's number, if one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<u64>,
-    /// From the first touch to the decision.
+    /// From the first access to the decision.
     pub latency_us: u64,
 }
 
-/// How many events of one kind were not recorded by themselves.
+/// The number of events of one kind that were not recorded individually.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventsSummed {
-    /// `access`, `protected-write`, `execution` or `blocked-call`; `unreported` for refused calls of which no details
-    /// are known.
+    /// `access`, `protected-write`, `execution` or `blocked-call`; `unreported` for refused calls without known
+    /// details.
     pub what: String,
     pub decision: Decision,
-    /// Who or what decided, as in the events themselves.
+    /// Who or what decided, as in the individual events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     pub count: u64,
     /// How many of them were questions.
     #[serde(default)]
     pub questions: u64,
-    /// Of the last one.
+    /// The path of the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_path: Option<String>,
     /// From the first to the last.
@@ -339,7 +339,7 @@ pub struct LimitExceeded {
     pub limit: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<u64>,
-    /// What held it: a layer by its name, such as `timer`.
+    /// The layer that enforced it, such as `timer`.
     pub holder: String,
 }
 
@@ -349,15 +349,15 @@ pub struct SyscallBlocked {
     pub name: String,
     pub number: i64,
     pub arguments: [u64; 6],
-    /// On the host.
+    /// The pid on the host.
     pub pid: u32,
-    /// The program that tried, as the sandbox sees it.
+    /// The calling program, as the sandbox sees it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub executable: String,
-    /// What it was answered.
+    /// The errno it failed with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub errno: String,
-    /// Ordinary programs do not try it.
+    /// Whether ordinary programs do not try it.
     #[serde(default)]
     pub suspicious: bool,
 }
@@ -367,11 +367,11 @@ pub struct SyscallBlocked {
 pub struct SignalForwarded {
     pub signal: i32,
     pub name: String,
-    /// Whether it was meant to end the sandbox.
+    /// Whether it was sent to end the sandbox.
     pub fatal: bool,
 }
 
-/// A yes to something weaker than the default.
+/// An approval of something weaker than the default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {

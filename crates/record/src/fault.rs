@@ -1,4 +1,4 @@
-//! What can be wrong with an audit log.
+//! The faults that an audit log can have.
 
 use crate::error::RecordError;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! Opens the files this crate keeps, never through a link.
+//! Opens this crate's files, never through a link.
 //!
-//! The last part of a path may have been replaced by a process that can write beside it (attack F20): a
-//! symbolic link, a second hard link, a device or a pipe is refused.
+//! A process that can write to the directory may have replaced the last component of a path (attack F20): a symbolic
+//! link, a second hard link, a device or a pipe is refused.
 
 use crate::error::RecordError;
 use rustix::fs::{Mode, OFlags};
@@ -11,10 +11,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// Without O_NONBLOCK a pipe in the file's place would hold the caller; a regular file ignores it.
+/// Without O_NONBLOCK, a pipe in place of the file would block the caller. It has no effect on a regular file.
 const GUARDED: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
-/// None where there is no such file.
+/// `None` if there is no such file.
 pub(crate) fn open_existing(path: &Path, flags: OFlags) -> Result<Option<File>, RecordError> {
     match rustix::fs::open(path, flags | GUARDED, Mode::empty()) {
         Ok(fd) => regular(File::from(fd), path).map(Some),
@@ -24,7 +24,7 @@ pub(crate) fn open_existing(path: &Path, flags: OFlags) -> Result<Option<File>, 
     }
 }
 
-/// Makes the file, 0600, and the directories above it, 0700, where they are missing.
+/// Creates the file, 0600, and the directories above it, 0700, if they are missing.
 pub(crate) fn open_or_create(path: &Path, flags: OFlags) -> Result<File, RecordError> {
     let create = || rustix::fs::open(path, flags | GUARDED | OFlags::CREATE, PRIVATE);
     let opened = match create() {
@@ -50,8 +50,8 @@ fn regular(file: File, path: &Path) -> Result<File, RecordError> {
     length_of_only_link(&file, path).map(|_| file)
 }
 
-/// The file's length, if it is a regular file that has this one name. One that was removed or
-/// replaced while open has none, and what is written to it would be lost.
+/// The file's length, if it is a regular file with exactly one name. A file that was removed or replaced while open has
+/// none, and what is written to it would be lost.
 pub(crate) fn length_of_only_link(file: &File, path: &Path) -> Result<u64, RecordError> {
     let metadata = file.metadata().map_err(RecordError::io("examine", path))?;
     if !metadata.is_file() {

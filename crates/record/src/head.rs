@@ -1,8 +1,8 @@
-//! The head of an audit log, kept in a file apart: how far the log goes and what its last record is.
+//! The head of an audit log, in a separate file: where the log ends and what its last record is.
 //!
-//! The head is always one block of fixed size, written by one call, so it is never seen half
-//! changed. Before a batch is appended its end is announced here: after a crash only records that
-//! were announced can be adopted, so nobody who can write the log alone can add to it.
+//! The head is always one block of fixed size, written by one call, so that a reader never sees a partial change. The
+//! end of a batch is announced here before it is appended. After a crash only announced records can be adopted, so a
+//! process that can write only the log can never add to it.
 
 use crate::digest::Digest;
 use crate::error::RecordError;
@@ -12,18 +12,18 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// One sector, which a disk writes whole.
+/// One sector, which a disk writes atomically.
 const SIZE: usize = 512;
-/// The second knows of files that were put aside.
+/// The second version adds rotated files.
 const VERSIONS: [u32; 2] = [1, 2];
 
-/// A place between two records of the log.
+/// A position between two records of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Position {
     pub(crate) records: u64,
     pub(crate) bytes: u64,
-    /// Of the record before this place.
+    /// The hash of the record before this position.
     pub(crate) hash: Digest,
 }
 
@@ -31,7 +31,7 @@ impl Position {
     pub(crate) const START: Position = Position { records: 0, bytes: 0, hash: Digest::NONE };
 }
 
-/// The files of the log that are full, by their numbers, and what comes before the first record of the oldest.
+/// The rotated files of the log, by number, and the last record before the oldest of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutAside {
@@ -45,17 +45,17 @@ pub(crate) struct PutAside {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Head {
     version: u32,
-    /// Everything before it was written and acknowledged.
+    /// Everything before this position was written and acknowledged.
     pub(crate) committed: Position,
-    /// Where the log will end once the batch in progress is written.
+    /// Where the log ends once the current batch is written.
     pub(crate) announced: Option<Position>,
-    /// None while the log is one file.
+    /// `None` while the log is a single file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) put_aside: Option<PutAside>,
 }
 
 impl Head {
-    /// Of a log that has nothing in it.
+    /// The head of an empty log.
     pub(crate) fn start() -> Head {
         let [version, _] = VERSIONS;
         Head { version, committed: Position::START, announced: None, put_aside: None }
@@ -65,7 +65,7 @@ impl Head {
         Head { committed, announced: None, ..self }
     }
 
-    /// One that names such files is of the second version.
+    /// A head with rotated files has the second version.
     pub(crate) fn with_put_aside(self, aside: PutAside) -> Head {
         let [_, version] = VERSIONS;
         Head { version, put_aside: Some(aside), ..self }
@@ -75,7 +75,7 @@ impl Head {
         Head { announced: Some(end), ..self }
     }
 
-    /// None where the file is empty: no record was ever written.
+    /// `None` if the file is empty: no record was ever written.
     pub(crate) fn read(file: &File, path: &Path) -> Result<Option<Head>, RecordError> {
         let malformed = |what: String| RecordError::HeadMalformed { path: path.to_owned(), what };
         let mut block = [0; SIZE + 1];
@@ -121,7 +121,7 @@ fn read_up_to(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Held while the log and its head may disagree; taken on the head, which is never replaced.
+/// Held while the log and its head may disagree. The lock is on the head, which is never replaced.
 pub(crate) struct Lock<'f>(&'f File);
 
 impl<'f> Lock<'f> {
@@ -141,7 +141,7 @@ impl<'f> Lock<'f> {
         loop {
             match lock(file) {
                 Ok(()) => return Ok(Lock(file)),
-                // A signal came while another writer was busy.
+                // A signal arrived while another writer held the lock.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(RecordError::io("lock", path)(error)),
             }
@@ -151,7 +151,7 @@ impl<'f> Lock<'f> {
 
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
-        // The only error possible is a closed descriptor, and closing it released the lock.
+        // The only possible error is a closed descriptor, and closing it released the lock.
         let _ = self.0.unlock();
     }
 }

@@ -1,7 +1,7 @@
-//! Says what happened: events, the tamper-evident audit log, the report of one run, and metrics.
+//! Records what happened: events, the tamper-evident audit log, the report of one run, and metrics.
 //!
-//! It knows only events. It takes no decision, starts nothing, and depends on no other crate of the
-//! workspace, so that every one of them may record.
+//! It knows only events. It must never decide or start anything, and depends on no other crate of the workspace, so
+//! that all of them can use it.
 #![forbid(unsafe_code)]
 
 mod audit;

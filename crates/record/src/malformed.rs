@@ -1,9 +1,9 @@
-//! How a metrics file begins and ends, and why a text is none of ours.
+//! How a metrics file begins and ends, and why a text is not one.
 
 /// The first line. Raised when a family changes its meaning.
 pub(crate) const HEADER: &str = "# Palisade metrics, version 1";
 
-/// The last line, by which a file that was cut short shows. To a scraper both are comments.
+/// The last line, by which a truncated file is detected. For a scraper both lines are comments.
 pub(crate) const FOOTER: &str = "# EOF";
 
 /// Why a text is not one of ours.

@@ -1,32 +1,32 @@
-//! What was tried on the network, and what became of it (NET-6, NET-7).
+//! Network attempts and their outcomes (NET-6, NET-7).
 //!
-//! The words of [`NetworkAction`] are those that readers of an egress proxy's log know. Names come from inside: they
-//! are kept as they were and escaped when a person sees them.
+//! The words of [`NetworkAction`] are those usual in an egress proxy's log. Names come from inside: they are stored
+//! unchanged and escaped for display.
 
 use crate::decision::Decision;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// Stands for hosts that were too many to be kept apart. No name begins so.
+/// Stands for hosts that were too many to be listed separately. No host name looks like this.
 pub const OTHERS: &str = "(others)";
 
-/// The port of an event; none in a sum of several, which has 0.
+/// The port of an event; `None` for a sum over several ports, which has 0.
 pub fn one_port(port: u16) -> Option<u16> {
     Some(port).filter(|port| *port != 0)
 }
 
-/// How an attempt ended, before a byte of it went out.
+/// The outcome of an attempt, before any byte was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkAction {
     ProxyAllowed,
-    /// The host is not allowed, or the attempt contradicts itself.
+    /// The host is not allowed, or the attempt is inconsistent.
     ProxyDenied,
-    /// The host is allowed, the port is not.
+    /// The host is allowed, but not on this port.
     ProxyDeniedPort,
-    /// The name could not be looked up, or may not be.
+    /// The name could not be resolved, or may not be.
     ProxyBlockedDns,
-    /// An allowed name stands for an address that is never allowed.
+    /// An allowed name resolves to an address that is never allowed.
     DnsRebindBlocked,
     /// A redirect leads to an address that is never allowed.
     RedirectBlocked,
@@ -40,20 +40,20 @@ impl NetworkAction {
     }
 }
 
-/// The way by which it was tried.
+/// How the connection was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Via {
-    /// A connection to an address, by a program that knows of no proxy.
+    /// A direct connection to an address, by a program that uses no proxy.
     Transparent,
-    /// `CONNECT` of the proxy.
+    /// A `CONNECT` request to the proxy.
     Connect,
-    /// A request with a whole URL.
+    /// A request with an absolute URL.
     Http,
     Socks,
-    /// Anything but TCP and DNS: counted by the kernel.
+    /// Anything but TCP and DNS, as counted by the kernel.
     Datagram,
-    /// Into the sandbox, by a published port.
+    /// Into the sandbox, through a published port.
     Published,
 }
 
@@ -62,7 +62,7 @@ pub enum Via {
 pub struct NetworkAttempt {
     pub action: NetworkAction,
     pub via: Via,
-    /// The name that was asked for, in its normal form, or the address as text.
+    /// The requested name, normalised, or the address as text.
     pub host: String,
     /// The address that was, or would have been, connected to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,13 +72,13 @@ pub struct NetworkAttempt {
     /// The rule that decided, as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Why not, in a few words.
+    /// The reason for a refusal, in a few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The option that would allow it, if one would.
+    /// The option that would allow it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<String>,
-    /// So many like this one, if they were too many to be told one by one.
+    /// The number of such attempts, if they were too many to be listed separately.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,
 }
@@ -92,7 +92,7 @@ fn is_one(count: &u64) -> bool {
     *count == 1
 }
 
-/// An allowed connection is over.
+/// An allowed connection was closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectionClosed {
@@ -105,7 +105,7 @@ pub struct ConnectionClosed {
     pub sent: u64,
     pub received: u64,
     pub duration_ms: u64,
-    /// So many like this one, all in one sum, if they were too many to be told one by one.
+    /// The number of connections in this sum, if they were too many to be listed separately.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,
 }
@@ -121,25 +121,25 @@ pub struct NameQueried {
     pub answer: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Why it got no address, in a few words. Without a rule beside it: nobody allowed the name.
+    /// Why no address was returned, in a few words. If there is no rule, no rule allowed the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What looks like data in names, if something does.
+    /// What looks like encoded data in the name, if anything does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspicion: Option<String>,
-    /// So many like this one, if they were too many to be told one by one.
+    /// The number of such queries, if they were too many to be listed separately.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,
 }
 
 impl NameQueried {
-    /// Answered, and like any other.
+    /// Whether it was answered and not suspicious.
     pub fn is_ordinary(&self) -> bool {
         self.answer == "NOERROR" && self.suspicion.is_none()
     }
 }
 
-/// A host that nobody had spoken of, and who decided what about it.
+/// The decision about a host that no rule names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostDecided {
@@ -150,7 +150,7 @@ pub struct HostDecided {
     pub lifetime: String,
     /// Who or what decided: `terminal`, `socket`, `timeout`, `nobody-to-ask` …
     pub source: String,
-    /// More about the source.
+    /// Details about the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
     /// The question's number, if one was asked.

@@ -1,25 +1,25 @@
-//! The network in a run's report: what was reached, what was not and how to allow it, what was looked up.
+//! The network part of a run's report: reached hosts, denied hosts and how to allow them, queried names.
 
 use crate::network::NetworkAction;
 use serde::{Deserialize, Serialize};
 
-/// All that went out, or tried to.
+/// All outgoing connections and attempts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkReport {
-    /// The policy's word: `proxy`, `nat`.
+    /// The policy's network mode: `proxy`, `nat`.
     pub mode: String,
-    /// What stood at the way out: `transparent` (every port), `by-port` (those of the rules) or `nat`.
+    /// What handled outgoing connections: `transparent` (every port), `by-port` (the ports of the rules) or `nat`.
     pub front: String,
-    /// What was reached, by host and port.
+    /// Reached hosts, by host and port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<ReachedHost>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<DeniedHost>,
-    /// Attempts at hosts beyond those in the lists.
+    /// Attempts to reach hosts that are not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub beyond: u64,
-    /// What of that was reached.
+    /// Those of them that were reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<OtherHosts>,
     pub queries: QueriesReport,
@@ -34,20 +34,20 @@ pub struct ReachedHost {
     pub host: String,
     pub port: u16,
     pub connections: u64,
-    /// From the sandbox to the host, by the connections that are over.
+    /// From the sandbox to the host, over closed connections.
     pub sent: u64,
     pub received: u64,
-    /// The rule that allowed the last one, as it was written.
+    /// The rule that allowed the last connection, as it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
 }
 
-/// The hosts that were reached and are not listed, together.
+/// The reached hosts that are not listed, combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherHosts {
     pub connections: u64,
-    /// By the connections that are over, as is the next.
+    /// Over closed connections, as is the next field.
     pub sent: u64,
     pub received: u64,
 }
@@ -56,7 +56,7 @@ pub struct OtherHosts {
 #[serde(rename_all = "camelCase")]
 pub struct DeniedHost {
     pub host: String,
-    /// None if it was only looked up, or on more ports than are told apart.
+    /// `None` if it was only looked up, or tried on too many ports to list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     pub action: NetworkAction,
@@ -65,13 +65,13 @@ pub struct DeniedHost {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     pub count: u64,
-    /// The option that would allow it, if one would.
+    /// The option that would allow it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<String>,
 }
 
 impl DeniedHost {
-    /// As people write it: `HOST` or `HOST:PORT`.
+    /// In the usual form: `HOST` or `HOST:PORT`.
     pub fn place(&self) -> String {
         match self.port {
             Some(port) if self.host.contains(':') => format!("[{}]:{port}", self.host),
@@ -85,12 +85,12 @@ impl DeniedHost {
 #[serde(rename_all = "camelCase")]
 pub struct QueriesReport {
     pub answered: u64,
-    /// Not allowed, not there, or too many.
+    /// Not allowed, nonexistent, or too many.
     pub refused: u64,
-    /// Names that look as if they carried data.
+    /// Names that look as if they contained encoded data.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub suspicious: u64,
-    /// The first of them, and why.
+    /// The first of them, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspected: Vec<SuspectedName>,
 }

@@ -1,32 +1,31 @@
-//! How a run ended, and of which class an error was (ERR-1): the same words in events, reports and
-//! every API.
+//! The outcomes of a run, and the classes of errors (ERR-1): the same words in events, reports and all APIs.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The command ended by itself; its exit code may be anything.
+    /// The command exited by itself, with any exit code.
     Completed,
-    /// The command ended by a signal that did not come through us.
+    /// A signal that we did not send or forward killed the command.
     Signalled,
-    /// The wall-time limit ended it.
+    /// The wall-time limit was reached.
     Timeout,
-    /// The memory limit did.
+    /// The memory limit was reached.
     OutOfMemory,
-    /// The limit on CPU time did.
+    /// The CPU time limit was reached.
     CpuTime,
-    /// The command failed, and had no more processes to start.
+    /// The command failed and could not start more processes.
     TooManyProcesses,
-    /// There was no more room for files: the command failed by it, or was ended for it.
+    /// No space was left for files: the command failed because of it, or was killed.
     DiskFull,
-    /// The command ended by itself, and not all of its output was passed on.
+    /// The command exited by itself, but its output was truncated.
     OutputCapped,
-    /// We ended it: an escape response, or somebody asked.
+    /// We killed it: in response to an escape attempt, or on request.
     Killed,
     /// The policy did not allow it to start.
     Refused,
-    /// We could not do what was asked.
+    /// We could not do what was requested.
     Failed,
 }
 
@@ -41,7 +40,7 @@ pub enum ErrorKind {
     Initialisation,
 }
 
-/// An error as it is told outside the process, with its chain of causes, nearest first.
+/// An error for other processes, with its chain of causes, nearest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {

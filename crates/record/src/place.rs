@@ -1,8 +1,7 @@
-//! A file that is replaced whole, at a place the user named, though the command may have been able to
-//! write there.
+//! A file at a user-chosen path that is replaced atomically, even if the command can write to that directory.
 //!
-//! The directory is opened before the command starts and kept: a directory on the way that is later
-//! made a link leads nowhere. Only a regular file is ever replaced (F20).
+//! The directory is opened before the command starts and kept open: replacing a directory on the path by a link later
+//! has no effect. Must never replace anything but a regular file (F20).
 
 use crate::error::RecordError;
 use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
-/// Tidying up must not take long in a directory that holds very much.
+/// Bounds the cleanup of a very large directory.
 const MAX_SWEPT_THROUGH: usize = 10_000;
 
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Fails now if nothing could be written there later.
+    /// Fails now if nothing could be written later.
     pub(crate) fn prepare(path: &Path) -> Result<OutputFile, RecordError> {
         let no_name = || RecordError::NoFileName(path.to_owned());
         let name = path.file_name().ok_or_else(no_name)?.to_owned();
@@ -43,7 +42,7 @@ impl OutputFile {
         Ok(place)
     }
 
-    /// A file that belongs to this one: hidden, in the same directory, and named after it.
+    /// An auxiliary file: hidden, in the same directory, and named after this one.
     pub(crate) fn beside(&self, suffix: &str) -> Result<OutputFile, RecordError> {
         let directory = rustix::io::fcntl_dupfd_cloexec(&self.directory, 3)
             .map_err(RecordError::io("open the directory of", &self.path))?;
@@ -65,14 +64,14 @@ impl OutputFile {
         &self.path
     }
 
-    /// Fails unless this user may make and rename files there.
+    /// Fails unless this user may create and rename files there.
     pub(crate) fn can_be_replaced(&self) -> Result<(), RecordError> {
         let wanted = Access::WRITE_OK | Access::EXEC_OK;
         rustix::fs::accessat(&self.directory, ".", wanted, AtFlags::EACCESS)
             .map_err(RecordError::io("create a file beside", &self.path))
     }
 
-    /// Fails unless so much could be written there. A file without a name is gone with us, whenever we are killed.
+    /// Fails unless this much can be written there. Uses an unnamed file, which disappears even if we are killed.
     pub(crate) fn try_to_write(&self, content: &[u8]) -> Result<(), RecordError> {
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.directory, ".", flags, Mode::RUSR | Mode::WUSR) {
@@ -81,7 +80,7 @@ impl OutputFile {
                     .write_all(content)
                     .map_err(RecordError::io("write", &self.path));
             }
-            // Not every file system has them.
+            // Not every file system supports unnamed files.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {}
             Err(errno) => return Err(RecordError::io("create a file beside", &self.path)(errno)),
         }
@@ -91,7 +90,7 @@ impl OutputFile {
         written
     }
 
-    /// What is there now, never through a link and without waiting for it.
+    /// Opens the present file, never through a link and without blocking.
     pub(crate) fn open(&self, flags: OFlags, mode: Mode) -> Result<Option<File>, RecordError> {
         self.refuse_what_is_not_regular()?;
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -102,14 +101,14 @@ impl OutputFile {
         }
     }
 
-    /// Whether this open file is still the one at the place.
+    /// Whether this open file is still the one with the name.
     pub(crate) fn holds(&self, file: &File) -> Result<bool, RecordError> {
         let open = rustix::fs::fstat(file).map_err(RecordError::io("examine", &self.path))?;
         let there = self.stat()?;
         Ok(there.is_some_and(|it| (it.st_dev, it.st_ino) == (open.st_dev, open.st_ino)))
     }
 
-    /// Of what is there now.
+    /// Metadata of the present file.
     pub(crate) fn stat(&self) -> Result<Option<Stat>, RecordError> {
         match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(there) => Ok(Some(there)),
@@ -118,24 +117,24 @@ impl OutputFile {
         }
     }
 
-    /// A reader sees the old one or the new one. The mode is set regardless of the umask.
+    /// A reader sees the old content or the new one. The mode is set regardless of the umask.
     pub(crate) fn replace(&self, content: &[u8], mode: Mode) -> Result<(), RecordError> {
         self.refuse_what_is_not_regular()?;
         let temporary = self.hidden_name(&Uuid::now_v7().simple().to_string());
         let written = self.write_temporary(&temporary, content, mode).and_then(|()| {
-            // Replaces a name, never follows one: a link that came meanwhile is merely gone.
+            // rename(2) replaces the name and never follows it: a link created meanwhile is just removed.
             rustix::fs::renameat(&self.directory, &temporary, &self.directory, &self.name)
                 .map_err(RecordError::io("write", &self.path))
         });
         if written.is_err() {
-            // The first error is the one worth telling.
+            // The first error is the one to report.
             let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
         }
         written
     }
 
-    /// Removes what writers left here that were killed before they could rename it, if it is older than
-    /// `age`. Only tidies up: what cannot be seen or removed stays.
+    /// Removes temporary files older than `age` of writers that were killed before the rename. Best effort: what cannot
+    /// be read or removed stays.
     pub(crate) fn sweep_temporaries(&self, age: Duration) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&self.directory, ".", flags, Mode::empty());
@@ -174,7 +173,7 @@ impl OutputFile {
         File::from(fd).write_all(content).map_err(RecordError::io("write", &self.path))
     }
 
-    /// Also keeps root from replacing a device such as `/dev/null`.
+    /// Also prevents root from replacing a device such as `/dev/null`.
     fn refuse_what_is_not_regular(&self) -> Result<(), RecordError> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         match rustix::fs::statat(&self.directory, &self.name, flags) {

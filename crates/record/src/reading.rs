@@ -1,7 +1,6 @@
-//! Hands out the records of the log, over all of its files. It does not check the chain: that is `verify`'s.
+//! Reads the records of the log from all of its files. Does not verify the chain; `verify` does.
 //!
-//! Never changes a file, and needs no lock: what is written stays, and a file that is put aside keeps its place in the
-//! order.
+//! Must never change a file. Needs no lock: written records stay, and a rotated file keeps its place in the order.
 
 use crate::chain::Record;
 use crate::error::RecordError;
@@ -33,7 +32,7 @@ pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records, Record
     })
 }
 
-/// A file of the log, where it is, and under which number it was put aside.
+/// A file of the log, its path, and its number if it was rotated.
 type Part = (BufReader<File>, PathBuf, Option<u64>);
 
 fn open_current(log_path: &Path) -> Result<Part, RecordError> {
@@ -43,7 +42,7 @@ fn open_current(log_path: &Path) -> Result<Part, RecordError> {
     Ok((BufReader::new(log), log_path.to_owned(), None))
 }
 
-/// One that is gone by now was the oldest of too many: the next one follows.
+/// A file that no longer exists was removed as the oldest: continue with the next one.
 fn open_part(log_path: &Path, number: u64) -> Result<Part, RecordError> {
     for number in numbers(log_path).into_iter().filter(|other| *other >= number) {
         let path = path_of(log_path, number);
@@ -54,7 +53,7 @@ fn open_part(log_path: &Path, number: u64) -> Result<Part, RecordError> {
     open_current(log_path)
 }
 
-/// Every sandbox that the log tells of. It does not check the chain.
+/// Every sandbox in the log. Does not verify the chain.
 pub fn sandboxes(log_path: &Path) -> Result<BTreeSet<String>, RecordError> {
     let mut records = read(log_path, None)?;
     let mut found = BTreeSet::new();
@@ -68,7 +67,7 @@ pub fn sandboxes(log_path: &Path) -> Result<BTreeSet<String>, RecordError> {
     Ok(found)
 }
 
-/// Whose a record is, and nothing else of it: a log is long, and most of it is about others.
+/// Decodes only the sandbox id: a log is long, and most records belong to other sandboxes.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Owner<'line> {
@@ -76,14 +75,14 @@ struct Owner<'line> {
     sandbox_id: Cow<'line, str>,
 }
 
-/// Asked again after its end, it goes on with what was written since.
+/// After its end, calling it again continues with records written since.
 #[derive(Debug)]
 pub struct Records {
     lines: BufReader<File>,
-    /// The beginning of a line whose end is yet to be written.
+    /// The beginning of a line that is not complete yet.
     unread: Vec<u8>,
     path: PathBuf,
-    /// Under which number the file that is read was put aside; none of the one that is written to.
+    /// The number of the file being read; `None` for the current file.
     number: Option<u64>,
     log_path: PathBuf,
     line_number: u64,
@@ -91,8 +90,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// None at the end, as far as it is written: a line without its end is being written at this moment, or was never
-    /// finished.
+    /// `None` at the end of the complete lines: a line without a newline is being written, or was never finished.
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, RecordError> {
         loop {
             let read = self.lines.read_until(b'\n', &mut self.unread);
@@ -103,7 +101,7 @@ impl Records {
             }
             match self.number {
                 Some(number) => self.go_on_with(open_part(&self.log_path, number + 1)?),
-                // Put aside meanwhile, it may have got more before that: it is read to its end once more.
+                // It was rotated meanwhile, possibly after more records: read it to its end again.
                 None => match self.number_by_now()? {
                     Some(number) => self.number = Some(number),
                     None => return Ok(None),
@@ -118,7 +116,7 @@ impl Records {
         self.unread.clear();
     }
 
-    /// Under which number the file that we read as the log was put aside since.
+    /// The number under which the file that we read as the log was rotated meanwhile.
     fn number_by_now(&self) -> Result<Option<u64>, RecordError> {
         let inode = |found: std::io::Result<std::fs::Metadata>| found.map(|found| found.ino()).ok();
         let own = inode(self.lines.get_ref().metadata());
@@ -131,7 +129,7 @@ impl Records {
 
     fn is_wanted(&self, line: &[u8]) -> bool {
         let Some(wanted) = &self.sandbox_id else { return true };
-        // A line that is no record is reported, whichever run it belongs to.
+        // A line that is not a record is reported, whichever run was asked for.
         serde_json::from_slice::<Owner<'_>>(line).map_or(true, |owner| owner.sandbox_id == *wanted)
     }
 

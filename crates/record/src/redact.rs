@@ -1,7 +1,7 @@
-//! Takes secrets out of a command line before it is written down.
+//! Masks secrets in a command line before it is recorded.
 //!
-//! A heuristic for the sake of people who read logs: it errs towards hiding too much, and is never a
-//! reason to treat a log as public. Nothing here may be relied on to protect a secret.
+//! A heuristic for people who read logs: it prefers to mask too much, and does not make a log public. Nothing may rely
+//! on it to protect a secret.
 
 mod login;
 
@@ -13,16 +13,16 @@ use std::os::unix::ffi::OsStrExt;
 const MASK: &str = "[redacted]";
 const PREVIEW_CHARS: usize = 100;
 
-/// The arguments, each with its secrets masked.
+/// The arguments with their secrets masked.
 pub fn argv<A: AsRef<OsStr>>(argv: &[A]) -> Vec<String> {
     let mut redactor = Redactor::default();
     argv.iter().map(|argument| redactor.argument(&argument.as_ref().to_string_lossy())).collect()
 }
 
-/// The first 100 characters of the masked command line. Masking comes first: a secret cut in half
-/// would no longer look like one.
+/// The first 100 characters of the masked command line. Masked before truncation: half a secret would no longer look
+/// like one.
 pub fn preview<A: AsRef<OsStr>>(arguments: &[A]) -> String {
-    // A character is at most four bytes; an argument may be a script of many pages.
+    // A character has at most four bytes; an argument may be a long script.
     let mut redactor = Redactor { enough: PREVIEW_CHARS * 4, ..Redactor::default() };
     let mut shown = String::new();
     for (index, argument) in arguments.iter().enumerate() {
@@ -37,29 +37,29 @@ pub fn preview<A: AsRef<OsStr>>(arguments: &[A]) -> String {
     shown.chars().take(PREVIEW_CHARS).collect()
 }
 
-/// Tells two runs of the same command without saying what it was.
+/// Identifies a command without revealing it.
 pub fn hash<A: AsRef<OsStr>>(argv: &[A]) -> Digest {
     Digest::of_nul_joined(argv.iter().map(|argument| argument.as_ref().as_bytes()))
 }
 
-/// What the text read so far says about the value that follows.
+/// What the text so far implies for the next value.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Next {
     #[default]
     Plain,
     /// One word, or one quoted string.
     Secret,
-    /// A login, if it looks like one; any other value is read as it stands.
+    /// A login, if it looks like one; any other value is treated as plain text.
     Login(Form),
     /// The rest of an HTTP header.
     Header,
 }
 
 struct Redactor {
-    /// How many bytes of one argument somebody will look at.
+    /// How many bytes of one argument are needed at most.
     enough: usize,
     next: Next,
-    /// A program was named whose `-p` takes a password.
+    /// Whether a program was named whose `-p` takes a password.
     short_p_is_password: bool,
 }
 
@@ -73,7 +73,7 @@ impl Redactor {
     fn argument(&mut self, argument: &str) -> String {
         let expected = std::mem::take(&mut self.next);
         if matches!(expected, Next::Secret | Next::Header) {
-            // A flag in the place of a value still announces the value after it.
+            // A flag in place of the value announces a value itself.
             if is_secret_flag(argument) {
                 self.next = Next::Secret;
             }
@@ -81,7 +81,7 @@ impl Redactor {
         }
         let name = leading_name(argument);
         let after_name = &argument[name.len()..];
-        // An argument has its own bounds, so the value may hold blanks and quotes.
+        // An argument is delimited, so its value may contain blanks and quotes.
         if let Some(value) = after_name.strip_prefix(['=', ':']).map(str::trim_start)
             && !value.is_empty()
             && is_secret_name(name)
@@ -102,7 +102,7 @@ impl Redactor {
         self.text(argument)
     }
 
-    /// Text with words in it: a shell script, a header, a URL.
+    /// Text that consists of words: a shell script, a header, a URL.
     fn text(&mut self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         let mut rest = text;
@@ -142,12 +142,12 @@ impl Redactor {
         shown
     }
 
-    /// `-pVALUE`, or `-p` before one.
+    /// `-pVALUE`, or `-p` followed by a value.
     fn is_joined_password(&self, name: &str) -> bool {
         self.short_p_is_password && name.starts_with("-p")
     }
 
-    /// Shows the name that the text begins with and returns what is left to read after it.
+    /// Outputs the name at the beginning of the text and returns the rest.
     fn name<'t>(&mut self, shown: &mut String, name: &str, text: &'t str) -> &'t str {
         let after = &text[name.len()..];
         if self.is_joined_password(name) {
@@ -156,7 +156,7 @@ impl Redactor {
                 self.next = Next::Secret;
                 return after;
             }
-            // `-pVALUE`: the value goes on to the next delimiter, whatever characters it holds.
+            // `-pVALUE`: the value extends to the next delimiter, whatever characters it contains.
             shown.push_str(MASK);
             return &after[end_of_word(after)..];
         }
@@ -171,7 +171,7 @@ impl Redactor {
             self.next = if is_header_name(name) { Next::Header } else { Next::Secret };
             return &after[separator.len()..];
         }
-        // Only where a word begins: each is looked through once, however long a script is.
+        // Only at the beginning of a word, so that each is scanned once, however long a script is.
         if shown.chars().next_back().is_none_or(ends_word)
             && let Some((form, at)) = Form::attached(text)
         {
@@ -195,7 +195,7 @@ impl Redactor {
 /// Programs whose `-p` is followed by a password.
 const PASSWORD_BY_SHORT_P: [&str; 5] = ["sshpass", "mysql", "mysqldump", "mysqladmin", "mariadb"];
 
-/// A value in running text: what stands before it, itself, and what follows.
+/// A value within text: what precedes it, the value, and what follows.
 struct Value<'t> {
     lead: &'t str,
     body: &'t str,
@@ -224,7 +224,7 @@ impl<'t> Value<'t> {
     }
 }
 
-/// Where an unquoted word of a shell ends.
+/// The end of an unquoted shell word.
 fn end_of_word(text: &str) -> usize {
     text.find(ends_word).unwrap_or(text.len())
 }
@@ -233,7 +233,7 @@ fn ends_word(c: char) -> bool {
     c.is_whitespace() || is_quote(c) || matches!(c, ';' | '|' | '&' | '<' | '>' | ')')
 }
 
-/// The same, and a password in quotes of its own, `me:'two words'`, belongs to it.
+/// The same, including a password in its own quotes: `me:'two words'`.
 fn end_of_login(text: &str) -> usize {
     let end = end_of_word(text);
     let closing = |quote: char| {
@@ -260,14 +260,14 @@ fn closing_quote(text: &str, quote: char) -> Option<usize> {
     })
 }
 
-/// `=` or `:` after a name, with the quote that closes the name and blanks before it.
+/// `=` or `:` after a name, with the closing quote of the name and blanks before it.
 fn separator(after: &str) -> Option<&str> {
     let unquoted = after.trim_start_matches(|c| is_quote(c) || c == '\\');
     let sign = unquoted.trim_start_matches([' ', '\t']);
     sign.starts_with(['=', ':']).then(|| &after[..after.len() - sign.len() + 1])
 }
 
-/// The login that the text begins with, if it does; returns what follows it.
+/// Outputs the login at the beginning of the text, if there is one, and returns the rest.
 fn push_login<'t>(shown: &mut String, form: Form, text: &'t str) -> Option<&'t str> {
     let Value { lead, body, tail } = Value::split(text, Next::Login(form));
     let masked = form.mask(body)?;
@@ -276,7 +276,7 @@ fn push_login<'t>(shown: &mut String, form: Form, text: &'t str) -> Option<&'t s
     Some(tail)
 }
 
-/// The `user:password@` of a URL; returns what follows it.
+/// Outputs the masked `user:password@` of a URL and returns the rest.
 fn push_user_info<'t>(shown: &mut String, after_scheme: &'t str) -> &'t str {
     let authority_end = after_scheme
         .find(|c: char| c.is_whitespace() || is_quote(c) || matches!(c, '/' | '?' | '#'))
@@ -314,7 +314,7 @@ fn is_header_name(name: &str) -> bool {
     name.ends_with("authorization") || name.ends_with("cookie")
 }
 
-/// Whether a variable, flag, header or field of this name usually holds a secret.
+/// Whether a variable, flag, header or field of this name usually contains a secret.
 fn is_secret_name(name: &str) -> bool {
     const ENDINGS: [&str; 15] = [
         "password",
@@ -340,7 +340,7 @@ fn is_secret_name(name: &str) -> bool {
     }) || (words.len() > 1 && words.last().is_some_and(|word| word == "key"))
 }
 
-/// `--apiKey`, `API_KEY` and `X-Api-Key` are the words `api` and `key`.
+/// `--apiKey`, `API_KEY` and `X-Api-Key` consist of the words `api` and `key`.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut previous = '_';
@@ -361,14 +361,14 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether the word itself is a secret, whatever stands before it.
+/// Whether the word itself is a secret, whatever precedes it.
 fn is_token(word: &str) -> bool {
     const MIN_TOKEN_LEN: usize = 16;
     word.len() >= MIN_TOKEN_LEN && (has_issuer_prefix(word) || is_random(word))
 }
 
 fn has_issuer_prefix(word: &str) -> bool {
-    /// Prefix and the least length of the whole token.
+    /// Prefix and minimum length of the whole token.
     const ISSUERS: [(&str, usize); 24] = [
         ("ghp_", 20),
         ("gho_", 20),
@@ -403,9 +403,9 @@ fn has_issuer_prefix(word: &str) -> bool {
         || (word.starts_with("eyJ") && word.split('.').count() == 3)
 }
 
-/// Long, of capitals, small letters and digits, and changing between them often: random text in
-/// base 62 or 64 does so at about every second character, words and numbers put together do not.
-/// Plain hex is left alone, for it is mostly commit ids and checksums.
+/// Long, with capitals, small letters and digits, and frequent changes between them: random text in base 62 or 64
+/// changes at about every second character, composed words and numbers do not. Plain hex is not masked: it is mostly
+/// commit ids and checksums.
 fn is_random(word: &str) -> bool {
     const MIN_RANDOM_LEN: usize = 24;
     let class = |b: u8| match b {

@@ -1,6 +1,6 @@
-//! The report of one run: how it ended, what it used, and what held each promise.
+//! The report of one run: how it ended, what it used, and which layers enforced each promise.
 //!
-//! It repeats what others planned and observed and keeps the two apart; it judges nothing itself.
+//! It repeats what was planned and observed and keeps the two apart. It must never judge anything itself.
 
 use crate::digest::Digest;
 use crate::error::RecordError;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 
-/// Raised when a field changes its meaning or goes away, not when one is added.
+/// Increased when a field changes its meaning or is removed, not when one is added.
 const SCHEMA: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,72 +21,72 @@ pub struct RunReport {
     pub schema: u32,
     pub session_id: String,
     pub started_at: Timestamp,
-    /// With its secrets masked.
+    /// With secrets masked.
     pub command: Vec<String>,
     pub command_hash: Digest,
     pub outcome: Outcome,
-    /// What `sandbox run` itself returns.
+    /// The exit code of `sandbox run`.
     pub exit_code: i32,
-    /// The signal that ended the command.
+    /// The signal that killed the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<ReportedUsage>,
-    /// Every limit of the run: who held it, how firmly, and whether it was reached.
+    /// Every limit of the run: what enforced it, how strictly, and whether it was reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitReport>,
-    /// None where the run ended before it was planned.
+    /// `None` if the run ended before it was planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub walls: Option<ReportedConfinement>,
     pub promises: Vec<PromiseReport>,
     pub self_check: Vec<ProbeReport>,
     /// Every way in which the run was weaker than its defaults.
     pub relaxations: Vec<String>,
-    /// Anything else a reader should know.
+    /// Further notes for the reader.
     pub notes: Vec<String>,
     pub signals_forwarded: Vec<SignalForwarded>,
-    /// System calls that were refused and told, by name.
+    /// Refused and reported system calls, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_calls: Vec<BlockedCalls>,
-    /// The number of suspicious ones at which the run was ended.
+    /// The number of suspicious ones at which the run was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by_blocked_calls: Option<u64>,
-    /// Writes that were refused because the host would run later what they make.
+    /// Writes that were refused because the host would later execute their content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected_writes: Vec<ProtectedWrite>,
-    /// Programs that the policy does not let be executed.
+    /// Programs that the policy does not allow to be executed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_executions: Vec<RefusedExecution>,
-    /// What was granted while the command ran.
+    /// Paths that were granted while the command ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted_paths: Vec<TouchedPath>,
-    /// What was touched and not granted.
+    /// Paths that were accessed and not granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied_paths: Vec<TouchedPath>,
-    /// Variables that were not passed on because their names look like those of secrets; never their values.
+    /// Variables that were not passed on because their names look like those of secrets. Never contains their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed_variables: Vec<String>,
-    /// None where there was a way out, or nothing was tried.
+    /// `None` if there was a network, or nothing was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline_attempts: Option<OfflineAttempts>,
-    /// What somebody answered for good.
+    /// Answers that were saved permanently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub saved_answers: Vec<SavedAnswer>,
-    /// Denied, though somebody could have been asked.
+    /// Denied without a question, although somebody could have been asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked_questions: Option<UnaskedQuestions>,
-    /// What was written to the private home directory; none where nothing was.
+    /// What was written to the private home directory; `None` if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discarded_files: Option<DiscardedFiles>,
-    /// None where there was no way out that could be told of.
+    /// `None` if there was no network connection to report on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkReport>,
-    /// Sockets left in directories of the host: a program there that connects talks to the sandbox.
+    /// Sockets left in directories of the host: a program that connects to one talks to the sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sockets_made: Vec<String>,
-    /// Directories that the command could write on the host and not inside, and tried to.
+    /// Directories that the command tried to write, and that are writable on the host but not inside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read_only_directories: Vec<String>,
     pub approvals: Vec<Approval>,
@@ -94,7 +94,7 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Of a run that has not got anywhere yet; the caller fills in what becomes known.
+    /// The report of a run that has just begun; the caller fills in the rest.
     pub fn begin<A: AsRef<OsStr>>(session_id: &str, argv: &[A], versions: Versions) -> RunReport {
         RunReport {
             schema: SCHEMA,
@@ -133,7 +133,7 @@ impl RunReport {
         }
     }
 
-    /// Indented JSON with a newline at its end.
+    /// Indented JSON with a trailing newline.
     pub fn to_json(&self) -> Result<String, RecordError> {
         let mut json = escape::json(serde_json::to_string_pretty(self)?);
         json.push('\n');
@@ -150,15 +150,15 @@ pub struct ReportedUsage {
     pub wall_us: u64,
     pub cpu_user_us: u64,
     pub cpu_system_us: u64,
-    /// `cgroup-v2` and `cgroup-v1` count all there is; `processes` is what could be seen of them, and of the
-    /// memory then only that of the largest one.
+    /// `cgroup-v2` and `cgroup-v1` count everything. `processes` counts what could be observed of the processes, and as
+    /// memory only that of the largest one.
     pub counted_by: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
-    /// When it was looked at last.
+    /// At the last measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Threads counted as well.
+    /// Including threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_processes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,17 +171,17 @@ pub struct ReportedUsage {
     pub writes: Option<u64>,
 }
 
-/// What a run without a network did to reach one, as the kernel counted it.
+/// What a run without a network did to reach one, as counted by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OfflineAttempts {
-    /// Packets and connections to addresses that nothing leads to.
+    /// Packets and connections to unreachable addresses.
     pub unreachable: u64,
-    /// Datagrams that nobody listened for, as questions to a name server are.
+    /// Datagrams to ports without a listener, such as queries to a name server.
     pub unanswered: u64,
 }
 
-/// An answer that was kept for good, or was to be.
+/// An answer that was saved permanently, or that failed to be saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SavedAnswer {
@@ -190,13 +190,13 @@ pub struct SavedAnswer {
     pub file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What `sandbox policy forget` knows it by.
+    /// The text by which `sandbox policy forget` finds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// The option that a run has to have for it to count, where no policy says as much.
+    /// The option that a run needs for it to have an effect, if no policy sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts_with: Option<String>,
-    /// Why it was not kept.
+    /// Why it was not saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -206,11 +206,11 @@ pub struct SavedAnswer {
 #[serde(rename_all = "camelCase")]
 pub struct UnaskedQuestions {
     pub count: u64,
-    /// Open at once.
+    /// The maximum number of open questions.
     pub limit: u64,
 }
 
-/// A limit and what became of it.
+/// A limit and whether it was reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitReport {
@@ -223,7 +223,7 @@ pub struct LimitReport {
     pub holder: String,
     /// `hard` or `sampled`.
     pub grip: String,
-    /// How far past it runs got when that was measured.
+    /// The measured overshoot.
     pub overshoot: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached: Option<Reached>,
@@ -232,13 +232,13 @@ pub struct LimitReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reached {
-    /// What was used at that moment, where it is known.
+    /// The usage at that time, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<u64>,
-    /// How often the holder had to act, where it counts.
+    /// How often the layer had to act, where it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
-    /// Whether it ended the run.
+    /// Whether it stopped the run.
     pub ended_the_run: bool,
 }
 
@@ -249,13 +249,13 @@ pub struct BlockedCalls {
     pub number: u32,
     pub count: u64,
     pub suspicious: bool,
-    /// What it would have done, where the name of the call does not say it.
+    /// What it would have done, where the name of the call does not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The policy key that refused them, where one did.
+    /// The policy key that refused them, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The last program that tried.
+    /// The last program that tried it.
     pub executable: String,
 }
 
@@ -263,10 +263,10 @@ pub struct BlockedCalls {
 #[serde(rename_all = "camelCase")]
 pub struct ProtectedWrite {
     pub path: String,
-    /// The name on the list, or the setting.
+    /// The protected name, or the setting.
     pub rule: String,
     pub why: String,
-    /// The system call of the first try.
+    /// The system call of the first attempt.
     pub call: String,
     pub executable: String,
     pub count: u64,
@@ -278,49 +278,49 @@ pub struct RefusedExecution {
     pub path: String,
     /// The policy key.
     pub rule: String,
-    /// The system call of the first try.
+    /// The system call of the first attempt.
     pub call: String,
-    /// The program that tried first.
+    /// The first program that tried it.
     pub executable: String,
     pub count: u64,
 }
 
-/// Something outside the view that was touched.
+/// A path outside the view that was accessed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TouchedPath {
     pub path: String,
-    /// `read` or `execute`; `write` where that was wanted and is not granted.
+    /// `read` or `execute`; `write` where writing was requested.
     pub access: String,
     pub is_directory: bool,
     pub is_secret: bool,
     /// Who or what decided.
     pub by: String,
-    /// The last program that touched it.
+    /// The last program that accessed it.
     pub executable: String,
     pub count: u64,
 }
 
-/// Files that the command wrote to a home directory of its own, and that went with it.
+/// Files that the command wrote to its private home directory, and that were discarded with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscardedFiles {
     /// The home directory.
     pub home: String,
-    /// All of them.
+    /// The number of all files.
     pub count: u64,
-    /// Of those, caches, histories and the like, which tools leave in every home directory.
+    /// How many of them are caches, histories and the like, which tools leave in every home directory.
     pub leftovers: u64,
-    /// The first of the others.
+    /// The first of the remaining ones.
     pub paths: Vec<String>,
-    /// Of these paths, files that exist outside: the run changed its copy.
+    /// Those of these paths that exist outside: the run changed its copy.
     #[serde(default)]
     pub copies: Vec<String>,
-    /// Whether all of the directory was looked at.
+    /// Whether the whole directory was scanned.
     pub is_complete: bool,
 }
 
-/// The policy's own names for what was put up.
+/// The confinement, in the policy's own terms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedConfinement {
@@ -331,7 +331,7 @@ pub struct ReportedConfinement {
     pub identity: ReportedIdentity,
 }
 
-/// Who the command was, seen from each side of the wall.
+/// The command's ids inside and outside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedIdentity {
@@ -346,12 +346,12 @@ pub struct ReportedIdentity {
 pub struct PromiseReport {
     pub id: String,
     pub what: String,
-    /// What holds it together: each layer holds a part of it, or stands behind another one.
+    /// The layers that enforce it: each a part of it, or as a second line behind another one.
     pub layers: Vec<String>,
     pub planned: Planned,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// What the probe got from the kernel.
+    /// The errno that the probe got.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_errno: Option<i32>,
 }
@@ -360,7 +360,7 @@ pub struct PromiseReport {
 #[serde(rename_all = "camelCase")]
 pub enum Planned {
     Held,
-    /// Only a hint: a program that wants to can get past it.
+    /// Only a hint: a program can bypass it on purpose.
     Advisory,
     Absent,
 }
@@ -372,7 +372,7 @@ pub enum Observed {
     NotProbed,
 }
 
-/// One attempt of the child at a wall, before the command started (ESC-2).
+/// One probe of the confinement by the child, before the command started (ESC-2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProbeReport {

@@ -1,4 +1,4 @@
-//! Writes a report where the user asked for it, though the command may have been able to write there.
+//! Writes a report to a user-chosen path, even if the command can write to that directory.
 
 use crate::error::RecordError;
 use crate::place::OutputFile;
@@ -9,16 +9,16 @@ use std::time::Duration;
 
 /// A report has 10 to 60 KiB.
 const USUAL_SIZE: usize = 64 * 1024;
-/// A report is written within milliseconds; what is older was left by a kill.
+/// A report is written within milliseconds; older files were left by a killed process.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// A place for a report, fixed before the command starts.
+/// The output file for a report, opened before the command starts.
 #[derive(Debug)]
 pub struct ReportFile(OutputFile);
 
 impl ReportFile {
-    /// Fails now if the report could not be written there later, as far as that can be known: a file of its size is
-    /// written beside it, and removed.
+    /// Fails now if the report could not be written later, as far as that can be known: writes a file of its size next
+    /// to it, and removes it.
     pub fn prepare(path: &Path) -> Result<ReportFile, RecordError> {
         let place = OutputFile::prepare(path)?;
         place.try_to_write(&[0; USUAL_SIZE])?;
@@ -26,7 +26,7 @@ impl ReportFile {
         Ok(ReportFile(place))
     }
 
-    /// Replaces the file by the report, mode 0600. A reader sees the old one or the new one.
+    /// Replaces the file by the report, mode 0600. A reader sees the old content or the new one.
     pub fn write(&self, report: &RunReport) -> Result<(), RecordError> {
         self.0.replace(report.to_json()?.as_bytes(), Mode::RUSR | Mode::WUSR)
     }

@@ -1,4 +1,4 @@
-//! The report in a few lines for a person. Everything that could come from inside is escaped.
+//! The report in a few lines for a person. Must never show anything from inside unescaped.
 
 use crate::escape;
 use crate::network_report::{DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost};
@@ -160,7 +160,7 @@ fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-/// One line for each: what, how much, who holds it, and what became of it.
+/// One line per limit: name, value, what enforces it, and whether it was reached.
 fn write_limit(f: &mut fmt::Formatter<'_>, limit: &LimitReport) -> fmt::Result {
     let LimitReport { name, value, holder, grip, .. } = limit;
     let mut text = format!("{name} {value}, by {holder} ({grip})");

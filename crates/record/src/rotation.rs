@@ -1,8 +1,8 @@
-//! The files of one audit log. The youngest has the log's own name; when it is full it is put aside under the next
-//! number, and the chain goes on in a new one. The oldest go when there are too many.
+//! The files of one audit log. The newest has the log's own name. When it is full, it is renamed to the next number,
+//! and the chain continues in a new file. The oldest are removed when there are too many.
 //!
-//! Everything here happens under the exclusive lock on the head. A rotation that was interrupted is finished by who
-//! comes next: numbers are never used twice, so what was meant shows.
+//! Everything here happens under the exclusive lock on the head. The next process finishes an interrupted rotation:
+//! numbers are never reused, so the intention is clear.
 
 use crate::chain;
 use crate::digest::Digest;
@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// When a file is full, and how many of them are kept beside the one that is written to.
+/// The size at which a file is full, and how many rotated files are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     pub full_at: u64,
@@ -23,7 +23,7 @@ pub struct Rotation {
 }
 
 impl Default for Rotation {
-    /// A gigabyte in all: a record has about 500 bytes, a run about ten records.
+    /// One gigabyte in total: a record has about 500 bytes, a run about ten records.
     fn default() -> Self {
         Self { full_at: 64 << 20, kept: 15 }
     }
@@ -32,14 +32,14 @@ impl Default for Rotation {
 /// Longer than any record.
 const MAX_RECORD_BYTES: u64 = 4 << 20;
 
-/// The file that was put aside under this number; a smaller one is older.
+/// The rotated file with this number; a smaller number is older.
 pub(crate) fn path_of(log_path: &Path, number: u64) -> PathBuf {
     let mut path = log_path.as_os_str().to_owned();
     path.push(format!(".{number}"));
     path.into()
 }
 
-/// The numbers in the log's directory, the oldest first.
+/// The numbers in the log's directory, oldest first.
 pub(crate) fn numbers(log_path: &Path) -> Vec<u64> {
     let Some((directory, name)) = log_path.parent().zip(log_path.file_name()) else {
         return Vec::new();
@@ -55,7 +55,7 @@ pub(crate) fn numbers(log_path: &Path) -> Vec<u64> {
     numbers
 }
 
-/// The log as it is to be written to, and its head. `log` is None where there is no file of its name.
+/// The log to write to, and its head. `log` is `None` if no file has its name.
 pub(crate) fn finish_interrupted(
     log: Option<File>,
     log_path: &Path,
@@ -86,7 +86,7 @@ fn is_there(path: &Path, length: u64) -> Result<bool, RecordError> {
     }
 }
 
-/// Puts a full file aside and begins a new one. The head is settled, and agrees with the file.
+/// Renames a full file and begins a new one. The head must be settled and agree with the file.
 pub(crate) fn rotate(
     log_path: &Path,
     head: Head,
@@ -102,37 +102,37 @@ pub(crate) fn rotate(
     head.write(head_file, head_path)?;
     while let Some(shorter) = without_oldest(log_path, &head, rotation.kept) {
         let oldest = head.put_aside.map_or(0, |aside| aside.first);
-        // First the head: a file that it does not name any more is missed by nobody.
+        // The head first: a file that it does not list is not missed.
         shorter.write(head_file, head_path)?;
         head = shorter;
         let _ = fs::remove_file(path_of(log_path, oldest));
     }
-    // One that was forgotten by who was killed right there.
+    // Left by a process that was killed right there.
     if let Some(gone) = head.put_aside.and_then(|aside| aside.first.checked_sub(1)) {
         let _ = fs::remove_file(path_of(log_path, gone));
     }
     Ok((log, head))
 }
 
-/// The head without the oldest file, if there are more than are kept. None too where the next one cannot be read: then
-/// nothing is removed, and `audit verify` tells.
+/// The head without the oldest file, if there are more than are kept. Also `None` if the next one cannot be read: then
+/// nothing is removed, and `audit verify` reports it.
 fn without_oldest(log_path: &Path, head: &Head, kept: u64) -> Option<Head> {
     let aside = head.put_aside.filter(|aside| aside.last - aside.first >= kept)?;
     let next = aside.first + 1;
     let (records, hash) = before(&path_of(log_path, next))?;
-    // Else what was cut from the beginning of the next one would never be missed.
+    // Otherwise, records removed from the beginning of the next file would go unnoticed.
     last_of(&path_of(log_path, aside.first)).filter(|last| *last == (records, hash))?;
     Some(head.with_put_aside(PutAside { first: next, records, hash, ..aside }))
 }
 
-/// What of a record ties it to the one before it.
+/// The fields that chain a record to the one before it.
 #[derive(Deserialize)]
 struct Link {
     seq: u64,
     prev: Digest,
 }
 
-/// What comes before the first record of a file.
+/// The number and the hash of the record before a file's first record.
 fn before(path: &Path) -> Option<(u64, Digest)> {
     let file = files::open_existing(path, OFlags::RDONLY).ok()??;
     let mut line = Vec::new();
@@ -141,7 +141,7 @@ fn before(path: &Path) -> Option<(u64, Digest)> {
     Some((seq.checked_sub(1)?, prev))
 }
 
-/// The number and the hash of the last record of a file, if it is what it says.
+/// The number and the hash of a file's last record, if it is valid.
 fn last_of(path: &Path) -> Option<(u64, Digest)> {
     let mut file = files::open_existing(path, OFlags::RDONLY).ok()??;
     let length = file.metadata().ok()?.len();
@@ -154,7 +154,7 @@ fn last_of(path: &Path) -> Option<(u64, Digest)> {
 }
 
 impl Head {
-    /// As it is once the file that it ends in was put aside.
+    /// The head after its current file was rotated.
     fn rotated(self) -> Head {
         let last = self.next_number();
         let put_aside = match self.put_aside {

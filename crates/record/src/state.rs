@@ -1,14 +1,14 @@
-//! The states a sandbox goes through, and which may follow which (LIFE-1).
+//! The states of a sandbox, and which may follow which (LIFE-1).
 //!
-//! It only checks the order; what is done in a state is the session's business.
+//! Only checks the order; the session decides what happens in a state.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum State {
-    /// Planned; nothing of it exists on the host yet.
+    /// Planned; nothing exists on the host yet.
     Created,
-    /// The walls stand and were tried from inside.
+    /// The confinement is set up and was probed from inside.
     Initialized,
     /// The command was started.
     Running,
@@ -30,8 +30,8 @@ pub struct WrongOrder {
 }
 
 impl State {
-    /// The next state, if it may follow this one. Set-up can fail before anything is monitored, so
-    /// `Error` is reachable from every state that comes before the end.
+    /// The next state, if it may follow this one. Set-up can fail before anything is monitored, so `Error` is reachable
+    /// from every state before the end.
     pub fn advance(self, to: State) -> Result<State, WrongOrder> {
         use State::{
             Cleanup, Completed, Created, Error, Initialized, Monitoring, Running, Timeout,

@@ -1,6 +1,6 @@
-//! Reads the audit log back: checks the whole chain against the head, or hands out records.
+//! Verifies the audit log: checks the whole chain against the head.
 //!
-//! Never changes a file, not even to repair what a crash left.
+//! Must never change a file, not even to repair what a crash left.
 
 use crate::chain;
 use crate::digest::Digest;
@@ -24,10 +24,10 @@ pub struct Verified {
     pub unacknowledged_bytes: u64,
 }
 
-/// The first place where the log is not what was written.
+/// The first position at which the log is not what was written.
 #[derive(Debug)]
 pub struct VerifyError {
-    /// The record's number, from 1; none where it is not one record that is wrong.
+    /// The record's number, from 1; `None` if the fault is not in one record.
     pub line: Option<u64>,
     pub what: LogFault,
 }
@@ -66,8 +66,8 @@ pub fn verify(log_path: &Path, head_path: &Path) -> Result<Verified, VerifyError
     let head_file =
         files::open_existing(head_path, OFlags::RDONLY)?.ok_or(LogFault::HeadMissing)?;
     let (head, parts, log, length) = {
-        // No writer is between its two writes while this is held. What is acknowledged by then never
-        // changes again, so the long part needs no lock.
+        // While this is held, no writer is between its two writes. Acknowledged records never change, so the long part
+        // needs no lock.
         let _lock = Lock::shared(&head_file, head_path)?;
         let head = Head::read(&head_file, head_path)?;
         let parts = open_parts(log_path, head.as_ref())?;
@@ -104,7 +104,7 @@ pub fn verify(log_path: &Path, head_path: &Path) -> Result<Verified, VerifyError
     }
 }
 
-/// The files that were put aside, the oldest first. All are opened under the lock: the oldest may go at any time.
+/// The rotated files, oldest first. All are opened under the lock: the oldest may be removed at any time.
 fn open_parts(log_path: &Path, head: Option<&Head>) -> Result<Vec<(File, PathBuf)>, VerifyError> {
     let Some(aside) = head.and_then(|head| head.put_aside) else { return Ok(Vec::new()) };
     let open = |number| {
@@ -115,7 +115,7 @@ fn open_parts(log_path: &Path, head: Option<&Head>) -> Result<Vec<(File, PathBuf
     (aside.first..=aside.last).map(open).collect()
 }
 
-/// The file that the head's end is in: the log, or that which a writer was about to put aside when it was killed.
+/// The file that contains the head's end: the log, or the file that a killed writer was about to rotate.
 fn open_current(log_path: &Path, head: Option<&Head>) -> Result<(File, PathBuf), VerifyError> {
     let log = files::open_existing(log_path, OFlags::RDONLY)?;
     let length = log.as_ref().map(|log| files::length_of_only_link(log, log_path)).transpose()?;
@@ -128,7 +128,7 @@ fn open_current(log_path: &Path, head: Option<&Head>) -> Result<(File, PathBuf),
     Ok((log.ok_or(LogFault::LogMissing)?, log_path.to_owned()))
 }
 
-/// Checks that nothing but sound records is in a file that is full. Gives the place after them.
+/// Checks that a full file contains only valid records. Returns the position after them.
 fn walk_to_end(part: &File, path: &Path, from: Position) -> Result<Position, VerifyError> {
     let mut reader = BufReader::with_capacity(64 * 1024, part);
     let mut at = from;
@@ -149,7 +149,7 @@ fn walk_to_end(part: &File, path: &Path, from: Position) -> Result<Position, Ver
     }
 }
 
-/// Checks that sound records, and nothing else, lead from one place in the log to another.
+/// Checks that exactly the valid records between two positions are there.
 pub(crate) fn walk(
     log: &File,
     path: &Path,

@@ -1,6 +1,6 @@
-//! What people answered in a session, kept for `sandbox policy save` (GATE-4).
+//! The answers that people gave in a session, kept for `sandbox policy save` (GATE-4).
 //!
-//! One file a session. It grants nothing by itself: nobody reads it but who is about to save rules.
+//! One file per session. It must never grant anything by itself: only saving rules reads it.
 
 pub use palisade_supervisor::answers::{Answers, HostAnswer};
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 const SUFFIX: &str = ".answers.json";
 
-/// Sessions whose answers are kept. Nobody saves those of one that long ago, and every file names what somebody touched.
+/// How many sessions' answers are kept. Older ones are not worth saving, and every file names paths that were accessed.
 const MAX_KEPT: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ const MAX_KEPT: usize = 200;
 struct RecordedAnswer {
     effect: Effect,
     path: String,
-    /// With everything below.
+    /// Whether it covers everything below.
     tree: bool,
     access: Access,
     at: Timestamp,
@@ -39,7 +39,7 @@ enum Recorded {
 }
 
 impl RecordedAnswer {
-    /// None for what no file can keep: globs, which nobody answers with, and names that are not UTF-8.
+    /// `None` for what a file cannot hold: globs, which are never answers, and names that are not UTF-8.
     fn of(rule: &Rule) -> Option<Self> {
         Some(Self {
             effect: rule.effect,
@@ -68,8 +68,8 @@ impl RecordedAnswer {
     }
 }
 
-/// Keeps the answers of a session; those it had before are replaced, and none leave no file. With them the oldest go
-/// that are too many.
+/// Saves the answers of a session, replacing earlier ones; without answers no file is written. Also removes the oldest
+/// files beyond `MAX_KEPT`.
 pub fn write(places: &AppDirs, session: &str, answers: &Answers) -> Result<(), SessionError> {
     let paths = answers.rules.iter().filter_map(RecordedAnswer::of).map(Recorded::Path);
     let hosts = answers.hosts.iter().cloned().map(Recorded::Host);
@@ -85,7 +85,7 @@ pub fn write(places: &AppDirs, session: &str, answers: &Answers) -> Result<(), S
     forget_old(places)
 }
 
-/// What cannot be removed is tried again by the next session.
+/// Files that cannot be removed now are tried again by the next session.
 fn forget_old(places: &AppDirs) -> Result<(), SessionError> {
     let mut sessions = sessions(places)?;
     sessions.sort_unstable();
@@ -112,7 +112,7 @@ pub fn read(places: &AppDirs, session: &str) -> Result<Answers, SessionError> {
     Ok(answers)
 }
 
-/// The youngest session that has answers: their names sort by time.
+/// The newest session with answers: session ids sort by time.
 pub fn last_session(places: &AppDirs) -> Result<String, SessionError> {
     sessions(places)?.into_iter().max().ok_or(SessionError::NoSessions)
 }
@@ -132,7 +132,7 @@ fn directory(places: &AppDirs) -> PathBuf {
     places.state.join("sessions")
 }
 
-/// The name comes from a command line: it must not lead anywhere else.
+/// The id comes from a command line: it must not lead to another path.
 fn file_of(places: &AppDirs, session: &str) -> Result<PathBuf, SessionError> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if session.is_empty() || !session.chars().all(is_name) {

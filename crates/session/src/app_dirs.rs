@@ -1,7 +1,7 @@
-//! Where the product keeps its own files, and how they are opened.
+//! The directories in which Palisade keeps its own files, and how these are opened.
 //!
-//! Nothing here follows a link at the end of a path it writes to, and no environment variable moves
-//! the organisation's directory: that would be a way around its locks.
+//! Must never write through a link at the end of a path. No environment variable moves the organisation's directory:
+//! that would be a way around its locks.
 
 use crate::error::SessionError;
 use rustix::fs::{Mode, OFlags};
@@ -13,16 +13,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// No honest policy comes near this; a device or an endless pipe would.
+/// Far larger than any real policy; bounds what a device or an endless pipe can deliver.
 const MAX_DOCUMENT_BYTES: u64 = 1 << 20;
 
-/// A temporary file is renamed within milliseconds; one of this age was left by a kill.
+/// A temporary file is renamed within milliseconds; one of this age was left by a killed process.
 const UNFINISHED: Duration = Duration::from_secs(3600);
-/// Tidying up must not take long in a directory that holds very much.
+/// Bounds the cleanup of a very large directory.
 const MAX_SWEPT_THROUGH: usize = 10_000;
 
-/// The directories of one caller. A library user may point them anywhere; the command line always
-/// takes [`AppDirs::of_caller`].
+/// The directories of one caller. A library user may choose any; the command line always uses [`AppDirs::of_caller`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppDirs {
     /// The platform team's policy; only root writes there.
@@ -64,7 +63,7 @@ impl AppDirs {
         self.state.join("audit.jsonl")
     }
 
-    /// Apart from the log, so that cutting the log's tail shows.
+    /// Separate from the log, so that a truncated log is detected.
     pub fn audit_head(&self) -> PathBuf {
         self.state.join("head").join("audit.head")
     }
@@ -73,10 +72,10 @@ impl AppDirs {
         self.state.join("trust.json")
     }
 
-    /// Never in a view, whatever is granted around them.
+    /// Never visible in a sandbox, whatever is granted around them.
     pub fn own_paths(&self) -> Vec<PathBuf> {
         let mut own = vec![self.organisation.clone(), self.user.clone(), self.state.clone()];
-        // Once is enough: what lies in one of them goes with it.
+        // A directory inside another one is covered by it.
         own.extend(Some(self.runtime.clone()).filter(|runtime| !runtime.starts_with(&self.state)));
         own
     }
@@ -86,7 +85,7 @@ impl AppDirs {
         self.state.join("canary")
     }
 
-    /// Made once, kept for good.
+    /// Created once, never removed.
     pub(crate) fn make_canary(&self) -> Result<PathBuf, SessionError> {
         let path = self.canary();
         if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
@@ -103,7 +102,7 @@ impl AppDirs {
     }
 }
 
-/// Makes a directory of the product's own, readable by its owner only.
+/// Creates a directory of our own, accessible to its owner only.
 pub(crate) fn make_private_dir(path: &Path) -> Result<(), SessionError> {
     DirBuilder::new()
         .recursive(true)
@@ -114,12 +113,12 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<(), SessionError> {
 
 /// The text of a small regular file, or `None` if there is no such file.
 ///
-/// Opened without blocking: a FIFO planted as a project's policy must not hang the caller.
+/// Opened without blocking: a FIFO planted as a project's policy must not block the caller.
 pub(crate) fn read_document(path: &Path) -> Result<Option<String>, SessionError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
-        // A link that leads nowhere: what it led to was a policy, and must not be missed in silence.
+        // A broken link: its target was a policy, which must not be skipped silently.
         Err(rustix::io::Errno::NOENT) if fs::symlink_metadata(path).is_ok() => {
             return Err(SessionError::DanglingPolicy { path: path.to_owned() });
         }
@@ -138,7 +137,7 @@ pub(crate) fn read_document(path: &Path) -> Result<Option<String>, SessionError>
     Ok(Some(text))
 }
 
-/// Replaces a file of the product's own in one step.
+/// Replaces a file of our own atomically.
 pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), SessionError> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     make_private_dir(parent)?;
@@ -154,7 +153,7 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), SessionErr
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&temporary, path));
     written.map_err(|source| {
-        // If it cannot be removed either, the first error says why.
+        // If it cannot be removed either, the first error is the one that matters.
         let _ = fs::remove_file(&temporary);
         SessionError::io("write", path, source)
     })?;
@@ -162,8 +161,8 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), SessionErr
     Ok(())
 }
 
-/// Removes what writers left in a directory of the product's own that were killed before they could rename it. Only
-/// tidies up: what cannot be seen or removed stays.
+/// Removes temporary files of writers that were killed before the rename. Best effort: what cannot be read or removed
+/// stays.
 fn sweep_temporaries(directory: &Path) {
     let is_ours = |name: &OsStr| {
         let id = name.to_str().and_then(|name| name.strip_suffix(".tmp")?.rsplit('.').next());

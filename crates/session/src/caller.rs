@@ -1,4 +1,4 @@
-//! Who calls, from where, and where that caller's files are: the start of everything else.
+//! The caller of a run: facts about the host and the locations of the caller's files.
 
 use crate::app_dirs::AppDirs;
 use crate::error::SessionError;
@@ -13,9 +13,9 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The process that asks.
+    /// The calling process.
     pub fn here() -> Result<Self, SessionError> {
-        // Whatever is written from here on may meet the caller's limits.
+        // First, because everything written from here on may reach the caller's limits.
         Inherited::take();
         let mut facts = probe::facts()?;
         let places = AppDirs::of_caller(|name| variable(&facts, name), facts.home.as_deref())?;

@@ -1,8 +1,7 @@
-//! May this path be used? A check for programs that take paths from somebody they do not trust.
+//! Checks whether a path may be used, for programs that take paths from untrusted input.
 //!
-//! The answer is a descriptor, not a word: the file that is used is the file that was checked, and
-//! nothing that happens to the tree afterwards changes that. Must never create anything, and never
-//! hand out a descriptor of something outside the root or denied.
+//! The result is a descriptor: the file that is used is the file that was checked, whatever happens to the tree
+//! afterwards. Must never create anything, and never return a descriptor of something outside the root or denied.
 
 mod denied;
 mod glob;
@@ -22,10 +21,10 @@ use std::path::{Path, PathBuf};
 use steps::Step;
 use walk::{Reached, Root};
 
-/// How often a tree that changes while it is looked at is looked at again.
+/// How often the check is repeated if the tree changes meanwhile.
 const TRIES: u32 = 64;
 
-/// A root to stay below and what is denied there.
+/// A root directory and what is denied in it.
 ///
 /// # Examples
 ///
@@ -47,21 +46,21 @@ pub struct PathCheck {
     denied: Denied,
 }
 
-/// A path that may be used, by its descriptor.
+/// A path that may be used, with its descriptor.
 #[derive(Debug)]
 pub struct CheckedPath {
-    /// `O_PATH`: what the path names, or, if that does not exist, the directory nearest to it. To
-    /// read or write, open `/proc/self/fd/N`.
+    /// `O_PATH`: the path's file, or, if that does not exist, its nearest existing directory. To read or write, open
+    /// `/proc/self/fd/N`.
     pub descriptor: OwnedFd,
-    /// Absolute and free of links; includes what is missing.
+    /// Absolute and free of links; includes the missing part.
     pub real_path: PathBuf,
-    /// What is yet to be made below the descriptor; empty if the path exists.
+    /// The part to be created below the descriptor; empty if the path exists.
     pub missing: PathBuf,
 }
 
-/// One look at the tree.
+/// Why one attempt failed.
 enum Failed {
-    /// It changed meanwhile; what was seen does not fit together.
+    /// The tree changed meanwhile; the attempt is inconsistent.
     Changed,
     Refused(Refusal),
 }
@@ -73,12 +72,12 @@ impl<E: Into<Refusal>> From<E> for Failed {
 }
 
 impl PathCheck {
-    /// `denied` are paths (relative to the root, or absolute) or, where they hold `*` or `?`, globs.
+    /// `denied` are paths (relative to the root, or absolute) or, where they contain `*` or `?`, globs.
     ///
-    /// A denied path stands for what it names, under every name: through links, hard links and
-    /// second mounts, and, if it exists now, wherever it is moved. A glob stands for names, and for
-    /// hard links of files that have such a name. Either includes everything below. Case counts,
-    /// and a `..` in either takes back the name in front of it, be that a link or not.
+    /// A denied path covers its file under every name: through links, hard links and second mounts, and, if it exists
+    /// now, wherever it is moved. A glob covers matching names, and hard links of files with such a name. Both include
+    /// everything below. Matching is case-sensitive, and a `..` in either removes the name before it, whether that is a
+    /// link or not.
     pub fn new<D: AsRef<Path>>(
         root: &Path,
         denied: impl IntoIterator<Item = D>,
@@ -129,7 +128,7 @@ impl PathCheck {
         if walk::real_path(&self.root)? != self.real_root() {
             return Err(Refusal::RootMoved { root: self.real_root().to_owned() })?;
         }
-        // A thing that was moved out, or removed, between the two looks: see where the path leads now.
+        // It was moved out or removed in between: resolve the path again.
         let below = real.strip_prefix(self.real_root()).map_err(|_| Failed::Changed)?;
         let found = walk::stat(&descriptor)?;
         let lineage = lineage(self.root.as_fd(), below, &found)?;
@@ -148,7 +147,7 @@ impl PathCheck {
     }
 }
 
-/// Which file it is, whatever its name.
+/// Identifies a file independently of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -161,8 +160,8 @@ impl From<&Stat> for Identity {
     }
 }
 
-/// The root and every directory from there to the thing itself, entered name by name and through no
-/// link. That the last one is the thing proves that the descriptor is below the root.
+/// The root and every directory from there to the file, opened name by name without following links. That the last one
+/// is the file proves that the descriptor is below the root.
 fn lineage(root: BorrowedFd<'_>, below: &Path, thing: &Stat) -> Result<Vec<Identity>, Failed> {
     let mut lineage = vec![Identity::from(&walk::stat(root)?)];
     let mut last: Option<OwnedFd> = None;

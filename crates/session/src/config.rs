@@ -1,7 +1,6 @@
 //! Finds and reads the layers of policy, and merges them (POL-4).
 //!
-//! A file that is there and cannot be read or does not parse is an error: a policy is never
-//! skipped in silence.
+//! Must never skip a policy silently: a file that exists and cannot be read or parsed is an error.
 
 use crate::app_dirs::{read_document, replace_file};
 use crate::caller::Caller;
@@ -18,48 +17,48 @@ use rustix::process::Resource;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// In this order a layer's file is looked for; two of them at once are refused.
+/// The file names of a layer, in order; two of them at once are refused.
 const NAMES: [&str; 3] = ["policy.yaml", "policy.yml", "policy.json"];
 pub(crate) const PROJECT_DIRECTORY: &str = ".palisade";
 
-/// What the caller says about the policy, beyond the files in their usual places.
+/// What the caller requests in addition to the policy files in their usual locations.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyRequest {
     /// Values from `SANDBOX_*` variables that mirror options.
     pub environment: Vec<Flag>,
     pub command_line: Vec<Flag>,
-    /// Documents above the user's own.
+    /// Documents that take precedence over the user's own.
     pub files: Vec<PathBuf>,
     /// A declared tool's name.
     pub tool: Option<String>,
-    /// A project other than the one the caller stands in.
+    /// A project other than that of the working directory.
     pub project: Option<PathBuf>,
-    /// Those of the writable paths above that a preset named, not a person.
+    /// The writable paths above that come from a preset and not from a person.
     pub preset_paths: Vec<String>,
 }
 
-/// The merged policy and what went into it.
+/// The merged policy and its sources.
 #[derive(Clone, Debug)]
 pub struct LoadedPolicy {
     pub merged: Merged,
     pub sources: Vec<PolicySource>,
-    /// Those files as they were named, for the plan to seal with every link on the way.
+    /// The paths under which those files were opened, so that the plan can seal every link on the way.
     pub read_from: Vec<PathBuf>,
-    /// What a person should know about the files: nothing here stops a run.
+    /// Warnings about the files; none of them stops a run.
     pub notes: Vec<Diagnostic>,
 }
 
-/// A file that took part.
+/// A file that is part of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicySource {
     pub kind: LayerKind,
     pub path: PathBuf,
 }
 
-/// A document as it was read, once.
+/// A document, read once.
 #[derive(Clone, Debug)]
 pub struct DocumentFile {
-    /// Absolute, with the links that lead to it.
+    /// Absolute, with links unresolved.
     pub named: PathBuf,
     /// Canonical.
     pub path: PathBuf,
@@ -67,24 +66,24 @@ pub struct DocumentFile {
 }
 
 impl DocumentFile {
-    /// One that is not, or not yet, where it says: for what is only supposed.
+    /// A document whose file does not exist, or not yet: to try out a change.
     pub fn supposed(path: PathBuf, text: String) -> Self {
         Self { named: path.clone(), path, text }
     }
 }
 
-/// A change to the files that is only supposed, to see what it would do (POL-5).
+/// A hypothetical change to the files, to see its effect (POL-5).
 #[derive(Clone, Debug)]
 pub enum Supposing {
     /// The project's file is trusted, or is not.
     Project(Trust),
-    /// The project has none.
+    /// The project has no file.
     WithoutProject,
-    /// So are those in the user's place that commands could have written.
+    /// The same for files in the user's directory that commands could have written.
     Writable(Trust),
-    /// This stands in the user's place.
+    /// This is the user's file.
     User(DocumentFile),
-    /// This stands in the project's place.
+    /// This is the project's file.
     ProjectFile(DocumentFile),
 }
 
@@ -93,7 +92,7 @@ pub fn load(caller: &Caller, request: &PolicyRequest) -> Result<LoadedPolicy, Se
     load_supposing(caller, request, None)
 }
 
-/// The same, as if something were otherwise.
+/// The same with a hypothetical change.
 pub fn load_supposing(
     caller: &Caller,
     request: &PolicyRequest,
@@ -147,7 +146,7 @@ pub fn load_supposing(
     Ok(LoadedPolicy { merged, sources, read_from, notes })
 }
 
-/// The project's file, where it is there, sound, and nobody trusts it.
+/// The project's file, if it exists, is valid, and is not trusted.
 pub(crate) fn untrusted_project(caller: &Caller, request: &PolicyRequest) -> Option<DocumentFile> {
     let file = project_document(caller, request).ok()??;
     decode(&file.text, &file.path.to_string_lossy()).ok()?;
@@ -164,8 +163,8 @@ pub fn refuse_unenforced(loaded: &LoadedPolicy) -> Result<(), SessionError> {
     refuse_beyond_own(loaded)
 }
 
-/// A process cannot give its children more than it has itself (setrlimit(2)), and to give less than was asked
-/// for is not ours to decide.
+/// A process cannot give its children more than it has itself (setrlimit(2)), and silently granting less than requested
+/// would hide that.
 fn refuse_beyond_own(loaded: &LoadedPolicy) -> Result<(), SessionError> {
     let policy = &loaded.merged.policy;
     for (what, resource, asked) in [
@@ -180,14 +179,14 @@ fn refuse_beyond_own(loaded: &LoadedPolicy) -> Result<(), SessionError> {
     Ok(())
 }
 
-/// The policy file of the project that the caller stands in, if it has one.
+/// The policy file of the caller's project, if there is one.
 pub fn project_document(
     caller: &Caller,
     request: &PolicyRequest,
 ) -> Result<Option<DocumentFile>, SessionError> {
     let directory = project_root(caller, request.project.as_deref())?.join(PROJECT_DIRECTORY);
     let found = find(&directory)?;
-    // Trust is for a file's path and content: through a link one project would borrow another's.
+    // Trust covers a file's path and content: through a link, one project would use another's.
     match found {
         Some(file) if file.path.parent() != Some(directory.as_path()) => {
             Err(SessionError::LinkedPolicy { directory, target: file.path })
@@ -196,20 +195,20 @@ pub fn project_document(
     }
 }
 
-/// Reads a document that was named outright.
+/// Reads a document that was named explicitly.
 pub fn read(path: &Path) -> Result<DocumentFile, SessionError> {
     let text =
         read_document(path)?.ok_or_else(|| SessionError::NoSuchPolicy { path: path.to_owned() })?;
     Ok(DocumentFile { named: absolute(path)?, path: canonical(path)?, text })
 }
 
-/// Whether a command of an earlier run could have written this file: it then only tightens until it is trusted.
+/// Whether a command of an earlier run could have written this file. If so, it can only tighten until it is trusted.
 pub fn could_be_written(caller: &Caller, named: &Path) -> bool {
     palisade_plan::could_be_written(named, &[], &caller.facts, &RealTree)
 }
 
-/// Decodes a document of any known kind. The system calls it names are looked up here, where both the
-/// document and the tables are known.
+/// Decodes a document of any known format. Looks up the system calls it names, since only here both the document and
+/// the tables are known.
 pub fn decode(text: &str, name: &str) -> Result<palisade_policy::LoadedDocument, Vec<Diagnostic>> {
     let loaded = palisade_policy::load(text, name)?;
     let unknown = loaded.document.unknown_syscalls(|call| match palisade_bpf::known_name(call) {
@@ -219,14 +218,14 @@ pub fn decode(text: &str, name: &str) -> Result<palisade_policy::LoadedDocument,
     if unknown.is_empty() { Ok(loaded) } else { Err(unknown) }
 }
 
-/// Which file a written document becomes.
+/// The layer whose file a new document becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyTarget {
     User,
     Project,
 }
 
-/// Where a document of that layer is written; an error if the layer has one already.
+/// The path for a new document of that layer; an error if the layer already has one.
 pub fn free_place(caller: &Caller, target: PolicyTarget) -> Result<PathBuf, SessionError> {
     let directory = match target {
         PolicyTarget::User => caller.places.user.clone(),
@@ -238,7 +237,7 @@ pub fn free_place(caller: &Caller, target: PolicyTarget) -> Result<PathBuf, Sess
     }
 }
 
-/// Writes a document in one step.
+/// Writes a document atomically.
 pub fn write(path: &Path, text: &str) -> Result<(), SessionError> {
     replace_file(path, text.as_bytes())
 }
@@ -262,8 +261,8 @@ impl Reading {
         Ok(())
     }
 
-    /// By what all layers let commands write, but for a project that nobody trusts: it could make the user's own
-    /// file count for less.
+    /// Judged by what all layers make writable, except an untrusted project: it could otherwise weaken the user's own
+    /// file.
     fn could_be_written(&self, file: &DocumentFile, caller: &Caller) -> bool {
         let layers = self.layers.iter().filter(|layer| !layer.kind.is_untrusted());
         let written: Vec<String> =
@@ -305,7 +304,7 @@ impl Reading {
     }
 }
 
-/// The one policy file of a directory.
+/// The only policy file of a directory.
 pub(crate) fn find(directory: &Path) -> Result<Option<DocumentFile>, SessionError> {
     let mut found: Option<DocumentFile> = None;
     for name in NAMES {
@@ -331,7 +330,7 @@ fn trust_of(store: &TrustStore, file: &DocumentFile) -> Trust {
     if store.is_trusted(&file.path, &file.text) { Trust::Trusted } else { Trust::Untrusted }
 }
 
-/// As the plan sees it: what is granted as the project and whose policy is read must be one.
+/// Found as the plan finds it: the project that is granted and the project whose policy is read must be the same.
 pub(crate) fn project_root(caller: &Caller, start: Option<&Path>) -> Result<PathBuf, SessionError> {
     let Some(start) = start else {
         return Ok(palisade_plan::project_root(&caller.facts, &RealTree));

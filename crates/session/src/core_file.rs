@@ -1,13 +1,13 @@
-//! Why a crash left no core file where one was asked for (core(5)).
+//! Explains why a crash left no core file where one was requested (core(5)).
 //!
-//! The kernel writes that file as the crashing process, and makes no system call that the broker could perform for it; in
-//! a guarded tree Landlock refuses it. Pure but for what is read of this process and the host.
+//! The kernel writes that file as the crashing process, without a system call that the broker could perform. In a
+//! guarded tree Landlock refuses it.
 
 use palisade_plan::model::{self, Plan};
 use palisade_sys::proc::{Resource, get_rlimit};
 use std::path::{Path, PathBuf};
 
-/// Those that leave one by default, see signal(7).
+/// Signals that dump core by default; see signal(7).
 const DUMPING: [(i32, &str); 10] = [
     (3, "SIGQUIT"),
     (4, "SIGILL"),
@@ -23,9 +23,9 @@ const DUMPING: [(i32, &str); 10] = [
 
 const PATTERN: &str = "/proc/sys/kernel/core_pattern";
 
-/// What a person should know who looks for the core file of a command that ended by `signal`.
+/// A note for a person who looks for the core file of a command that was killed by `signal`.
 pub(crate) fn note(plan: &Plan, signal: i32) -> Option<String> {
-    // The command has the same limit, unless the plan gives it another: none then.
+    // The command inherits our limit, unless the plan sets it to 0: then none is expected.
     let is_limited =
         plan.sandbox.rlimits.iter().any(|limit| limit.resource == model::Resource::Core);
     if is_limited || get_rlimit(Resource::Core).soft == Some(0) {
@@ -38,7 +38,7 @@ pub(crate) fn note(plan: &Plan, signal: i32) -> Option<String> {
 
 fn missing(cwd: &Path, guarded: &[PathBuf], signal: i32, pattern: &[u8]) -> Option<String> {
     let (_, name) = DUMPING.iter().find(|(number, _)| *number == signal)?;
-    // A program of the host's gets it, or it goes to one place for all.
+    // A program of the host receives it, or it goes to one directory for all.
     if matches!(pattern.first(), Some(b'|' | b'/' | b'@')) {
         return None;
     }

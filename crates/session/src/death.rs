@@ -1,7 +1,8 @@
-//! Ending as the command did: of the same signal.
+//! Ends this process by the signal that killed the command.
 //!
-//! Only the wait status tells a shell that its loop or script was interrupted: a program that exits with 130 has dealt with the
-//! Ctrl-C itself (<https://www.cons.org/cracauer/sigint.html>). `timeout(1)` ends like this as well. To be called last: nothing comes after it.
+//! A shell learns only from the wait status that its loop or script was interrupted: a program that exits with 130 has
+//! handled the Ctrl-C itself (<https://www.cons.org/cracauer/sigint.html>). `timeout(1)` does the same. Must be called
+//! last, since it does not return.
 
 use palisade_record::RunReport;
 use palisade_supervisor::error::SIGNAL_BASE;
@@ -11,10 +12,10 @@ use palisade_sys::proc::{
 };
 use rustix::process::DumpableBehavior;
 
-/// Does not return if the command ended of a signal. A shell shows the status as 128 plus its number, as before.
+/// Does not return if a signal killed the command. A shell still shows the status as 128 plus the signal's number.
 pub fn die_like(report: &RunReport) {
     let Some(signal) = fatal(report) else { return };
-    // A core would be ours, and the command's was written already if somebody wanted it.
+    // A core file would be ours; the command's own was already written, if one was requested.
     if rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).is_err() {
         return;
     }
@@ -22,21 +23,22 @@ pub fn die_like(report: &RunReport) {
     if unblock_signals(&[signal]).is_err() {
         return;
     }
-    // Whatever fails here, the exit code says the same. As pid 1 of a container nothing happens: the kernel protects it.
+    // If anything fails here, the exit code still shows the signal. The kernel protects pid 1 of a container from its
+    // own signals.
     if is_from_keyboard(report, signal) {
         let _ = kill_own_group(signal);
     }
     let _ = kill(rustix::process::getpid(), signal);
 }
 
-/// The signal that ended the command. Not SIGKILL: who sees that of us must be able to tell that nobody is left who cleaned up.
+/// The signal that killed the command. Not SIGKILL: of us, that must only ever mean that no cleanup took place.
 fn fatal(report: &RunReport) -> Option<i32> {
     let is_told = |signal: &i32| report.exit_code == SIGNAL_BASE + signal;
     report.signal.filter(is_told).filter(|signal| *signal != SIGKILL)
 }
 
-/// Whether it was most likely a key. Keys went to the command's terminal, so that the others in our process group (a script that runs
-/// us, the rest of a pipeline) have not heard of it, as they would have without us.
+/// Whether the signal most likely came from a key. Keys go to the command's terminal, so the rest of our process group
+/// (a script that runs us, other parts of a pipeline) did not get the signal, as it would have without us.
 fn is_from_keyboard(report: &RunReport, signal: i32) -> bool {
     let was_sent = report.signals_forwarded.iter().any(|forwarded| forwarded.signal == signal);
     let terminal = rustix::stdio::stdin();

@@ -1,7 +1,8 @@
-//! What a run wrote to its private home directory, which goes with the run (FS-3): counted in full, listed in part.
+//! Finds what a run wrote to its private home directory, which is discarded with the run (FS-3): counted in full,
+//! listed in part.
 //!
-//! The command made every name in there, so nothing is opened but directories and what stands for copies of ours, no link is
-//! followed and no mount crossed. It is looked at when everything inside has ended.
+//! The command chose every name in there. So this must never follow a link or cross a mount, and opens only directories
+//! and our own copies. It runs after all processes inside have ended.
 
 use palisade_launch::PrivateHome;
 use palisade_plan::model::{Confinement, MountOp, Plan};
@@ -18,24 +19,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How many names are looked at, and for how long: the end of a run must not be delayed.
+/// How many names are scanned, and for how long: the end of a run must not be delayed.
 const MAX_NAMES: u64 = 100_000;
 const MAX_SCAN_TIME: Duration = Duration::from_millis(250);
 /// How many paths are listed.
 const MAX_LISTED: usize = 100;
 
-/// What is no work of the command's.
+/// What the command did not write itself.
 #[derive(Debug)]
 pub(crate) struct Known<'p> {
     home: PathBuf,
-    /// What is ours, by its path; with the content where the command may change it.
+    /// Our own files by path; with the content where the command may change it.
     ours: HashMap<PathBuf, Option<&'p str>>,
-    /// What tools leave everywhere, below the home directory.
+    /// Files that tools leave everywhere, relative to the home directory.
     leftovers: Vec<PathBuf>,
 }
 
 impl<'p> Known<'p> {
-    /// `shown` is where something was put into the view while it ran. `None` where the home is not the run's own.
+    /// `shown` are the paths that were added to the view during the run. `None` if the home directory is not private.
     pub(crate) fn of(
         plan: &'p Plan,
         shown: &HashSet<PathBuf>,
@@ -51,7 +52,7 @@ impl<'p> Known<'p> {
     }
 }
 
-/// What the command may change of ours.
+/// The content of a file of ours that the command may change.
 fn content(op: &MountOp) -> Option<&str> {
     match op {
         MountOp::File { content, .. } | MountOp::Copy { content, .. } => Some(content),
@@ -59,7 +60,7 @@ fn content(op: &MountOp) -> Option<&str> {
     }
 }
 
-/// Costs next to nothing, so that a run which wrote nothing pays nothing.
+/// A cheap check, so that a run that wrote nothing costs nothing.
 pub(crate) fn may_hold_files(home: &PrivateHome, plan: &Plan) -> bool {
     let has_more = home.inodes_in_use().is_none_or(|inodes| inodes > home.inodes_at_start);
     has_more || has_changed_copies(home, plan)
@@ -75,9 +76,9 @@ fn has_changed_copies(home: &PrivateHome, plan: &Plan) -> bool {
     copies.into_iter().any(|(path, content)| !is_unchanged(&home.directory, path, content))
 }
 
-/// Whether the file has this content, and so nothing was written that is worth telling.
+/// Whether the file still has this content, so that there is nothing to report.
 fn is_unchanged(directory: &OwnedFd, path: &Path, content: &str) -> bool {
-    // Nothing that is opened so keeps us waiting, whatever the command has put there.
+    // Opening with these flags never blocks, whatever the command put there.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = match open_on_mount(directory, path, flags) {
         Ok(file) => file,
@@ -115,7 +116,7 @@ impl Look<'_> {
         let mut waiting = vec![PathBuf::new()];
         while let Some(directory) = waiting.pop() {
             let from = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
-            // What is mounted there is not ours to tell of; what cannot be read is the command's own doing.
+            // Mounts inside the home are not part of it; directories that cannot be read were made so by the command.
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
             let Ok(opened) = open_on_mount(home, from, flags) else { continue };
             let Ok(entries) = Dir::read_from(&opened) else { continue };

@@ -1,6 +1,6 @@
-//! Wishes to end, for a program that has the terminal to itself and must put it back first.
+//! Termination signals, for a program that has taken over the terminal and must restore it first.
 //!
-//! No handler is installed; the wish is read from a descriptor at a time of our choosing.
+//! Must never install a handler: signals are read from a descriptor at a time of our choosing.
 
 use crate::error::SessionError;
 use palisade_sys::proc::{block_signals, is_ignored, read_signalfd, signalfd};
@@ -9,12 +9,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const TAKEN: [Signal; 4] = [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT];
 
-/// Signals that would have ended this process, blocked and waiting to be read.
+/// Signals that would have ended this process, blocked until they are read.
 #[derive(Debug)]
 pub struct EndSignals(OwnedFd);
 
 impl EndSignals {
-    /// To be called before the terminal is taken. What the caller made us ignore (nohup) stays ignored.
+    /// Must be called before the terminal is taken over. Signals that we inherited as ignored (nohup) stay ignored.
     pub fn take() -> Result<Self, SessionError> {
         let taken = TAKEN.map(Signal::as_raw).into_iter().filter(|signal| !is_ignored(*signal));
         let taken: Vec<i32> = taken.collect();
@@ -22,7 +22,7 @@ impl EndSignals {
         Ok(Self(signalfd(&taken)?))
     }
 
-    /// The code to end with, if somebody has asked for that: as a shell tells of a signal.
+    /// The exit code if a signal has arrived: 128 plus its number, as in a shell.
     pub fn wanted(&self) -> Result<Option<u8>, SessionError> {
         let Some(info) = read_signalfd(&self.0)? else { return Ok(None) };
         Ok(Some(128 + u8::try_from(info.signo).unwrap_or_default()))

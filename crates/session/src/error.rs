@@ -1,5 +1,5 @@
-//! Why a run could not be prepared, started or watched to its end.
-//! Each error knows its class (ERR-1) and the exit code `sandbox run` ends with.
+//! Why a run could not be prepared, started or supervised to its end. Each error knows its class (ERR-1) and the exit
+//! code of `sandbox run`.
 
 use palisade_launch::LaunchError;
 use palisade_launch::probe::FactsError;
@@ -157,7 +157,7 @@ impl SessionError {
         Self::Io { action, path: path.to_owned(), source }
     }
 
-    /// What `sandbox run` ends with.
+    /// The exit code of `sandbox run`.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => REFUSED,
@@ -168,7 +168,7 @@ impl SessionError {
         }
     }
 
-    /// The class that reports and APIs give it.
+    /// The class in reports and APIs.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotRegular { .. }
@@ -202,7 +202,7 @@ impl SessionError {
     }
 }
 
-/// The document is sound, and what it asks for is not allowed.
+/// The document is valid, but requests something that is not allowed.
 fn is_refusal(complaint: &Diagnostic) -> bool {
     matches!(
         complaint.problem,
@@ -210,9 +210,9 @@ fn is_refusal(complaint: &Diagnostic) -> bool {
     )
 }
 
-/// What to do about a file, where that is known.
+/// How to fix an error with a file, where that is known.
 fn fix(error: &io::Error) -> &'static str {
-    // The standard library has no kind for it.
+    // The standard library has no `ErrorKind` for it.
     if error.raw_os_error() == Some(Errno::MFILE.raw_os_error()) {
         return "; raise the limit on open files (ulimit -n)";
     }

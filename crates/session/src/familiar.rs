@@ -1,6 +1,6 @@
-//! Names a project that was found above the working directory, the first time it is used: what is writable then is
-//! more than where one stands, and nobody typed it. Nothing depends on this file: if it cannot be read or written,
-//! the project is named again.
+//! Reports a project that was found above the working directory, the first time it is used: more becomes writable than
+//! the working directory, and nobody named it. Nothing depends on the file of known projects: if it cannot be read or
+//! written, the project is reported again.
 
 use crate::app_dirs::{self, AppDirs};
 use palisade_plan::{FoundBy, Located};
@@ -8,14 +8,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// One path a line. Beyond this size it is begun anew.
+/// The file has one path per line. When it exceeds this size, it starts empty again.
 const MAX_FILE_BYTES: usize = 64 << 10;
 
 fn file_of(places: &AppDirs) -> PathBuf {
     places.state.join("projects")
 }
 
-/// What to say about the project, if it is the first time.
+/// The note about the project, if this is its first use.
 pub(crate) fn introduce(places: &AppDirs, project: &Located, cwd: &Path) -> Option<String> {
     let FoundBy::Marker(name) = project.found_by else { return None };
     if project.root == cwd {
@@ -32,7 +32,7 @@ pub(crate) fn introduce(places: &AppDirs, project: &Located, cwd: &Path) -> Opti
     }
     known.extend_from_slice(root);
     known.push(b'\n');
-    // Only a note is at stake.
+    // At worst the note is repeated.
     let _ = app_dirs::replace_file(&file, &known);
     Some(format!("the project is {}, found by {name}", project.root.display()))
 }

@@ -1,5 +1,5 @@
-//! The system call filter of a run that is only asked about, and the policy keys that stand behind its rules.
-//! Starts nothing, and must never say anything but what `run` would do.
+//! The system call filter that a run would get, and the policy keys behind its rules. Starts nothing, and must never
+//! differ from what `run` does.
 
 use crate::caller::Caller;
 use crate::config::{self, LoadedPolicy, PolicyRequest};
@@ -13,18 +13,18 @@ use serde::Serialize;
 #[derive(Debug)]
 pub struct Filter {
     pub policy: LoadedPolicy,
-    /// None at level 0.
+    /// `None` at level 0.
     pub rules: Option<Profile>,
 }
 
-/// A key of the policy and who set it.
+/// A policy key and where it was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SetBy {
     pub key: &'static str,
     pub sources: Vec<Provenance>,
 }
 
-/// What every command would get: it depends on the policy and the place, not on what is started.
+/// The filter for any command: it depends on the policy and the host, not on the program.
 pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter, SessionError> {
     let policy = config::load(caller, request)?;
     config::refuse_unenforced(&policy)?;
@@ -43,7 +43,7 @@ pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter, Sessio
 }
 
 impl Filter {
-    /// The keys that made the rules of a call what they are; none where they are only the built-in group's.
+    /// The keys that determine the rules of a call; empty if only the built-in group does.
     pub fn set_by(&self, explanation: &Explanation) -> Vec<SetBy> {
         let list = explanation.list.map(|_| "syscalls.syscalls");
         let mut keys: Vec<&'static str> =

@@ -1,8 +1,7 @@
 //! The audit events of one run, in the order of its states (LIFE-1).
 //!
-//! Events are written in batches, so that a start costs few writes; the caller of `commit` decides
-//! what must not go on unless it was written. What is recorded as created is recorded as destroyed,
-//! however the run went.
+//! Events are written in batches, so that a start costs few writes. The caller of `commit` decides what must not
+//! continue unless it was written. A run that is recorded as created must always be recorded as destroyed.
 
 use crate::app_dirs::{self, AppDirs};
 use crate::error::SessionError;
@@ -16,7 +15,7 @@ pub(crate) struct Journal {
     state: State,
     pending: Vec<Event>,
     metrics: Metrics,
-    /// Whether the log holds this run's creation.
+    /// Whether this run's creation is in the log.
     created: bool,
 }
 
@@ -34,7 +33,7 @@ impl Journal {
         })
     }
 
-    /// For a process that is about to lose the right to open files.
+    /// Keeps the log open, for a process that is about to lose the right to open files.
     pub(crate) fn pinned(mut self) -> Result<Self, SessionError> {
         self.log = self.log.pinned()?;
         Ok(self)
@@ -45,8 +44,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Goes to the end by way of `Error`, from wherever the run had come. To be called when nothing of
-    /// the sandbox is left.
+    /// Advances to the end through `Error`, from any state. Must be called after everything of the sandbox has ended.
     pub(crate) fn fail(
         &mut self,
         failure: Failure,
@@ -66,7 +64,7 @@ impl Journal {
         Ok(self.commit()?)
     }
 
-    /// What the recorded events of this run count for.
+    /// The metrics of this run's recorded events.
     pub(crate) fn into_metrics(self) -> Metrics {
         self.metrics
     }

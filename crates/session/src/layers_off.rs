@@ -1,5 +1,5 @@
-//! Does without named layers, so that a test can show which one holds an attack.
-//! Compiled only with the feature of the same name, which no shipped binary has.
+//! Switches off named layers, so that a test can show which one stops an attack. Compiled only with the feature of the
+//! same name, which no shipped binary has.
 
 use crate::error::SessionError;
 use palisade_launch::probe::RealTree;

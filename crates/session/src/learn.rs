@@ -1,7 +1,6 @@
-//! From a recorded run to a policy: the rules that would have answered everything it touched.
+//! Turns a recorded run into a policy: the rules that would have allowed everything it accessed.
 //!
-//! They are a proposal, for somebody to read before it counts. Secrets are never among them: a run that is
-//! learnt from does not get them.
+//! They are a proposal for a person to review. It must never contain secrets: a run in learning mode does not get them.
 
 use crate::app_dirs::{read_document, replace_file};
 use crate::caller::Caller;
@@ -18,20 +17,20 @@ use palisade_record::{Digest, RunReport, TouchedPath};
 use palisade_supervisor::gate::is_library;
 use std::path::{Path, PathBuf};
 
-/// Where what is learnt in this project is written: in the user's directory, which no run has in its view.
+/// The file for this project's learnt rules: in the user's directory, which is in no run's view.
 pub fn usual_file(caller: &Caller) -> PathBuf {
     let project = palisade_plan::project_root(&caller.facts, &RealTree);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name = project.file_name().unwrap_or_default().to_string_lossy();
     let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(64).collect();
-    // Projects of one name are many.
+    // Several projects may have the same name.
     let digest = Digest::of(project.as_os_str().as_encoded_bytes()).to_string();
     let digest: String = digest.chars().take(8).collect();
     caller.places.user.join("learned").join(format!("{name}-{digest}.yaml"))
 }
 
-/// What is in the file already. One that a command could have written, and that nobody trusts, is not added to: what was
-/// planted there would come to count with what was learnt.
+/// The present content of the file. A file that a command could have written and that is not trusted is an error:
+/// adding to it would bring planted rules into effect together with the learnt ones.
 pub fn present_text(caller: &Caller, file: &Path) -> Result<String, SessionError> {
     let Some(text) = read_document(file)? else { return Ok(String::new()) };
     let document = config::read(file)?;
@@ -43,17 +42,17 @@ pub fn present_text(caller: &Caller, file: &Path) -> Result<String, SessionError
     Ok(text)
 }
 
-/// A policy's text with what was learnt, and what was added to it, in words.
+/// A policy's text including the learnt rules, and descriptions of those that were added.
 #[derive(Debug)]
 pub struct Learnt {
     pub text: String,
     pub added: Vec<String>,
-    /// How many of those are paths that it tried to write and could not.
+    /// How many of those are paths that the run tried to write and could not.
     pub writable: usize,
 }
 
-/// Adds everything the run needed beyond what the file has: paths it touched, paths it tried to write, and hosts it
-/// reached. Secrets are not among them, nor are variables that look like them.
+/// Adds everything that the run needed and the file does not have: paths it accessed, paths it tried to write, and
+/// hosts it reached. Secrets are not among them, nor are variables that look like secrets.
 pub fn add(
     caller: &Caller,
     request: &RunRequest,
@@ -76,14 +75,14 @@ pub fn add(
     Ok(Learnt { text, added, writable })
 }
 
-/// What it tried to write and could not: the path, or the directory it would have been made in.
+/// What the run tried to write and could not: the path, or the nearest existing directory above it.
 fn written(report: &RunReport) -> Vec<String> {
     let denied = report.denied_paths.iter();
     let wanted = denied.filter(|path| path.access == "write" && !path.is_secret);
     let mut paths: Vec<String> = Vec::new();
     for path in wanted.map(|touched| Path::new(&touched.path)) {
         let there = path.ancestors().find(|above| above.exists());
-        // A directory so far up is not what anybody meant.
+        // A directory this close to the root would grant too much.
         let is_narrow = |there: &&Path| there.components().count() > 3 || *there == path;
         if let Some(text) = there.filter(is_narrow).and_then(Path::to_str)
             && !paths.iter().any(|known| known == text)
@@ -94,7 +93,7 @@ fn written(report: &RunReport) -> Vec<String> {
     paths
 }
 
-/// With their ports, where those are not the usual ones.
+/// With the port, unless it is a usual one.
 fn hosts(report: &RunReport) -> Vec<String> {
     let reached = report.network.iter().flat_map(|network| &network.hosts);
     let shown = reached.map(|reached| match reached.port {
@@ -104,12 +103,12 @@ fn hosts(report: &RunReport) -> Vec<String> {
     shown.collect()
 }
 
-/// Writes what was learnt, in one step and never through a link.
+/// Writes the learnt policy atomically and never through a link.
 pub fn write(file: &Path, text: &str) -> Result<(), SessionError> {
     replace_file(file, text.as_bytes())
 }
 
-/// In as few lines as can be answered for: directories where several files of one were touched.
+/// As few rules as are justified: a directory where several of its files were accessed.
 pub fn rules(
     caller: &Caller,
     request: &RunRequest,
@@ -136,12 +135,12 @@ fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule
             wanted.partition(|path| path.is_directory);
         let trees = directories.into_iter().map(|directory| {
             let path = PathBuf::from(&directory.path);
-            // Of those only the name was shown.
+            // For such directories only the name was shown.
             let is_wide = path.components().count() <= 2 || gate.holds_hidden(&path);
             if is_wide { Pattern::Exact(path) } else { Pattern::Tree(path) }
         });
         let files: Vec<PathBuf> = files.iter().map(|file| PathBuf::from(&file.path)).collect();
-        // What was written is named one by one: a directory would be more than was allowed.
+        // Written files are listed one by one: a directory would grant more than was allowed.
         let files = match access {
             Access::Write => files.into_iter().map(Pattern::Exact).collect(),
             Access::Read | Access::Execute => group(&files, &around),
@@ -161,7 +160,7 @@ fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule
     rules
 }
 
-/// A library is mapped to be executed, though it is only read.
+/// A library is mapped as executable, even if it was only reported as read.
 fn access_of(touched: &TouchedPath) -> Access {
     if touched.access == Access::Write.to_string() {
         return Access::Write;
@@ -170,7 +169,7 @@ fn access_of(touched: &TouchedPath) -> Access {
     if is_executed || is_library(Path::new(&touched.path)) { Access::Execute } else { Access::Read }
 }
 
-/// Whether a rule says what another would say of everything that one is about.
+/// Whether a rule already allows everything that another one would.
 fn covers(known: &Rule, pattern: &Pattern, access: Access) -> bool {
     let top = match pattern {
         Pattern::Exact(path) | Pattern::Tree(path) => path,

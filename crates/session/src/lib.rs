@@ -1,7 +1,8 @@
-//! The life of one run: policy read, plan made, sandbox launched, watched, recorded, gone.
+//! The lifecycle of one run: reads the policy, makes the plan, launches the sandbox, supervises it, records and cleans
+//! up.
 //!
-//! This is the Rust API. It prints nothing and starts no thread; the process that calls
-//! [`run::run`] hands over its signals and its terminal.
+//! This is the Rust API. It must never print or start a thread. The process that calls [`run::run`] hands over its
+//! signals and its terminal.
 #![forbid(unsafe_code)]
 
 pub mod answers;

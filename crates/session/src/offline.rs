@@ -1,18 +1,19 @@
-//! Whether a run without a network tried to use one, by the kernel's own counters of its network namespace.
+//! Detects whether a run without a network tried to use one, by the kernel's counters of its network namespace.
 //!
-//! Only what was counted is told. A name that is looked up counts by its questions to a server that is not there; nobody reads
-//! them, so which name it was is not known.
+//! Reports only what was counted. A name lookup counts through its queries to a server that does not exist; nothing
+//! reads them, so the name is unknown.
 
 use palisade_record::OfflineAttempts;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 
-/// By what the counters say when everybody inside is gone: open files hold the namespace. None where nothing was tried.
+/// Reads the counters after all processes inside have ended: the open files keep the namespace alive. `None` if nothing
+/// was tried.
 pub(crate) fn attempts(counters: Vec<OwnedFd>) -> Option<OfflineAttempts> {
     let mut files = counters.into_iter();
     let text = read(files.next()?)?;
-    // Without IPv6 the first file has all there is.
+    // Without IPv6 there is no second file.
     let other = files.next().and_then(read).unwrap_or_default();
     let unreachable = of_table(&text, "Ip:", "OutNoRoutes") + of_list(&other, "Ip6OutNoRoutes");
     let unanswered = of_table(&text, "Udp:", "NoPorts") + of_list(&other, "Udp6NoPorts");
@@ -26,7 +27,7 @@ fn read(counters: OwnedFd) -> Option<String> {
     Some(text)
 }
 
-/// `/proc/net/snmp`: a line of names, then one of numbers.
+/// `/proc/net/snmp`: a line of names, followed by a line of numbers.
 fn of_table(text: &str, table: &str, name: &str) -> u64 {
     let mut lines = text.lines().filter(|line| line.starts_with(table));
     let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return 0 };
@@ -34,7 +35,7 @@ fn of_table(text: &str, table: &str, name: &str) -> u64 {
     place.and_then(|place| numbers.split_whitespace().nth(place)?.parse().ok()).unwrap_or_default()
 }
 
-/// `/proc/net/snmp6`: a name and a number a line.
+/// `/proc/net/snmp6`: one name and number per line.
 fn of_list(text: &str, name: &str) -> u64 {
     let numbers = text.lines().filter_map(|line| {
         let mut words = line.split_whitespace();

@@ -1,7 +1,8 @@
-//! `sandbox proxy`: the egress proxy alone, with the rules of one file (NET-10).
+//! `sandbox proxy`: the egress proxy as a standalone program, with the rules of one file (NET-10).
 //!
-//! What it did is recorded like the events of a run, under an id of its own; when that fails it ends. A file that
-//! cannot be read anew changes nothing. It never serves anybody before it has given up what it does not need.
+//! Its events are recorded like those of a run, under its own id; if that fails, it exits. If the file cannot be
+//! reread, the rules stay unchanged. It must never serve a client before it has dropped the privileges it does not
+//! need.
 
 use crate::app_dirs::read_document;
 use crate::caller::Caller;
@@ -19,29 +20,29 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Where it listens if nobody says otherwise. Nobody else than this machine gets there.
+/// The default address, reachable from this machine only.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 
 #[derive(Clone, Debug)]
 pub struct ProxyRequest {
-    /// In any form that a policy is loaded from.
+    /// In any format that a policy can have.
     pub config: PathBuf,
-    /// Above what the file says.
+    /// Takes precedence over the file.
     pub listen: Option<SocketAddr>,
 }
 
-/// What a person or a program is told while it serves.
+/// Events while the proxy serves.
 #[derive(Debug)]
 pub enum ProxyEvent<'a> {
-    /// It serves there, under this id.
+    /// It serves at this address, under this id.
     Listening { address: SocketAddr, session: &'a str },
-    /// Something that is in the log as well.
+    /// An event that is also in the log.
     Happened(&'a EventKind),
-    /// What a person should know about the file.
+    /// A warning about the file.
     Note(String),
-    /// The file was read anew.
+    /// The file was reread.
     Reread,
-    /// The file is not sound; the rules stay as they were.
+    /// The file is invalid; the rules stay unchanged.
     NotReread(SessionError),
 }
 
@@ -51,7 +52,7 @@ pub fn serve(
     request: &ProxyRequest,
     hear: &mut dyn FnMut(ProxyEvent<'_>),
 ) -> Result<(), SessionError> {
-    // Once confined, the process can no longer ask.
+    // The confined process can no longer find out.
     let files = egress::most_files();
     let read = read(caller, request, files)?;
     read.notes.into_iter().for_each(|note| hear(ProxyEvent::Note(note)));
@@ -83,7 +84,7 @@ impl Operator for Alone<'_> {
             EgressEvent::Attempt(attempt) => EventKind::NetworkAttempt(Box::new(attempt)),
             EgressEvent::Closed(closed) => EventKind::ConnectionClosed(Box::new(closed)),
             EgressEvent::Queried(queried) => EventKind::NameQueried(Box::new(queried)),
-            // Everything is open by now, and nobody is served yet.
+            // Everything is open now, and no client is served yet.
             EgressEvent::Ready => {
                 if let Err(error) = palisade_launch::confine_alone() {
                     self.failed = Some(error.into());
@@ -95,7 +96,7 @@ impl Operator for Alone<'_> {
                 });
                 return ControlFlow::Continue(());
             }
-            // Nobody is asked by a proxy that runs alone.
+            // A standalone proxy asks no questions.
             EgressEvent::Asked { .. }
             | EgressEvent::Withdrawn { .. }
             | EgressEvent::Unable { .. } => {
@@ -157,7 +158,7 @@ fn read(caller: &Caller, request: &ProxyRequest, files: u64) -> Result<Read, Ses
     Ok(Read { config, listen: loaded.listen, notes })
 }
 
-/// The file's rules, where nobody is asked and nobody trusts an authority of ours.
+/// The file's rules. A standalone proxy cannot ask, and no client trusts its certificate authority.
 fn for_a_proxy(mut policy: Policy) -> Result<Policy, SessionError> {
     if policy.network.intercept {
         return Err(SessionError::NoInterception);

@@ -1,4 +1,4 @@
-//! Turns what was planned and what was observed into a run report, keeping the two apart.
+//! Fills the run report from the plan and from observations, and keeps the two apart.
 
 use palisade_launch::Observation;
 use palisade_plan::layer::{Promise, Strength};
@@ -17,7 +17,7 @@ pub(crate) fn versions() -> Versions {
     }
 }
 
-/// The policy's own word for a value.
+/// The word for a value in a policy file.
 pub(crate) fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -25,7 +25,7 @@ pub(crate) fn word(value: &impl Serialize) -> String {
     }
 }
 
-/// What the plan says, before anything was observed.
+/// What the plan promises, before any observation.
 pub(crate) fn planned(report: &mut RunReport, plan: &Plan) {
     report.walls = Some(ReportedConfinement {
         level: word(&plan.explanation.level),
@@ -45,7 +45,7 @@ pub(crate) fn planned(report: &mut RunReport, plan: &Plan) {
         .collect();
 }
 
-/// What the child saw. The command only started because every attempt was stopped.
+/// What the self-check observed. The command started only because every probe was refused.
 pub(crate) fn observed(report: &mut RunReport, plan: &Plan, observations: &[Observation]) {
     for (told, promise) in report.promises.iter_mut().zip(&plan.explanation.promises) {
         let held = observations

@@ -1,7 +1,7 @@
 //! One run, from the request to the report (LIFE-1).
 //!
-//! It fails closed: what cannot be planned, recorded or set up is never started, and an audit log
-//! that cannot be written ends what was started.
+//! Fails closed: what cannot be planned, recorded or set up must never start, and an audit log that cannot be written
+//! ends the run.
 
 use crate::answers::{self, Answers};
 use crate::caller::Caller;
@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Sockets of other sessions that a run looks at when it starts, to remove dead ones: enough that they never pile up.
+/// How many sockets of other sessions a starting run checks, to remove dead ones: enough that they do not accumulate.
 const MAX_SWEPT: usize = 32;
 
 /// What to run and under which policy.
@@ -55,29 +55,29 @@ pub struct RunRequest {
     pub ask_in: AskIn,
 }
 
-/// What became of it.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Finished {
     pub report: RunReport,
-    /// What this run counts for.
+    /// The metrics of this run.
     pub metrics: Metrics,
-    /// Why nothing ran, or why it was cut short.
+    /// Why nothing ran, or why the run was stopped.
     pub error: Option<SessionError>,
 }
 
-/// A plan and the policy it was made from, with nothing done yet.
+/// A plan and its policy, before any action.
 #[derive(Debug)]
 pub struct Planned {
     pub policy: config::LoadedPolicy,
     pub plan: Plan,
-    /// Where TLS is opened: the certificate is in the plan, the key is not.
+    /// Set if TLS is intercepted: the certificate is in the plan, the key is not.
     pub(crate) authority: Option<Authority>,
 }
 
 /// What `run` would do.
 ///
-/// A project that nobody trusts restricts what its commands may do, but does not keep its user from working: where
-/// no run could start with its file, and one can without it, that is told and the file is left out.
+/// An untrusted project restricts what its commands may do, but must not keep its user from working: if no run could
+/// start with its file and one can without it, the file is ignored with a note.
 pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned, SessionError> {
     let error = match plan_supposing(caller, request, session, None) {
         Err(error @ (SessionError::Plan(_) | SessionError::Policy(_))) => error,
@@ -128,16 +128,15 @@ pub(crate) fn gate_rules(policy: &Policy, caller: &Caller) -> Vec<Rule> {
     if policy.filesystem.rules.is_empty() {
         return Vec::new();
     }
-    // The gate is told real paths.
+    // The gate sees real paths.
     let home = caller.facts.home.as_deref();
     let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_owned()));
     let rules = policy.filesystem.rules.iter();
-    // What a policy may say was checked when it was read; without a home directory, what is said of it has
-    // no place.
+    // The rules were validated when the policy was read. Rules below the home directory are dropped if there is none.
     rules.filter_map(|rule| rule.rule(home.as_deref()).ok()).collect()
 }
 
-/// A path typed on the command line and not there is a mistake; one in a file may be for elsewhere.
+/// A missing path on the command line is a mistake; one in a file may be meant for another host.
 pub(crate) fn missing(policy: &config::LoadedPolicy) -> palisade_plan::IfMissing {
     let sources = policy.merged.provenance.get("filesystem.readOnlyPaths");
     let is_typed =
@@ -149,19 +148,18 @@ pub(crate) fn missing(policy: &config::LoadedPolicy) -> palisade_plan::IfMissing
     }
 }
 
-/// A fresh name for a run; sorts by time.
+/// A new session id; ids sort by time.
 pub fn new_session_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// Plans, runs and watches the command to its end. The calling process must have one thread only; its
-/// signals, its terminal and its standard streams are the run's from here on. `tell` hears what a
-/// person should know before the command starts.
+/// Plans, runs and supervises the command to its end. The calling process must have one thread only; its signals, its
+/// terminal and its standard streams belong to the run from here on. `tell` receives the messages for a person.
 pub fn run(caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str)) -> Finished {
     run_until(caller, request, None, tell)
 }
 
-/// The same for a sandbox that outlives its commands, where there is a client to start them.
+/// The same for a sandbox that outlives its commands, which a client starts.
 pub(crate) fn run_until(
     mut caller: Caller,
     request: &RunRequest,
@@ -196,7 +194,7 @@ pub(crate) fn run_until(
     Finished { report, metrics, error }
 }
 
-/// The beginning of a run: when, and what the caller had set for itself.
+/// The start of a run: its time, and the limits and signal settings that were inherited.
 #[derive(Clone, Copy, Debug)]
 struct Began {
     clock: Instant,
@@ -228,12 +226,12 @@ fn attempt(
     recorded.and(outcome)
 }
 
-/// Everything that is decided before anything is done.
+/// Everything that is decided before the first action.
 struct Prepared {
     plan: Plan,
     /// For the gate.
     rules: Vec<Rule>,
-    /// For the egress process, where TLS is opened.
+    /// For the egress process, if TLS is intercepted.
     authority: Option<Authority>,
 }
 
@@ -278,8 +276,8 @@ fn prepare(
     Ok(Prepared { plan, rules, authority })
 }
 
-/// Step by step below the root's descriptor: the path was free of links when the plan was made, and
-/// whoever can write above it may have put one there since (CVE-2024-45310).
+/// Creates it step by step below the root's descriptor: the path had no links when the plan was made, but a process
+/// that can write above it may have created one since (CVE-2024-45310).
 fn create_without_following(directory: &Path) -> std::io::Result<()> {
     let root = std::fs::File::open("/")?;
     let mode = rustix::fs::Mode::from_raw_mode(0o777);
@@ -288,11 +286,11 @@ fn create_without_following(directory: &Path) -> std::io::Result<()> {
         .map_err(|error| error.errno.into())
 }
 
-/// Everything that one run touches besides its plan.
+/// Everything that a run uses besides its plan.
 struct Scene<'a> {
     caller: &'a Caller,
     request: &'a RunRequest,
-    /// Who starts commands, in a sandbox that outlives them.
+    /// The client that starts commands, in a sandbox that outlives them.
     control: Option<OwnedFd>,
     journal: &'a mut Journal,
     began: &'a Began,
@@ -321,9 +319,9 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         let (what, reason) = (approval.what.clone(), approval.reason.clone());
         journal.add(EventKind::ApprovalRecorded(Approval { what, reason }));
     }
-    // What killed runs left; in a directory that is not there, one call.
+    // Left by killed runs. Costs one call if the directory does not exist.
     palisade_ask::leftover::sweep(&caller.places.runtime, MAX_SWEPT);
-    // From here on a signal ends the run in order, with its end in the log.
+    // From here on a signal ends the run in an orderly way, with its end in the log.
     let signals = Signals::take()?;
     journal.commit()?;
 
@@ -372,7 +370,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
                 let announced = announced(plan, report, &supervisor);
                 supervisor.announce(FileRegistration::new(&caller.places, announced));
             }
-            // What else is told, of commands, questions and limits, is in the report.
+            // All other messages, about commands, questions and limits, end up in the report.
             Some(_) => {}
             None => break,
         }
@@ -416,14 +414,15 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         report.notes.extend(notes);
         answered.hosts = hosts;
     }
-    // What somebody answered can be answered again; a run that went well did not fail for it.
+    // Answers can be given again, so a run does not fail if they cannot be saved.
     if let Err(error) = answers::write(&caller.places, &report.session_id, &answered) {
         report.notes.push(format!("the answers of this session were not saved: {error}"));
     }
     Ok(())
 }
 
-/// Those that look like secrets: what else is not passed on was asked for, or names nothing that is inside.
+/// Variables that look like secrets. Others are left out because the policy says so, or because they name something
+/// that is not inside.
 fn removed_variables(plan: &Plan, caller: &Caller) -> Vec<String> {
     let is_inside = |name: &OsString| plan.command.env.iter().any(|(known, _)| known == name);
     let names = caller.facts.env.keys();
@@ -452,7 +451,7 @@ struct Times {
 }
 
 impl Times {
-    /// Where times are rounded, set-up is not told apart: it would tell what the rounding hides.
+    /// Where times are rounded, set-up time is not reported separately: it would reveal what the rounding hides.
     fn of(plan: &Plan, setup: Duration, total: Duration) -> Self {
         match plan.supervision.normalize_ms {
             None => Self { setup, wall: total.saturating_sub(setup) },
@@ -490,7 +489,7 @@ fn record_start(
     Ok(journal.commit()?)
 }
 
-/// Fills in how it ended.
+/// Fills in how the run ended.
 fn conclude(report: &mut RunReport, plan: &Plan, ended: &ExitState, times: Times) {
     let Conclusion { outcome, exit_code, signal, ended_by } = conclusion::conclude(ended);
     report.outcome = outcome;
@@ -516,7 +515,7 @@ fn record_end(
     duration: Duration,
 ) -> Result<(), SessionError> {
     for limit in &report.limits {
-        // A share of the CPUs that is used up is no event: it happens many times a second.
+        // Using up the CPU share is not an event: it happens many times a second.
         let reached = limit.reached.as_ref().filter(|_| limit.name != LimitKind::Cpus.name());
         if let Some(reached) = reached {
             journal.add(EventKind::ResourceLimitExceeded(LimitExceeded {

@@ -1,7 +1,7 @@
-//! The runs of one user while they run: each leaves a small file that `sandbox top` finds it by.
+//! The running sandboxes of one user: each run writes a small file by which `sandbox top` finds it.
 //!
-//! A file is only a hint: one whose supervisor is gone was left behind by a kill, and is removed by the
-//! next command that sees it. Nothing is decided by these files, and a run does not fail without one.
+//! A file is only a hint: if its supervisor is gone, a killed run left it, and the next command that sees it removes
+//! it. Nothing must ever depend on these files, and a run does not fail without one.
 
 mod meter;
 
@@ -22,37 +22,37 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const SUFFIX: &str = ".json";
-/// How many a run looks at when it ends, to clean up: enough that files never pile up.
+/// How many files a run checks when it ends, to remove dead ones: enough that they do not accumulate.
 const SWEPT_AT_THE_END: usize = 8;
 const MAX_FILE_BYTES: u64 = 64 << 10;
 /// Shorter runs are not announced.
 const ANNOUNCE_AFTER: Duration = Duration::from_millis(50);
-/// Of a command line so much is told.
+/// Longer command lines are truncated to this many characters.
 const MAX_COMMAND_LEN: usize = 1000;
-/// Writing such a file takes microseconds. One that still says nothing after this never will.
+/// Writing such a file takes microseconds. A file that is still empty after this time will stay so.
 const UNFINISHED: Duration = Duration::from_secs(5);
 
-/// What others may know of a run.
+/// What is published about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Announced {
     pub session: String,
-    /// The sandbox's pid 1, as the host numbers it.
+    /// The pid of the sandbox's init in the host's pid namespace.
     pub init: u32,
-    /// With its secrets masked.
+    /// With secrets masked.
     pub command: String,
     pub started_at: Timestamp,
-    /// The run's control groups, one for each hierarchy it is held in.
+    /// The run's control groups, one per hierarchy.
     #[serde(default)]
     pub cgroups: Vec<PathBuf>,
     #[serde(default)]
     pub limits: Vec<AnnouncedLimit>,
 }
 
-/// A limit in the words of the plan.
+/// A limit as the plan describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnnouncedLimit {
-    /// The option's: `memory`, `cpu-time` …
+    /// The option's name: `memory`, `cpu-time` …
     pub name: String,
     /// Bytes, milliseconds, thousandths of a CPU, or a count.
     pub value: u64,
@@ -71,11 +71,11 @@ impl From<&palisade_plan::limit::Limit> for AnnouncedLimit {
     }
 }
 
-/// What a file says. The lock on it says that its writer lives.
+/// The content of a file. A lock on the file shows that its writer is alive.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written<Run> {
-    /// Numbers of processes mean nothing in another one: a container may see the same directory.
+    /// Pids have no meaning in another pid namespace, and a container may see the same directory.
     pid_namespace: u64,
     #[serde(flatten)]
     run: Run,
@@ -89,7 +89,7 @@ fn directory(places: &AppDirs) -> PathBuf {
     places.runtime.join("runs")
 }
 
-/// A run that can be found, for as long as this lives.
+/// Keeps the file of a run while this value exists.
 #[derive(Debug)]
 pub struct Announcement {
     directory: PathBuf,
@@ -100,7 +100,7 @@ pub struct Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // The next run cleans up what could not be removed.
+        // The next run removes what remains.
         let _ = fs::remove_file(&self.path);
         for entry in fs::read_dir(&self.directory).into_iter().flatten().take(SWEPT_AT_THE_END) {
             let _ = entry.map(|entry| look(&entry));
@@ -108,7 +108,7 @@ impl Drop for Announcement {
     }
 }
 
-/// Lets others find a run of this process.
+/// Makes a run of this process visible to `sandbox top`.
 fn announce(places: &AppDirs, run: &Announced) -> Result<Announcement, SessionError> {
     let directory = directory(places);
     let path = directory.join(format!("{}{SUFFIX}", run.session));
@@ -131,7 +131,7 @@ fn announce(places: &AppDirs, run: &Announced) -> Result<Announcement, SessionEr
         created => created,
     };
     let mut file = File::from(file.map_err(|errno| failed(errno.into()))?);
-    // Before anything stands in it: what is empty is left alone for a while.
+    // Locked before it is written: readers leave an empty file alone for a while.
     let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
     let written = locked.map_err(io::Error::from).and_then(|()| file.write_all(&written));
     let announcement = Announcement { directory, path: path.clone(), _file: file };
@@ -139,7 +139,7 @@ fn announce(places: &AppDirs, run: &Announced) -> Result<Announcement, SessionEr
     Ok(announcement)
 }
 
-/// Announces a run when it has lasted a moment: most are over before anybody could look for them.
+/// Announces a run after a short delay: most runs end before anybody could look for them.
 #[derive(Debug)]
 pub(crate) struct FileRegistration<'a> {
     places: &'a AppDirs,
@@ -159,7 +159,7 @@ impl RunRegistration for FileRegistration<'_> {
         self.due
     }
 
-    /// A run that cannot be found by others runs all the same.
+    /// A run that cannot be announced continues.
     fn act(&mut self) {
         if self.due.is_some_and(|due| due <= Instant::now()) {
             self.due = None;
@@ -168,7 +168,7 @@ impl RunRegistration for FileRegistration<'_> {
     }
 }
 
-/// This user's runs, the oldest first.
+/// This user's runs, oldest first.
 pub fn list(places: &AppDirs) -> Result<Vec<Announced>, SessionError> {
     let directory = directory(places);
     let entries = match fs::read_dir(&directory) {
@@ -181,31 +181,30 @@ pub fn list(places: &AppDirs) -> Result<Vec<Announced>, SessionError> {
     Ok(runs)
 }
 
-/// The run that a file tells of, if it is one of this user's and still there; one that was left behind is
-/// removed.
+/// The run that a file describes, if it belongs to this user and still runs. Removes a file that was left behind.
 fn look(entry: &DirEntry) -> Option<Announced> {
     let path = entry.path();
     let name = entry.file_name();
     let session = name.to_str()?.strip_suffix(SUFFIX)?;
     let file = open(&path)?;
     let metadata = file.metadata().ok()?;
-    // Root may have been pointed at the directory of somebody else.
+    // Root may have been given another user's directory.
     if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
         return None;
     }
     let mut text = Vec::new();
     (&file).take(MAX_FILE_BYTES).read_to_end(&mut text).ok()?;
-    // Shared, so that two readers do not take each other for a writer.
+    // Shared, so that two readers do not take each other for the writer.
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
         Err(Errno::WOULDBLOCK) => {
             let Written { pid_namespace: of, run } =
                 serde_json::from_slice::<Written<Announced>>(&text).ok()?;
             (run.session == session && pid_namespace().ok()? == of).then_some(run)
         }
-        // Somebody may be about to write it.
+        // Its writer may be about to lock it.
         Ok(()) if text.is_empty() && is_young(&metadata) => None,
         Ok(()) => {
-            // Another reader may have been first.
+            // Another reader may have removed it first.
             let _ = fs::remove_file(&path);
             None
         }

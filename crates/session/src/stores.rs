@@ -1,7 +1,7 @@
-//! Where permanent answers are kept: the policy files of the user, the project and the organisation.
+//! Saves permanent answers in the policy files of the user, the project and the organisation.
 //!
-//! Only adds rules and hosts to a file, and only if every layer together is still a sound policy then: an answer
-//! must never be the reason why the next run does not start.
+//! Only adds rules and hosts to a file, and only if all layers together are still a valid policy: an answer must never
+//! keep the next run from starting.
 
 use crate::answers::Answers;
 use crate::app_dirs::{make_private_dir, replace_file};
@@ -27,22 +27,22 @@ mod forget;
 pub(crate) use entries::NETWORK_PROXY;
 pub use entries::SavedRule;
 
-/// A file that does not exist yet.
+/// The name for a new file.
 const NEW_NAME: &str = "policy.yaml";
 
-/// The stores of one caller and the project it stands in.
+/// The policy files of one caller and its project.
 #[derive(Clone, Debug)]
 pub struct Stores {
     caller: Caller,
-    /// What was saved, or was not, since this was made: for the end of a run.
+    /// What was saved, or failed to be saved, for the report at the end of a run.
     kept: Rc<RefCell<Vec<Kept>>>,
 }
 
-/// One attempt to keep an answer.
+/// One attempt to save an answer.
 #[derive(Clone, Debug)]
 struct Kept {
     path: PathBuf,
-    /// As the file has it, or why it has it not.
+    /// The entry in the file, or why it is not there.
     outcome: Result<String, String>,
 }
 
@@ -56,24 +56,24 @@ impl AnswerStore for Stores {
     }
 }
 
-/// What saving does, or would do, to a file.
+/// The effect of saving on a file.
 #[derive(Clone, Debug)]
 pub struct FileChange {
     pub path: PathBuf,
     pub before: String,
     pub after: String,
-    /// Those that were not there already, as the file has them.
+    /// The new entries, as they are in the file.
     pub added: Vec<String>,
     pub standing: StoreStatus,
 }
 
-/// Whether the file counts once the rules are in it.
+/// Whether the file is in effect with the new rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreStatus {
     Counts,
-    /// The file, which commands could write, was trusted as it was, and is as it will be.
+    /// Commands could write the file; it was trusted before, so its new content is trusted too.
     TrustRenewed,
-    /// It was not trusted, so its permissions do not count.
+    /// It was not trusted, so its permissions have no effect.
     NotTrusted,
 }
 
@@ -108,14 +108,14 @@ impl Stores {
         Ok(change)
     }
 
-    /// Writes the file as it is to be, with the mode and the trust it had.
+    /// Writes the new content, and keeps the file's mode and trust.
     fn put(&self, change: &FileChange, store: Store) -> Result<(), SessionError> {
         let mode = fs::metadata(&change.path).ok().map(|found| found.permissions().mode());
         replace_file(&change.path, change.after.as_bytes())?;
         match mode {
             Some(mode) => set_mode(&change.path, mode)?,
             None if store == Store::User => {}
-            // The organisation's and the project's files are for others too.
+            // Other users need the organisation's and the project's files, too.
             None => {
                 set_mode(&change.path, 0o644)?;
                 change.path.parent().map_or(Ok(()), |directory| set_mode(directory, 0o755))?;
@@ -150,7 +150,7 @@ impl Stores {
         Ok(change)
     }
 
-    /// Whether the file counts, as it is now.
+    /// Whether the present file is in effect.
     fn standing(&self, file: &DocumentFile, store: Store) -> Result<StoreStatus, SessionError> {
         let counts = match store {
             Store::Project => false,
@@ -167,7 +167,7 @@ impl Stores {
         })
     }
 
-    /// The file that has this among its denied hosts, if it is one of these and can be read.
+    /// The file that lists this among its denied hosts, if it is one of ours and can be read.
     pub(crate) fn file_that_denies(&self, host: &str) -> Option<PathBuf> {
         let project = config::project_root(&self.caller, None).ok()?.join(PROJECT_DIRECTORY);
         let places = &self.caller.places;
@@ -202,19 +202,19 @@ impl Stores {
         }
     }
 
-    /// All layers together, as if the file were changed already.
+    /// Validates all layers together, as if the file were already changed.
     fn check(&self, change: &FileChange, store: Store) -> Result<(), SessionError> {
         let file = DocumentFile::supposed(change.path.clone(), change.after.clone());
         let supposing = match store {
             Store::User => Supposing::User(file),
             Store::Project => Supposing::ProjectFile(file),
-            // Above all others, it cannot collide with any of them by what it adds.
+            // It takes precedence over all others, so an addition cannot conflict with them.
             Store::Organisation => return Ok(()),
         };
         config::load_supposing(&self.caller, &PolicyRequest::default(), Some(&supposing)).map(drop)
     }
 
-    /// Two sessions that save at once would lose one answer.
+    /// Two sessions that save at the same time would otherwise lose one answer.
     fn lock(&self) -> Result<OwnedFd, SessionError> {
         let state = &self.caller.places.state;
         make_private_dir(state)?;
@@ -227,7 +227,7 @@ impl Stores {
     }
 }
 
-/// The text with everything added that is not there yet.
+/// The text with the missing entries added.
 fn with_answers(
     text: &str,
     file: &str,

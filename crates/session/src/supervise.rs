@@ -1,8 +1,8 @@
-//! One sandbox as a process of its own, made and driven by a client over a control socket, so that a threaded program
+//! A sandbox as a separate process, created and driven by a client over a control socket, so that a threaded program
 //! never has to fork and configure.
 //!
-//! The first two requests are answered here, everything after them by the supervisor's event loop. What a client gets
-//! last, whatever went wrong, is [`Event::Ended`].
+//! The first two requests are answered here, all later ones by the supervisor's event loop. The last message to a
+//! client, whatever went wrong, must always be [`Event::Ended`].
 
 use crate::caller::Caller;
 use crate::error::SessionError;
@@ -25,8 +25,8 @@ pub use palisade_supervisor::control::{client, interface};
 pub struct ControlSocket(OwnedFd);
 
 impl ControlSocket {
-    /// Takes the descriptor with this number, before anything else was opened. Standard input is one too: the easiest
-    /// to hand to a new process.
+    /// Takes the descriptor with this number; must be called before anything else is opened. It may be standard input,
+    /// which is the easiest to pass to a new process.
     pub fn take(number: RawFd) -> Result<Self, SessionError> {
         match number {
             0 => {
@@ -40,13 +40,13 @@ impl ControlSocket {
         }
     }
 
-    /// Waits for a client that says what sandbox it wants: options as `sandbox run` takes them.
+    /// Waits for a client and returns the options of the sandbox it requests, as for `sandbox run`.
     pub fn accept(&self) -> Result<Vec<OsString>, SessionError> {
         let create = handshake::accept(&self.0).map_err(SupervisorError::from)?;
         Ok(create.options.into_iter().map(OsString::from_vec).collect())
     }
 
-    /// Makes the sandbox and serves the client until one of the two ends. The conditions of [`crate::run::run`] hold.
+    /// Creates the sandbox and serves the client until either ends. The conditions of [`crate::run::run`] apply.
     pub fn supervise(
         &self,
         caller: Caller,
@@ -60,7 +60,7 @@ impl ControlSocket {
         Ok(run_until(caller, request, Some(socket), tell))
     }
 
-    /// The last that a client is told. Nobody is left to tell if that fails.
+    /// The last message to a client. If sending fails, there is no client left.
     pub fn tell_end(&self, exit_code: i32, error: Option<String>) {
         let ended = FromSupervisor::Event(Event::Ended { exit_code, error });
         let _ = handshake::tell(&self.0, &ended);

@@ -1,12 +1,12 @@
 //! Finds the locks under which the broker of a run judges and performs its calls: one for every guarded tree.
 //!
-//! Two runs that share a tree, or of which one has a tree inside the other's, must not step between each other's judging
-//! and performing; runs that share nothing must not even wait for each other. So each tree has a lock file, named after
-//! its device and inode, which says for whom it stands. A run takes the file of its own tree, and those of the trees of
-//! runs that were there before and overlap it: of any two, the later one knows both.
+//! Two runs that share a tree, or of which one has a tree inside the other's, must not change it between each other's
+//! judging and performing. Runs that share nothing must not wait for each other. So each tree has a lock file, named
+//! after its device and inode, which lists the paths it stands for. A run uses the file of its own tree, and those of
+//! overlapping trees of runs that started earlier: of any two runs, the later one knows both files.
 //!
-//! Two paths to one directory, by a bind mount on the host, are seen to be the same only for the tree itself and not
-//! for what is around it.
+//! Two paths to one directory, by a bind mount on the host, are recognised as the same only for the tree itself, not
+//! for the directories around it.
 
 use crate::app_dirs::make_private_dir;
 use crate::error::SessionError;
@@ -24,14 +24,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Held while a run finds its files and removes those of runs that are over.
+/// Locked while a run finds its files and removes those of ended runs.
 const REGISTRY: &str = "registry";
 const REGISTRY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Files of runs that are over are kept up to here: the next run of that project needs its own again.
+/// Files of ended runs are kept up to this number: the next run of that project uses its file again.
 const MAX_KEPT_FILES: usize = 32;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A lock file, and the trees it stands for.
+/// A lock file, and the trees that it locks.
 struct Known {
     file: File,
     paths: Vec<PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) fn register(state: &Path, plan: &Plan) -> Result<TreeLocks, SessionEr
     register_trees(&state.join("trees"), trees.collect())
 }
 
-/// Where a tree lies on the host.
+/// The host path of a tree.
 fn source_of(plan: &Plan, tree: &Path) -> PathBuf {
     let mounts = match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => inside.mounts.as_slice(),
@@ -56,7 +56,7 @@ fn source_of(plan: &Plan, tree: &Path) -> PathBuf {
     bound.unwrap_or_else(|| tree.to_owned())
 }
 
-/// Of trees as the sandbox has them, with their places on the host.
+/// `trees` are paths in the sandbox, each with its host path.
 fn register_trees(dir: &Path, trees: Vec<(PathBuf, PathBuf)>) -> Result<TreeLocks, SessionError> {
     make_private_dir(dir)?;
     let registry = dir.join(REGISTRY);
@@ -91,7 +91,7 @@ fn register_trees(dir: &Path, trees: Vec<(PathBuf, PathBuf)>) -> Result<TreeLock
     Ok(TreeLocks { files: known.into_values().map(|lock| lock.file.into()).collect(), trees })
 }
 
-/// The trees of other runs that overlap one of ours. Files of runs that are over go, once there are many.
+/// Adds the trees of other runs that overlap one of ours. Removes files of ended runs if there are too many.
 fn add_overlapping(
     dir: &Path,
     own: &[(PathBuf, PathBuf, OsString)],
@@ -112,7 +112,7 @@ fn add_overlapping(
         };
         let mut file = open(&path)?;
         if !is_byte_locked(&file, PRESENCE).map_err(|errno| fail("lock")(errno.into()))? {
-            // Nobody can come meanwhile: the registry is ours.
+            // No run can start to use it meanwhile: we hold the registry lock.
             if is_crowded {
                 std::fs::remove_file(&path).map_err(fail("remove"))?;
             }
@@ -141,14 +141,14 @@ impl Known {
     }
 }
 
-/// The file of a tree of our own, held for as long as anybody has it open.
+/// The file of one of our own trees, locked while it is open in any process.
 fn known_at(path: &Path, source: &Path) -> Result<Known, SessionError> {
     let fail = |action| move |error: std::io::Error| SessionError::io(action, path, error);
     let mut file = open(path)?;
     let is_in_use = is_byte_locked(&file, PRESENCE).map_err(|errno| fail("lock")(errno.into()))?;
     let mut paths = read_paths(&mut file).map_err(fail("read"))?;
-    // What an earlier run left says nothing any more. Mostly it is the same: ext4 writes a file that was emptied and
-    // filled again to the disk when it is closed, which would cost every start more than anything else it does.
+    // The content that an ended run left is obsolete, but usually it is the same and kept: ext4 writes a file that was
+    // truncated and refilled to the disk on close, which would be the most expensive part of every start.
     if !is_in_use && paths != [source] {
         file.set_len(0).map_err(fail("write"))?;
         file.rewind().map_err(fail("write"))?;
@@ -163,7 +163,7 @@ fn known_at(path: &Path, source: &Path) -> Result<Known, SessionError> {
 }
 
 fn read_paths(file: &mut File) -> std::io::Result<Vec<PathBuf>> {
-    // Not `read_to_end`, which first asks how long the file is and where in it we are: every start does this ten times.
+    // Not `read_to_end`, which first queries the file's length and offset: every start does this ten times.
     let (mut text, mut part) = (Vec::new(), [0; 4096]);
     loop {
         let length = file.read(&mut part)?;
@@ -183,7 +183,7 @@ fn open(path: &Path) -> Result<File, SessionError> {
         .map_err(|source| SessionError::io("open", path, source.into()))
 }
 
-/// Never without bound: a run that was stopped here must not stop all others from starting.
+/// Bounded: a run that was stopped while it holds the lock must not keep all others from starting.
 fn wait_for(file: &File, path: &Path) -> Result<File, SessionError> {
     let fail = |source: std::io::Error| SessionError::io("lock", path, source);
     let begun = Instant::now();

@@ -1,7 +1,7 @@
-//! Which project policies the user has read and accepted, by content (POL-4).
+//! The project policies that the user has read and accepted, by content (POL-4).
 //!
-//! A path alone is never trusted: the digest is taken of the very text that is merged, so a file
-//! that changes after the yes is untrusted again.
+//! Must never trust a path alone: the digest covers the very text that is merged, so a file that changes afterwards is
+//! untrusted again.
 
 use crate::app_dirs::{self, AppDirs};
 use crate::error::SessionError;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The store as it is on disk.
+/// The store as saved on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrustStore {
@@ -19,7 +19,7 @@ pub struct TrustStore {
 }
 
 impl TrustStore {
-    /// A missing store trusts nothing; an unreadable one is an error, not an empty one.
+    /// A missing store trusts nothing; an unreadable one is an error.
     pub fn load(places: &AppDirs) -> Result<Self, SessionError> {
         let path = places.trust_store();
         match app_dirs::read_document(&path)? {
@@ -41,7 +41,7 @@ impl TrustStore {
         self.trusted.insert(document.to_owned(), digest(text));
     }
 
-    /// Whether there was anything to revoke.
+    /// Returns whether it was trusted.
     pub fn revoke(&mut self, document: &Path) -> bool {
         self.trusted.remove(document).is_some()
     }
@@ -50,7 +50,7 @@ impl TrustStore {
         self.trusted.get(document).is_some_and(|known| *known == digest(text))
     }
 
-    /// Paths with the digest that was accepted.
+    /// Paths with the accepted digests.
     pub fn entries(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.trusted.iter().map(|(path, digest)| (path.as_path(), digest.as_str()))
     }

@@ -1,7 +1,7 @@
-//! `sandbox why`: what decides about a path in a run with this policy, and where that was said.
+//! `sandbox why`: what decides about a path in a run with this policy, and where that was set.
 //!
-//! It starts nothing and asks nobody. What it says is read off the plan and the rules that `run` would
-//! use; it must never have an opinion of its own.
+//! Starts nothing and asks nobody. Must never decide anything itself: the explanation comes from the plan and the rules
+//! that `run` would use.
 
 mod mistaken;
 mod subjects;
@@ -29,15 +29,15 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Why {
-    /// As it was asked for.
+    /// As requested.
     pub path: PathBuf,
-    /// On the host, links resolved; none where nothing is there.
+    /// The host path with links resolved; `None` if it does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub real_path: Option<PathBuf>,
     pub access: Access,
     #[serde(flatten)]
     pub reason: WhyReason,
-    /// What else is to be known of the policy's files.
+    /// Warnings about the policy files.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
@@ -47,19 +47,19 @@ pub struct Why {
 pub enum WhyReason {
     /// In the view from the start.
     Visible { grant: String, writable: bool, executable: bool, set_by: Vec<Provenance> },
-    /// The run has its own there, whatever the host has.
+    /// The run has its own file or directory there, independent of the host.
     Own { place: PathBuf },
-    /// Nothing is there on the host, and nobody is asked.
+    /// It does not exist on the host, and no question is asked.
     Absent,
-    /// Not in the view, and nobody is asked.
+    /// Not in the view, and no question is asked.
     Hidden { because: &'static str, set_by: Vec<Provenance> },
-    /// A rule says so.
+    /// A rule decides.
     Rule { effect: Effect, rule: String, store: String, place: String, by: Option<String> },
-    /// It waits for an answer.
+    /// A question is asked.
     Asked { secret: bool, on_ask: OnAsk, timeout_ms: u64, directory: Option<PathBuf> },
 }
 
-/// How it comes out, for a script.
+/// The outcome, for a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyOutcome {
     Given,
@@ -97,7 +97,7 @@ pub fn why(
     Ok(Why { path: path.to_owned(), real_path, access, reason, notes })
 }
 
-/// The plan of whatever would be started here.
+/// The plan of any command that would be started here.
 fn supposed_plan(
     caller: &Caller,
     request: &PolicyRequest,
@@ -108,13 +108,13 @@ fn supposed_plan(
     Ok((policy, plan))
 }
 
-/// The same with other values than those that were loaded.
+/// The same for a modified policy.
 fn plan_of(caller: &Caller, loaded: &LoadedPolicy, policy: &Policy) -> Result<Plan, SessionError> {
     let (facts, _) = egress::facts(caller, policy)?;
     let mut supposed = policy.clone();
-    // What is visible depends on the policy and the place, not on what is started, nor on what may be.
+    // Visibility depends on the policy and the directory, not on the program or on which programs are allowed.
     supposed.process.allowed_executables.clear();
-    // Nor on limits, which this host may not be able to hold.
+    // Nor does it depend on limits, which this host may be unable to enforce.
     supposed.resources = Resources::default();
     supposed.process.max_processes = None;
     supposed.filesystem.max_total_size = None;
@@ -133,7 +133,7 @@ fn plan_of(caller: &Caller, loaded: &LoadedPolicy, policy: &Policy) -> Result<Pl
     Ok(plan)
 }
 
-/// Without `.` and `..`, by the words alone: there is nothing on the host to resolve.
+/// Removes `.` and `..` lexically: there is nothing on the host to resolve.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -172,10 +172,10 @@ impl Asked<'_> {
         }
     }
 
-    /// What the mounts say; none where only our own scaffolding stands.
+    /// What the mounts decide; `None` where there is only our own scaffolding.
     fn in_view(&self, mounts: &[MountOp], path: &Path) -> Option<WhyReason> {
         let is_above = |op: &&MountOp| path.starts_with(op.target());
-        // Of those at one place the last stands on top.
+        // Of several mounts at one target, the last is on top.
         let deepest = mounts
             .iter()
             .filter(is_above)
@@ -220,7 +220,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether what is missing there may be asked about.
+    /// Whether a question may be asked about what is missing there.
     fn is_ground(&self, target: &Path) -> bool {
         self.plan.sandbox.gate.as_ref().is_some_and(|gate| gate.grounds.iter().any(|g| g == target))
     }
@@ -230,7 +230,7 @@ impl Asked<'_> {
             return self.visible("nothing restricts it", true, true, &["isolationLevel"]);
         };
         let within = |paths: &[PathBuf]| paths.iter().any(|granted| path.starts_with(granted));
-        // What is guarded is written by the broker.
+        // The broker performs writes to guarded trees.
         let writable = within(&landlock.writable) || within(&landlock.guarded);
         if writable || !landlock.restrict_reads || within(&landlock.readable) {
             return self.visible("a Landlock rule", writable, true, &[]);
@@ -260,7 +260,7 @@ impl Asked<'_> {
         let is_secret = nature == Nature::Secret;
         match decider.decide(path, self.access, Timestamp::now()) {
             Decision::Denied(rule) => by_rule(rule),
-            // As the gate has it: what is said of a directory was not said of the secret in it.
+            // As in the gate: a rule for a directory does not cover a secret in it.
             Decision::Allowed(rule) if !is_secret || matches!(rule.pattern, Pattern::Exact(_)) => {
                 by_rule(rule)
             }
@@ -302,7 +302,7 @@ impl Asked<'_> {
         WhyReason::Hidden { because, set_by: self.set_by(keys) }
     }
 
-    /// Where the entry of a list stands that names the path, or something above it.
+    /// Where the list entry is that names the path, or a directory above it.
     fn said_of(&self, key: &str, path: &Path) -> Vec<Provenance> {
         let facts = &self.caller.facts;
         let names = |text: &str| {
@@ -328,7 +328,7 @@ fn by_rule(rule: &Rule) -> WhyReason {
     }
 }
 
-/// The keys of the policy behind a grant's name in the plan.
+/// The policy keys behind the name of a grant in the plan.
 fn keys_of(why: &str) -> &'static [&'static str] {
     match why {
         "project" => &["filesystem.project"],

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::error::{At, Result, SysError};
 
-/// openat2 answers `EAGAIN` when a rename elsewhere kept it from proving a `..` safe.
+/// openat2(2) fails with `EAGAIN` when a concurrent rename keeps it from proving that a `..` stays below the root.
 const RESOLVE_TRIES: u32 = 32;
 
 /// Opens `path` as if `root` were `/`; any link on the way is an error (`ELOOP`). The descriptor is
@@ -19,8 +19,8 @@ pub fn open_beneath(root: impl AsFd, path: &Path, flags: OFlags) -> Result<Owned
     open_how(root, path, flags, Mode::empty())
 }
 
-/// The same, if the kernel knows every name on the way already (5.12); `EAGAIN` otherwise. Nothing is
-/// mounted on demand for it, and no server asked. A link in the last place is an error, too.
+/// The same, if the kernel has cached every name on the way (`RESOLVE_CACHED`, 5.12); `EAGAIN` otherwise. So it
+/// triggers no automount and asks no file server. A link as the last component is an error, too.
 pub fn open_if_known(root: impl AsFd, path: &Path) -> Result<OwnedFd> {
     let resolve = ResolveFlags::IN_ROOT
         | ResolveFlags::NO_SYMLINKS
@@ -40,14 +40,14 @@ pub fn open_on_mount(root: impl AsFd, path: &Path, flags: OFlags) -> Result<Owne
     openat2(root, path, flags, Mode::empty(), resolve)
 }
 
-/// Resolves `path` with its links, all below `root`, and opens what it names (`O_PATH`). `EXDEV` if
-/// it leads out or through an absolute link, `ELOOP` at a link of `/proc` that is no path.
+/// Resolves `path`, following links that stay below `root`, and opens the result (`O_PATH`). `EXDEV` if it leads out or
+/// through an absolute link, `ELOOP` at a magic link of `/proc`.
 pub fn resolve_beneath(root: impl AsFd, path: &Path) -> Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     openat2(root, path, OFlags::PATH, Mode::empty(), resolve)
 }
 
-/// Opens one entry of a directory (`O_PATH`), a link as the link itself. Needs no openat2.
+/// Opens one entry of a directory (`O_PATH`) without following a link. Does not need openat2(2).
 pub fn open_entry(dir: impl AsFd, name: &OsStr) -> Result<OwnedFd> {
     if matches!(name.as_encoded_bytes(), b"" | b"." | b"..")
         || name.as_encoded_bytes().contains(&b'/')
@@ -76,7 +76,7 @@ pub fn mkdir_p_beneath(root: impl AsFd, path: &Path, mode: Mode) -> Result<Owned
                 return Err(SysError::new("mkdir", path.display().to_string(), Errno::INVAL));
             }
         };
-        // Looking first spares an EROFS on a read-only tree where the directory already is.
+        // Looked up first: on a read-only tree, mkdir(2) would fail with EROFS even if the directory exists.
         current = match open_beneath(&current, Path::new(name), directory) {
             Err(error) if error.errno == Errno::NOENT => {
                 match rustix::fs::mkdirat(&current, name, mode) {
@@ -116,7 +116,7 @@ fn open_parent(root: impl AsFd, path: &Path) -> Result<(OwnedFd, &OsStr)> {
 
 fn open_how(root: impl AsFd, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    // No O_NOFOLLOW: with O_PATH it would open a last link itself where NO_SYMLINKS refuses it.
+    // No O_NOFOLLOW: with O_PATH it would open a trailing link itself, which NO_SYMLINKS refuses.
     openat2(root, path, flags, mode, resolve)
 }
 

@@ -1,5 +1,5 @@
 //! Creates processes and namespaces with clone3(2) and unshare(2). Must never fork a threaded process: the
-//! child would inherit locks that nobody releases.
+//! child would inherit locks that are never released.
 
 #![expect(
     unsafe_code,
@@ -15,7 +15,7 @@ use crate::error::{Result, SysError, check};
 use crate::flags::flag_set;
 
 flag_set! {
-    /// Namespaces to create. Nothing that shares memory or descriptors is offered.
+    /// Namespaces to create. There is deliberately no flag that shares memory or descriptors.
     pub struct CloneFlags: u64 {
         /// Time namespace (5.6); the first process to enter it fixes its offsets.
         NEWTIME = 0x80;
@@ -34,7 +34,7 @@ flag_set! {
 pub enum Forked {
     /// The new process.
     Child,
-    /// The caller, with the child as it is known here. The pidfd is close-on-exec.
+    /// The caller. `pid` is the child in the caller's pid namespace; the pidfd is close-on-exec.
     Parent { pid: Pid, pidfd: OwnedFd },
 }
 
@@ -55,7 +55,7 @@ struct CloneArgs {
     cgroup: u64,
 }
 
-/// Of its first version (5.3), which the kernel accepts for ever.
+/// The size of its first version (5.3), which every kernel accepts.
 const FIRST_VERSION: usize = 64;
 const CLONE_PIDFD: u64 = 0x1000;
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
@@ -66,15 +66,15 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 /// See clone3(2).
 pub fn clone3(flags: CloneFlags) -> Result<Forked> {
     fork_alone(|pidfd| match clone3_raw(flags, None, pidfd) {
-        // Container profiles refuse clone3 whatever it asks for, since a filter cannot read its
-        // arguments, and judge clone(2) by its flags (docker answers ENOSYS, older ones EPERM).
+        // Container profiles refuse every clone3, since a filter cannot read its arguments, and judge clone(2) by its
+        // flags (docker answers ENOSYS, older profiles EPERM).
         Err(Errno::NOSYS | Errno::PERM) => clone(flags, pidfd),
         returned => returned,
     })
 }
 
-/// The same with the new process in the cgroup (of v2, 5.7) whose directory `cgroup` is, from its first
-/// moment on. There is no older call that could stand in where this one is refused.
+/// The same with the new process in the cgroup (v2, 5.7) whose directory is `cgroup`, from its start. Where this call
+/// is refused there is no older one to fall back to.
 pub fn clone3_into(flags: CloneFlags, cgroup: impl AsFd) -> Result<Forked> {
     fork_alone(|pidfd| clone3_raw(flags, Some(cgroup.as_fd()), pidfd))
 }
@@ -88,7 +88,7 @@ fn fork_alone(call: impl FnOnce(&mut libc::c_int) -> Returned) -> Result<Forked>
     forked(call)
 }
 
-/// Only for callers that know to be alone in their process.
+/// Only for callers that have checked that the process has one thread.
 fn forked(call: impl FnOnce(&mut libc::c_int) -> Returned) -> Result<Forked> {
     let mut pidfd: libc::c_int = -1;
     let raw = call(&mut pidfd).map_err(|errno| SysError::new("clone3", "", errno))?;
@@ -118,13 +118,13 @@ fn clone3_raw(
         args.cgroup = u64::from(cgroup.as_raw_fd().unsigned_abs());
         size = size_of::<CloneArgs>();
     }
-    // SAFETY: without CLONE_VM the child gets its own copy of memory and goes on on its copy of this
+    // SAFETY: without CLONE_VM the child gets its own copy of memory and continues on its copy of this
     // stack, as after fork(2). We are the only thread (`fork_alone`), so no lock is held in that copy.
     // `args`, of which the kernel reads `size` bytes, and the `pidfd` it points to outlive the call.
     check(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size) })
 }
 
-/// The same by clone(2), which has no room for a time namespace: that bit belongs to the exit signal.
+/// The same by clone(2), which cannot create a time namespace: that bit belongs to the exit signal.
 fn clone(flags: CloneFlags, pidfd: &mut libc::c_int) -> Returned {
     if flags.contains(CloneFlags::NEWTIME) {
         return Err(Errno::NOSYS);
@@ -138,7 +138,7 @@ fn clone(flags: CloneFlags, pidfd: &mut libc::c_int) -> Returned {
     })
 }
 
-/// Says that this process had one thread when it was asked. Who keeps one must never start a second.
+/// Proof that this process had one thread when it was checked. Its holder must never start a second one.
 #[derive(Debug)]
 pub struct SingleThreaded(());
 
@@ -151,8 +151,8 @@ impl SingleThreaded {
     }
 }
 
-/// A plain fork by clone(2) that yields a pidfd, for processes under a filter which refuses clone3(2) and the calls by
-/// which threads are counted.
+/// A plain fork by clone(2) that yields a pidfd. For processes whose filter refuses clone3(2) and the calls that count
+/// threads.
 pub fn fork_by_clone(_alone: &SingleThreaded) -> Result<Forked> {
     forked(|pidfd| clone(CloneFlags::NONE, pidfd))
 }
@@ -171,8 +171,8 @@ pub fn unshare(flags: CloneFlags) -> Result<()> {
 
 /// Whether this is the only thread of the process.
 ///
-/// unshare(2) of `CLONE_THREAD` does nothing in a single-threaded process and is refused in any
-/// other, so it answers without a mounted /proc. Where a filter forbids unshare, /proc tells.
+/// unshare(2) of `CLONE_THREAD` does nothing in a single-threaded process and fails in any other, so this needs no
+/// mounted /proc. Where a filter forbids unshare, it counts the entries of /proc/self/task.
 pub fn is_single_threaded() -> Result<bool> {
     match unshare_bits(libc::CLONE_THREAD) {
         Ok(()) => Ok(true),

@@ -20,7 +20,7 @@ pub enum IdKind {
     Gid,
 }
 
-/// One line of an id map: `count` ids from `inside` on stand for those from `outside` on.
+/// One line of an id map: `count` ids from `inside` on map to those from `outside` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapLine {
     pub inside: u32,
@@ -56,7 +56,7 @@ pub fn deny_setgroups(pid: Option<Pid>) -> Result<()> {
     write_proc(pid, "setgroups", b"deny")
 }
 
-/// The kernel takes such a file in one write or not at all.
+/// The kernel takes such a file in a single write only.
 pub(crate) fn write_proc(pid: Option<Pid>, file: &str, content: &[u8]) -> Result<()> {
     let path = match pid {
         None => format!("/proc/self/{file}"),
@@ -102,8 +102,8 @@ pub fn drop_all_capabilities() -> Result<()> {
     rustix::thread::set_capabilities(None, sets).call("capset")
 }
 
-/// Gives up what this thread can do now. The bounding set stays, which takes a capability to change: it is for who has
-/// `no_new_privs` and starts no program.
+/// Empties the capability sets of this thread but keeps the bounding set, since changing that needs a capability.
+/// Sufficient for a process that has `no_new_privs` and executes no program.
 pub fn give_up_capabilities() -> Result<()> {
     let none = CapabilitySet::empty();
     rustix::thread::clear_ambient_capability_set().call("prctl PR_CAP_AMBIENT")?;
@@ -111,22 +111,22 @@ pub fn give_up_capabilities() -> Result<()> {
     rustix::thread::set_capabilities(None, sets).call("capset")
 }
 
-/// Gives up every capability of this thread but the one to look into the processes of its user namespace.
+/// Drops every capability of this thread but CAP_SYS_PTRACE, needed to inspect the processes of its user namespace.
 pub fn keep_only_sys_ptrace() -> Result<()> {
     keep_only(CapabilitySet::SYS_PTRACE)
 }
 
-/// Gives up every capability of this thread but the one to ask about the networks of its user namespace.
+/// Drops every capability of this thread but CAP_NET_ADMIN, needed to query the networks of its user namespace.
 pub fn keep_only_net_admin() -> Result<()> {
     keep_only(CapabilitySet::NET_ADMIN)
 }
 
-/// Gives up every capability of this thread but those to open a link in a network of its user namespace, and lets
-/// a program that is executed have these. See capabilities(7), ambient.
+/// Drops every capability of this thread but those needed to open a link in a network of its user namespace, and passes
+/// these on to an executed program. See capabilities(7), ambient.
 pub fn keep_over_exec_for_links() -> Result<()> {
     let kept = CapabilitySet::NET_ADMIN.union(CapabilitySet::SYS_ADMIN);
     let mut sets = rustix::thread::capabilities(None).call("capget")?;
-    // First: nothing can be made inheritable that is no longer in the bounding set.
+    // First: a capability that is no longer in the bounding set cannot be made inheritable.
     sets.inheritable = kept;
     rustix::thread::set_capabilities(None, sets).call("capset")?;
     drop_bounding_set()?;
@@ -137,13 +137,13 @@ pub fn keep_over_exec_for_links() -> Result<()> {
         .call("prctl PR_CAP_AMBIENT")
 }
 
-/// Gives up every capability of this thread but those to change mounts and to go between mount namespaces.
+/// Drops every capability of this thread but those needed to change mounts and to enter mount namespaces.
 pub fn keep_only_mounting() -> Result<()> {
     keep_only(MOUNTING)
 }
 
-/// The same for root, which besides needs to walk everybody's directories, to make id maps, and to act
-/// as somebody else for a moment ([`act_as`]).
+/// The same for root, which also needs to walk the directories of all users, to write id maps, and to act as another
+/// user temporarily ([`act_as`]).
 pub fn keep_only_mounting_as_root() -> Result<()> {
     keep_only(
         MOUNTING
@@ -164,16 +164,15 @@ fn keep_only(kept: CapabilitySet) -> Result<()> {
     rustix::thread::set_capabilities(None, sets).call("capset")
 }
 
-/// From now on files are opened and made as these ids (those of the namespace we are in): what
-/// belongs to others is closed, also to root, which only gets it back with its own uid. Clears the
-/// parent-death signal. See setfsuid(2).
+/// Opens and creates files as these ids (of our own user namespace) from now on. Files of other users become
+/// inaccessible, also to root until it sets its own uid again. Clears the parent-death signal. See setfsuid(2).
 pub fn act_as(uid: u32, gid: u32) -> Result<()> {
     set_fs_id(libc::SYS_setfsgid, "setfsgid", gid)?;
     set_fs_id(libc::SYS_setfsuid, "setfsuid", uid)
 }
 
-/// These calls answer with the id from before, also when they fail; asking for the id -1 changes nothing
-/// and tells what it is.
+/// These calls return the previous id even when they fail. Passing the id -1 changes nothing and returns the current
+/// one.
 fn set_fs_id(call: libc::c_long, name: &'static str, id: u32) -> Result<()> {
     let id = valid_id(name, id)?;
     // SAFETY: the call takes a number only.
@@ -192,7 +191,7 @@ fn keep_capabilities_over_setuid() -> Result<()> {
     rustix::thread::set_keep_capabilities(true).call("prctl PR_SET_KEEPCAPS")
 }
 
-/// Changes to these ids, in no other group, and keeps the permitted capabilities.
+/// Changes to these ids without supplementary groups, and keeps the permitted capabilities.
 pub fn take_ids_with_capabilities(uid: u32, gid: u32) -> Result<()> {
     keep_capabilities_over_setuid()?;
     setgroups_empty()?;
@@ -200,8 +199,8 @@ pub fn take_ids_with_capabilities(uid: u32, gid: u32) -> Result<()> {
     setresuid(uid)
 }
 
-/// Asks the kernel where its capabilities end instead of trusting our headers, and drops only what
-/// is still there, so that a caller whose set is empty needs no CAP_SETPCAP.
+/// Asks the kernel for its last capability instead of trusting our headers. Drops only what is still set, so that a
+/// caller with an empty set needs no CAP_SETPCAP.
 fn drop_bounding_set() -> Result<()> {
     for capability in 0..u64::BITS {
         match prctl(libc::PR_CAPBSET_READ, capability) {
@@ -236,9 +235,9 @@ pub fn try_regain_capability() -> std::result::Result<(), Errno> {
     rustix::thread::set_capabilities(None, sets)
 }
 
-/// Makes uid 0 mean nothing, for good: no capabilities by exec or setuid, no ambient ones.
-/// See capabilities(7). `PR_SET_KEEPCAPS` stays open: it keeps what a process has, which is nothing, and ping and
-/// setpriv give up without it.
+/// Permanently removes the special meaning of uid 0: no capabilities by exec or setuid, no ambient ones. See
+/// capabilities(7). `PR_SET_KEEPCAPS` is not locked: it keeps what a process has, which is nothing, and ping and
+/// setpriv fail without it.
 pub fn lock_securebits() -> Result<()> {
     let bits = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
@@ -249,7 +248,7 @@ pub fn lock_securebits() -> Result<()> {
     rustix::thread::set_capabilities_secure_bits(bits).call("prctl PR_SET_SECUREBITS")
 }
 
-/// Keeps exec from ever granting a privilege; cannot be undone.
+/// Keeps exec from ever granting a privilege. Cannot be undone.
 pub fn set_no_new_privs() -> Result<()> {
     rustix::thread::set_no_new_privs(true).call("prctl PR_SET_NO_NEW_PRIVS")
 }
@@ -270,8 +269,8 @@ pub fn set_pdeathsig(signal: i32) -> Result<()> {
         .call("prctl PR_SET_PDEATHSIG")
 }
 
-/// Kills this process when `parent` ends, and ends it now if that is over already. To be repeated after a change of ids,
-/// which clears it.
+/// Kills this process when `parent` ends, and exits now if `parent` has already ended. Must be repeated after a change
+/// of ids, which clears the setting.
 pub fn end_with_parent(parent: Pid) -> Result<()> {
     set_pdeathsig(crate::proc::sig::SIGKILL)?;
     if rustix::process::getppid() != Some(parent) {
@@ -280,9 +279,9 @@ pub fn end_with_parent(parent: Pid) -> Result<()> {
     Ok(())
 }
 
-/// Makes this process the one that orphans below it are handed to.
+/// Makes this process the parent of orphaned descendants.
 pub fn set_child_subreaper() -> Result<()> {
-    // The value is a mere yes or no to the kernel; rustix types it as a pid.
+    // The kernel reads the value as a boolean; rustix types it as a pid.
     rustix::process::set_child_subreaper(Some(Pid::INIT)).call("prctl PR_SET_CHILD_SUBREAPER")
 }
 

@@ -12,16 +12,15 @@ pub type Result<T> = std::result::Result<T, SysError>;
 /// A system call that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SysError {
-    /// The call, as its man page is named.
+    /// The name of its man page.
     pub call: &'static str,
-    /// The path or object it was about; empty if there is none.
+    /// The path or object it concerned; empty if there is none.
     pub subject: String,
-    /// What the kernel answered.
     pub errno: Errno,
 }
 
 impl SysError {
-    /// An error of a call about `subject` (empty if it is about nothing in particular).
+    /// `subject` is empty if the call has none.
     pub fn new(call: &'static str, subject: impl Into<String>, errno: Errno) -> Self {
         Self { call, subject: subject.into(), errno }
     }
@@ -33,7 +32,7 @@ impl fmt::Display for SysError {
         if !self.subject.is_empty() {
             write!(f, " {}", self.subject)?;
         }
-        // std's text ends in "(os error N)"; the symbol says more than the number.
+        // std's text ends in "(os error N)"; the symbol is easier to search for than the number.
         let text = std::io::Error::from(self.errno).to_string();
         let words = text.split(" (os error").next().unwrap_or_default();
         match errno_name(self.errno) {
@@ -43,11 +42,11 @@ impl fmt::Display for SysError {
     }
 }
 
-/// Says which call on which subject a bare errno came from.
+/// Adds the call and its subject to a bare errno.
 pub trait At<T> {
     /// Names the call only.
     fn call(self, call: &'static str) -> Result<T>;
-    /// Names the call and the path it was about.
+    /// Names the call and its path.
     fn at(self, call: &'static str, path: &Path) -> Result<T>;
 }
 
@@ -71,7 +70,7 @@ impl<T> At<T> for std::io::Result<T> {
     }
 }
 
-/// The errno inside a std error; `EIO` for the few that std makes up itself.
+/// The errno of a std error; `EIO` for the few that std creates itself.
 pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
@@ -90,7 +89,7 @@ const UNNAMED: &str = "EUNKNOWN";
 
 macro_rules! names {
     ($($name:ident $symbol:literal),* $(,)?) => {
-        /// The symbol of an errno, as man pages write it; `EUNKNOWN` for one not met in practice.
+        /// The symbol of an errno, as in man pages; `EUNKNOWN` for one that is not listed here.
         pub fn errno_name(errno: Errno) -> &'static str {
             match errno {
                 $( Errno::$name => $symbol, )*
@@ -120,7 +119,7 @@ names! {
     KEYREVOKED "EKEYREVOKED", KEYREJECTED "EKEYREJECTED",
 }
 
-/// The system's words with the errno's name, as [`SysError`] has them.
+/// The system's message with the errno's symbol, as in [`SysError`].
 pub fn io_error_text(error: &std::io::Error) -> String {
     let text = error.to_string();
     match (Errno::from_io_error(error), text.split_once(" (os error")) {

@@ -14,19 +14,19 @@ use rustix::process::Pid;
 
 use crate::error::{At, Result, SysError};
 
-/// The most descriptors one message can carry here; the kernel's own limit is 253.
+/// The maximum number of descriptors per message here; the kernel's own limit is 253.
 pub const MAX_FDS: usize = 64;
 
 const ANCILLARY_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_FDS));
 
-/// Two connected sockets that keep the bounds of messages, close-on-exec.
+/// Two connected sockets that preserve message boundaries, close-on-exec.
 pub fn socketpair() -> Result<(OwnedFd, OwnedFd)> {
     rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .call("socketpair")
 }
 
-/// Sends one message with copies of `fds`. The bytes must not be empty: a reader could not tell such
-/// a message from the end.
+/// Sends one message with copies of `fds`. `bytes` must not be empty: the receiver would take such a message for the
+/// end.
 pub fn send_with_fds(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<()> {
     let refused = |why: &str, errno| Err(SysError::new("sendmsg", why, errno));
     if bytes.is_empty() {
@@ -56,13 +56,13 @@ pub fn try_send(socket: impl AsFd, bytes: &[u8]) -> Result<()> {
     rustix::net::send(socket, bytes, flags).map(drop).call("send")
 }
 
-/// Receives one message into `buffer`: how many bytes it had, and its descriptors, close-on-exec.
-/// Zero bytes is the end: nobody holds the other side any more.
+/// Receives one message into `buffer`. Returns its length and its descriptors, close-on-exec. Zero bytes is the end:
+/// the other side is closed.
 pub fn recv_with_fds(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
     recv_with_flags(socket.as_fd(), buffer, RecvFlags::empty())
 }
 
-/// Like [`recv_with_fds`], but fails with `EAGAIN` if no message is there now.
+/// Like [`recv_with_fds`], but fails with `EAGAIN` if no message is waiting.
 pub fn try_recv_with_fds(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
     recv_with_flags(socket.as_fd(), buffer, RecvFlags::DONTWAIT)
 }
@@ -82,13 +82,13 @@ fn recv_with_flags(
     Ok((bytes, fds))
 }
 
-/// Messages sent to this socket from now on tell who sent them. See unix(7), SCM_CREDENTIALS.
+/// Makes later messages on this socket carry their sender's credentials. See unix(7), SCM_CREDENTIALS.
 pub fn reveal_senders(socket: impl AsFd) -> Result<()> {
     rustix::net::sockopt::set_socket_passcred(socket.as_fd(), true).call("setsockopt SO_PASSCRED")
 }
 
-/// Receives one message together with the number of the process that sent it, as it is here. The sender
-/// cannot lie about it, and needs no other call than write(2). Only after [`reveal_senders`].
+/// Receives one message together with its sender's pid in our pid namespace. The kernel vouches for it, and the sender
+/// needs no call but write(2). Only after [`reveal_senders`].
 pub fn recv_from_process(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Option<Pid>)> {
     let mut sender = None;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
@@ -100,7 +100,7 @@ pub fn recv_from_process(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize,
     Ok((bytes, sender))
 }
 
-/// One message, whole or not at all.
+/// Fails rather than returning a truncated message.
 fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -119,7 +119,7 @@ fn receive(
             )
         })
     };
-    // A peer that closes with messages unread leaves this error once, before the messages that it sent itself.
+    // If the peer closed with messages unread, this error is reported once, before the messages that it sent.
     let received = match receive() {
         Err(Errno::CONNRESET) => receive(),
         received => received,
@@ -129,7 +129,7 @@ fn receive(
     if received.flags.contains(ReturnFlags::TRUNC) {
         return Err(SysError::new("recvmsg", "cut message", Errno::MSGSIZE));
     }
-    // No number was free for a descriptor, or none was expected.
+    // The descriptor limit was reached, or no descriptors were expected.
     if received.flags.contains(ReturnFlags::CTRUNC) {
         return Err(SysError::new("recvmsg", "cut descriptors", Errno::MFILE));
     }

@@ -1,12 +1,13 @@
-//! Which file something is, whatever its name leads to by now.
+//! Identifies a file independently of its name. Must never be derived from a path: the name may refer to another file
+//! by now.
 
 use rustix::fs::{AtFlags, StatxFlags, makedev, statx};
 use std::os::fd::AsFd;
 
-/// Device, inode, and when it was made, in seconds and nanoseconds: an inode's number is given again once its file is gone.
+/// Device, inode, and birth time in seconds and nanoseconds, since inode numbers are reused.
 pub type FileIdentity = (u64, u64, i64, u32);
 
-/// None where the file system does not tell when a file was made.
+/// `None` where the file system does not record birth times.
 pub fn identity_of(file: impl AsFd) -> Option<FileIdentity> {
     let wanted = StatxFlags::INO | StatxFlags::BTIME;
     let found = statx(file, c"", AtFlags::EMPTY_PATH, wanted).ok()?;

@@ -6,7 +6,7 @@ use crate::error::{At, Result, check};
 
 const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
 
-/// The Landlock ABI. `ENOSYS`: not built in; `EOPNOTSUPP`: built in and switched off at boot.
+/// The Landlock ABI. `ENOSYS`: not built in; `EOPNOTSUPP`: built in but disabled at boot.
 pub fn landlock_abi() -> Result<u32> {
     // SAFETY: with the version flag the kernel demands a null attribute of size zero and touches no
     // memory.

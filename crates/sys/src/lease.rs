@@ -9,8 +9,8 @@ use rustix::io::Errno;
 
 use crate::error::check;
 
-/// Whether any descriptor or shared mapping of `file` could still write to it. `file` is open for reading only. An error
-/// where the file system knows no leases, or the file is somebody else's.
+/// Whether any descriptor or shared mapping of `file` could still write to it. `file` must be open for reading only. An
+/// error where the file system has no leases, or the file belongs to another user.
 pub fn has_writers(file: impl AsFd) -> Result<bool, Errno> {
     match set(&file, libc::F_RDLCK) {
         Ok(()) => set(&file, libc::F_UNLCK).map(|()| false),

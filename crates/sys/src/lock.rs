@@ -14,7 +14,7 @@ pub enum ByteLock {
     Exclusive,
 }
 
-/// Takes the lock, or changes the one that is held. False if somebody else has it.
+/// Takes the lock, or converts the one that is held. False if another open file holds a conflicting lock.
 pub fn try_lock_byte(file: impl AsFd, byte: i64, lock: ByteLock) -> Result<bool, Errno> {
     let kind = match lock {
         ByteLock::Shared => libc::F_RDLCK,
@@ -31,7 +31,7 @@ pub fn unlock_byte(file: impl AsFd, byte: i64) -> Result<(), Errno> {
     control(file, libc::F_OFD_SETLK, byte, libc::F_UNLCK).map(drop)
 }
 
-/// Whether another open file holds any lock on it.
+/// Whether another open file holds any lock on the byte.
 pub fn is_byte_locked(file: impl AsFd, byte: i64) -> Result<bool, Errno> {
     let found = control(file, libc::F_OFD_GETLK, byte, libc::F_WRLCK)?;
     Ok(i32::from(found.l_type) != libc::F_UNLCK)

@@ -16,7 +16,7 @@ use rustix::mount::{
 use crate::error::{At, Result, SysError, check};
 use crate::flags::flag_set;
 
-/// Whether an operation covers the mounts below, too.
+/// Whether an operation also covers the mounts below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recursion {
     /// This mount and every mount under it.
@@ -42,10 +42,10 @@ const ATTR_IDMAP: u64 = 0x0010_0000;
 pub struct MountAttr<'fd> {
     pub set: MountAttrs,
     pub clear: MountAttrs,
-    /// No mount made on one side shows on the other from now on.
+    /// Stops mount propagation in both directions.
     pub private: bool,
-    /// A user namespace whose id maps the mount takes on (`MOUNT_ATTR_IDMAP`, 5.12). Only a detached
-    /// mount can be given one, and only once; both maps must be written (`EINVAL`).
+    /// A user namespace whose id maps the mount uses (`MOUNT_ATTR_IDMAP`, 5.12). Works only once, on a detached mount;
+    /// both maps must be written (`EINVAL`).
     pub userns_fd: Option<BorrowedFd<'fd>>,
 }
 
@@ -54,7 +54,7 @@ pub struct MountAttr<'fd> {
 pub enum FsOption<'a> {
     /// A bare word, such as overlay's `userxattr`.
     Flag(&'a str),
-    /// `key=value`. The kernel takes at most 255 bytes of value.
+    /// `key=value`. The kernel accepts at most 255 bytes of value.
     Text(&'a str, &'a str),
 }
 
@@ -67,8 +67,8 @@ struct RawMountAttr {
     userns_fd: u64,
 }
 
-/// A detached copy of the mount at `path`, or of `dir` itself if `path` is empty. A link in the last
-/// place is not followed. See open_tree(2).
+/// A detached copy of the mount at `path`, or of `dir` itself if `path` is empty. Does not follow a trailing link. See
+/// open_tree(2).
 pub fn open_tree(dir: impl AsFd, path: &Path, recursion: Recursion) -> Result<OwnedFd> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -115,8 +115,8 @@ pub fn mount_setattr(mount: impl AsFd, recursion: Recursion, attr: &MountAttr<'_
     check(returned).map(drop).call("mount_setattr")
 }
 
-/// Attaches a detached mount at `to_path` under `to_dir` (at `to_dir` itself if the path is empty).
-/// A link in the last place is not followed. See move_mount(2).
+/// Attaches a detached mount at `to_path` under `to_dir` (at `to_dir` itself if the path is empty). Does not follow a
+/// trailing link. See move_mount(2).
 pub fn move_mount(from: impl AsFd, to_dir: impl AsFd, to_path: &Path) -> Result<()> {
     let mut flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     if to_path.as_os_str().is_empty() {
@@ -125,8 +125,8 @@ pub fn move_mount(from: impl AsFd, to_dir: impl AsFd, to_path: &Path) -> Result<
     rustix::mount::move_mount(from, c"", to_dir, to_path, flags).at("move_mount", to_path)
 }
 
-/// A new file system as a detached mount. An error carries what the kernel logged about it.
-/// See fsopen(2), fsconfig(2), fsmount(2).
+/// A new file system as a detached mount. An error includes what the kernel logged. See fsopen(2), fsconfig(2),
+/// fsmount(2).
 pub fn new_fs(fstype: &str, options: &[FsOption<'_>], attrs: MountAttrs) -> Result<OwnedFd> {
     let context = rustix::mount::fsopen(fstype, FsOpenFlags::FSOPEN_CLOEXEC)
         .at("fsopen", Path::new(fstype))?;
@@ -158,8 +158,8 @@ pub fn new_fs(fstype: &str, options: &[FsOption<'_>], attrs: MountAttrs) -> Resu
     .map_err(|errno| explain("fsmount", fstype.to_owned(), errno))
 }
 
-/// What the kernel logged on a file system context: one message per read, each with a one-letter
-/// level in front, until `ENODATA`.
+/// What the kernel logged on a file system context: one message per read, each prefixed with a one-letter level, until
+/// `ENODATA`.
 fn kernel_log(context: &OwnedFd) -> Option<String> {
     let mut messages = Vec::new();
     let mut buffer = [0_u8; 1024];
@@ -187,15 +187,15 @@ pub fn detach(path: &Path) -> Result<()> {
     rustix::mount::unmount(path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW).at("umount2", path)
 }
 
-/// Detaches the mount that `file` is the root of, and everything below it, busy or not. `own_files` is
-/// `/proc/self/fd`: the call knows no descriptors. The working directory is somewhere else afterwards.
+/// Detaches the mount that `file` is the root of, and everything below it, busy or not. umount2(2) takes no descriptor,
+/// so `own_files` must be `/proc/self/fd`, which becomes the working directory.
 pub fn detach_held(own_files: impl AsFd, file: impl AsFd) -> Result<()> {
     rustix::process::fchdir(own_files).call("fchdir")?;
     let number = file.as_fd().as_raw_fd().to_string();
     rustix::mount::unmount(number.as_str(), UnmountFlags::DETACH).call("umount2")
 }
 
-/// Which mount `file` is on (5.8). A number is used again once its mount is gone.
+/// The id of the mount that `file` is on (5.8). The kernel reuses an id once its mount is gone.
 pub fn mount_id(file: impl AsFd) -> Result<u64> {
     let found =
         rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).call("statx")?;

@@ -13,10 +13,10 @@ use rustix::thread::LinkNameSpaceType;
 
 use crate::error::{At, Result, check, errno_of};
 
-/// Loopback answers at once or not at all; a dropped packet must not hang the caller.
+/// Loopback answers at once or not at all; a dropped packet must not block the caller.
 const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 
-/// Brings `lo` up in our network namespace; the kernel then gives it 127.0.0.1 and ::1.
+/// Brings `lo` up in our network namespace; the kernel then assigns it 127.0.0.1 and ::1.
 pub fn loopback_up() -> Result<()> {
     let socket = rustix::net::socket_with(
         AddressFamily::INET,
@@ -42,7 +42,7 @@ pub fn loopback_up() -> Result<()> {
     check(written.into()).map(drop).call("ioctl SIOCSIFFLAGS lo")
 }
 
-/// `IFF_UP`, which libc types wider than the field it belongs in.
+/// `IFF_UP`, which libc types wider than its field.
 const UP: libc::c_short = 1;
 
 /// A listening socket on a free port of 127.0.0.1, and that port.
@@ -52,7 +52,7 @@ pub fn tcp_listener_loopback() -> Result<(OwnedFd, u16)> {
     Ok((OwnedFd::from(listener), port))
 }
 
-/// Tries to connect to a port of 127.0.0.1 and hangs up again. Never waits long.
+/// Tries to connect to a port of 127.0.0.1 and closes the connection. Waits 500 ms at most.
 pub fn tcp_connect_loopback(port: u16) -> std::result::Result<(), Errno> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     TcpStream::connect_timeout(&address, CONNECT_LIMIT).map(drop).map_err(|error| {
@@ -82,7 +82,7 @@ pub fn enter(namespace: impl AsFd) -> Result<()> {
 const SIOCGSKNS: libc::c_ulong = 0x894c;
 const NS_GET_USERNS: libc::c_ulong = 0xb701;
 
-/// For requests that take nothing and answer with a descriptor.
+/// For requests that take no argument and return a descriptor.
 fn descriptor_by_ioctl(
     fd: BorrowedFd<'_>,
     request: libc::c_ulong,
@@ -93,7 +93,8 @@ fn descriptor_by_ioctl(
     check(made.into()).call(call)?;
     // SAFETY: a success is a new descriptor that nobody else owns.
     let made = unsafe { OwnedFd::from_raw_fd(made) };
-    // The kernel does it for these already; one that leaks into the command would be a way back.
+    // The kernel already does this for both. A descriptor that leaked into the command would be a way out of the
+    // sandbox.
     rustix::io::fcntl_setfd(&made, FdFlags::CLOEXEC).call("fcntl F_SETFD")?;
     Ok(made)
 }

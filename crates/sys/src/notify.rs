@@ -19,7 +19,7 @@ const SET_FLAGS: u32 = 0x4008_2104;
 
 const RESPONSE_CONTINUE: u32 = 1;
 const ADDFD_SEND: u32 = 2;
-/// The receiver runs on the caller's CPU at once instead of waking another one (6.6).
+/// Runs the receiver on the caller's CPU at once instead of waking another one (6.6).
 const SYNC_WAKE_UP: u64 = 1;
 
 /// `struct seccomp_notif`, which holds a `struct seccomp_data`.
@@ -58,10 +58,10 @@ const _: () = assert!(size_of::<RawNotification>() == (RECEIVE >> 16 & 0x3fff) a
 const _: () = assert!(size_of::<RawResponse>() == (SEND >> 16 & 0x3fff) as usize);
 const _: () = assert!(size_of::<RawDescriptor>() == (ADD_DESCRIPTOR >> 16 & 0x3fff) as usize);
 
-/// A system call that waits for its answer.
+/// A system call that waits for its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// Names it in every answer; never used again.
+    /// Identifies the call in every response; never reused.
     pub id: u64,
     /// The calling *thread*, in the receiver's pid namespace; `None` if it has no pid there.
     pub thread: Option<Pid>,
@@ -72,17 +72,16 @@ pub struct Notification {
 /// What becomes of a waiting call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// It returns this, and the kernel does nothing.
+    /// It returns this value; the kernel does not execute it.
     Value(i64),
-    /// It fails with this, and the kernel does nothing.
+    /// It fails with this errno; the kernel does not execute it.
     Fail(Errno),
-    /// The kernel carries it out, **reading its arguments from memory anew**: right only where
-    /// something else refuses what must not happen.
+    /// The kernel executes it, **reading its arguments from memory again**: correct only where something else refuses
+    /// what must not happen.
     Continue,
 }
 
-/// Where the notified calls of a filter arrive. Everything that waits fails with `ENOSYS` when the
-/// last descriptor of it is closed.
+/// Receives the notified calls of a filter. All waiting calls fail with `ENOSYS` when its last descriptor is closed.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
@@ -91,14 +90,14 @@ impl Listener {
         Self(listener)
     }
 
-    /// Asks for wake-ups on the caller's CPU, half the cost of a round trip. Kernels before 6.6 cannot.
+    /// Asks for wake-ups on the caller's CPU, which halves the cost of a round trip. Fails on kernels before 6.6.
     pub fn prefer_one_cpu(&self) -> Result<(), Errno> {
         // SAFETY: this request takes its argument as a number.
         check(unsafe { libc::ioctl(self.0.as_raw_fd(), SET_FLAGS as _, SYNC_WAKE_UP) }.into())
             .map(drop)
     }
 
-    /// Waits for the next call. `ENOENT`: its thread died meanwhile, ask again.
+    /// Waits for the next call. `ENOENT`: its thread has died; call again.
     pub fn receive(&self) -> Result<Notification, Errno> {
         // The kernel refuses a buffer that is not zeroed.
         let mut raw = RawNotification::default();
@@ -110,14 +109,14 @@ impl Listener {
         Ok(Notification { id: raw.id, thread, number, args: raw.args })
     }
 
-    /// Whether the call still waits, and so whether what was read of its thread since is really its.
+    /// Whether the call still waits. Only then does what was read from its thread since belong to that thread.
     pub fn is_waiting(&self, id: u64) -> bool {
         // SAFETY: the kernel reads one u64.
         check(unsafe { libc::ioctl(self.0.as_raw_fd(), ID_VALID as _, &raw const id) }.into())
             .is_ok()
     }
 
-    /// Answers a call. `ENOENT`: nobody waits any more.
+    /// Answers a call. `ENOENT`: the call no longer waits.
     pub fn respond(&self, id: u64, response: Response) -> Result<(), Errno> {
         let (value, error, flags) = match response {
             Response::Value(value) => (value, 0, 0),
@@ -130,7 +129,7 @@ impl Listener {
             .map(drop)
     }
 
-    /// Gives the caller a copy of `file` and makes its call return the new number, in one step (5.14).
+    /// Installs a copy of `file` in the caller and makes its call return the new number, in one step (5.14).
     pub fn respond_with(
         &self,
         id: u64,
@@ -140,8 +139,8 @@ impl Listener {
         self.add(id, file, close_on_exec, ADDFD_SEND).map(drop)
     }
 
-    /// Gives the caller a copy of `file` and says which number it has there; the call still waits for
-    /// that as its answer, so that ours can be closed before the caller goes on.
+    /// Installs a copy of `file` in the caller and returns its number there. The call still waits for a response, so
+    /// that our descriptor can be closed before the caller continues.
     pub fn give(&self, id: u64, file: BorrowedFd<'_>, close_on_exec: bool) -> Result<i64, Errno> {
         self.add(id, file, close_on_exec, 0)
     }

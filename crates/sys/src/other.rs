@@ -11,11 +11,11 @@ use rustix::thread::{LinkNameSpaceType, ThreadNameSpaceType};
 
 use crate::error::{At as _, Result, check};
 
-/// The unit in which memory can be missing.
+/// The granularity of unreadable memory.
 const PAGE: usize = 4096;
 
-/// Copies up to `buffer.len()` bytes from `address` in the memory of `thread`; how many there were
-/// before the first page that cannot be read.
+/// Copies up to `buffer.len()` bytes from `address` in the memory of `thread`. Returns how many could be read before
+/// the first unreadable page.
 pub fn read_memory(
     thread: Pid,
     address: u64,
@@ -41,8 +41,8 @@ pub fn read_memory(
     usize::try_from(copied).map_err(|_| Errno::FAULT)
 }
 
-/// Reads a NUL-terminated string of at most `buffer.len()` bytes; its length without the NUL.
-/// `ENAMETOOLONG` if there is no NUL. Never asks for a page beyond the one the string ends in.
+/// Reads a NUL-terminated string of at most `buffer.len()` bytes. Returns its length without the NUL. `ENAMETOOLONG` if
+/// there is no NUL. Never reads a page beyond the one in which the string ends.
 pub fn read_string(
     thread: Pid,
     address: u64,
@@ -65,7 +65,7 @@ pub fn read_string(
     Err(Errno::NAMETOOLONG)
 }
 
-/// A handle on a process, by the number of its first thread.
+/// A pidfd of a process, by the pid of its thread group leader.
 pub fn pidfd_of(process: Pid) -> Result<OwnedFd> {
     rustix::process::pidfd_open(process, PidfdFlags::empty()).call("pidfd_open")
 }

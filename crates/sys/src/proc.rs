@@ -31,7 +31,7 @@ pub use signals::{
 };
 pub use wait::{Reaped, ResourceUsage, Status, WaitFlags, wait_any, wait_pid_rusage};
 
-/// Replaces this process by `path`; returns only to say why it could not. See execve(2).
+/// Replaces this process by `path`; returns only on failure. See execve(2).
 pub fn exec(path: &CStr, argv: &[CString], envp: &[CString]) -> Errno {
     let argv = null_terminated(argv);
     let envp = null_terminated(envp);
@@ -51,7 +51,7 @@ pub fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Sends `signal` (0 only asks whether it could) to one process.
+/// Sends `signal` to one process; 0 only checks whether it could be sent.
 pub fn kill(pid: Pid, signal: i32) -> Result<()> {
     kill_raw(pid.as_raw_pid(), signal).call("kill")
 }
@@ -61,8 +61,8 @@ pub fn kill_group(group: Pid, signal: i32) -> Result<()> {
     kill_raw(-group.as_raw_pid(), signal).call("kill")
 }
 
-/// Sends `signal` to every process we may signal but ourselves and pid 1. Meant for the init of a
-/// pid namespace, where "every process" is what it looks after.
+/// Sends `signal` to every process we may signal but ourselves and pid 1. Meant for the init of a pid namespace, where
+/// these are the processes of that namespace.
 pub fn kill_all(signal: i32) -> Result<()> {
     kill_raw(-1, signal).call("kill")
 }
@@ -72,7 +72,7 @@ pub(crate) fn kill_raw(pid: libc::pid_t, signal: i32) -> std::result::Result<(),
     check(unsafe { libc::kill(pid, signal) }.into()).map(drop)
 }
 
-/// Sends `signal` to the very process `pidfd` stands for, whatever became of its pid (5.1).
+/// Sends `signal` to the process that `pidfd` refers to, even if its pid was reused (5.1).
 pub fn pidfd_send_signal(pidfd: impl AsFd, signal: i32) -> Result<()> {
     // SAFETY: a null siginfo is allowed and means "as kill(2) would fill it".
     let returned = unsafe {
@@ -97,19 +97,19 @@ pub fn setpgid(pid: Option<Pid>, group: Option<Pid>) -> Result<()> {
     rustix::process::setpgid(pid, group).call("setpgid")
 }
 
-/// Names this process as ps(1) and `/proc/PID/comm` show it; more than 15 bytes are cut.
+/// Sets the name that ps(1) and `/proc/PID/comm` show; the kernel truncates it to 15 bytes.
 pub fn set_name(name: &CStr) -> Result<()> {
     rustix::thread::set_name(name).call("prctl PR_SET_NAME")
 }
 
-/// Names the host of this UTS namespace.
+/// Sets the host name of this UTS namespace.
 pub fn sethostname(name: &str) -> Result<()> {
     rustix::system::sethostname(name.as_bytes())
         .map_err(|errno| crate::SysError::new("sethostname", name, errno))
 }
 
-/// Closes every descriptor from `first` to `last` (5.9), even if another value owns it. Only for a process
-/// that holds nothing in that range it will use or drop again.
+/// Closes every descriptor from `first` to `last` (5.9), even if another value owns it. Only for a process that will
+/// not use or drop anything in that range.
 pub fn close_range(first: RawFd, last: RawFd) -> Result<()> {
     close_range_with(first, last, 0)
 }
@@ -125,13 +125,13 @@ fn close_range_with(first: RawFd, last: RawFd, flags: libc::c_uint) -> Result<()
     check(returned).map(drop).call("close_range")
 }
 
-/// Waits until one of `fds` is ready (the number of them) or `timeout` is over (0). Goes on after an
-/// interruption with what is left of the time.
+/// Waits until one of `fds` is ready (returns how many) or `timeout` has passed (returns 0). After an interruption it
+/// continues with the remaining time.
 pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<usize> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        // A duration too long for the kernel's clock is as good as no limit.
+        // A duration too long for the kernel's clock is treated as no limit.
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match rustix::event::poll(fds, left.as_ref()) {
             Err(Errno::INTR) => {}
@@ -140,8 +140,7 @@ pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<usize> 
     }
 }
 
-/// The umask of this process. It can only be read by changing it, so the process must be alone in its memory: no thread
-/// may make a file meanwhile.
+/// The umask of this process. It can only be read by changing it, so no other thread may create a file meanwhile.
 pub fn current_umask() -> u32 {
     let umask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(umask);

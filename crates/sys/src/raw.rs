@@ -11,10 +11,10 @@ use rustix::process::Pid;
 
 use crate::error::check;
 
-/// What the kernel said to an attempt.
+/// The kernel's answer to an attempt.
 pub type Attempt = Result<(), Errno>;
 
-/// Asks whether `pid` exists and could be signalled.
+/// Checks whether `pid` exists and could be signalled.
 pub fn try_kill0(pid: Pid) -> Attempt {
     crate::proc::kill_raw(pid.as_raw_pid(), 0)
 }
@@ -32,7 +32,7 @@ pub fn try_create(path: &Path) -> Attempt {
     rustix::fs::unlink(path)
 }
 
-/// Looks up the session keyring; keyrings are not namespaced as files are.
+/// Looks up the session keyring, which no namespace isolates.
 pub fn try_keyctl() -> Attempt {
     const KEYCTL_GET_KEYRING_ID: libc::c_long = 0;
     const KEY_SPEC_SESSION_KEYRING: libc::c_long = -3;

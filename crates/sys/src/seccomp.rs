@@ -31,14 +31,14 @@ flag_set! {
     pub struct SeccompFlags: libc::c_ulong {
         /// Log every action but allow.
         LOG = 1 << 1;
-        /// Give back a descriptor on which `USER_NOTIF` calls arrive (5.0).
+        /// Return a descriptor on which `USER_NOTIF` calls arrive (5.0).
         NEW_LISTENER = 1 << 3;
-        /// A call already received waits out everything but a fatal signal (5.19).
+        /// Once received, only a fatal signal interrupts the waiting call (5.19).
         WAIT_KILLABLE_RECV = 1 << 5;
     }
 }
 
-/// The sizes of the structures of user notification, as the running kernel has them.
+/// The sizes of the user notification structures in the running kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotifySizes {
     pub notification: u16,
@@ -46,9 +46,9 @@ pub struct NotifySizes {
     pub data: u16,
 }
 
-/// Installs a filter on this thread for good; needs no_new_privs or CAP_SYS_ADMIN. With
-/// [`SeccompFlags::NEW_LISTENER`] the listener comes back, close-on-exec; `EBUSY` says that the
-/// chain already has one.
+/// Permanently installs a filter on this thread; needs no_new_privs or CAP_SYS_ADMIN. With
+/// [`SeccompFlags::NEW_LISTENER`] it returns the listener, close-on-exec; `EBUSY` if one of the installed filters
+/// already has one.
 pub fn install(filter: &[SockFilter], flags: SeccompFlags) -> Result<Option<OwnedFd>> {
     let length = libc::c_ushort::try_from(filter.len())
         .map_err(|_| SysError::new("seccomp", "filter is too long", Errno::INVAL))?;
@@ -67,7 +67,7 @@ pub fn install(filter: &[SockFilter], flags: SeccompFlags) -> Result<Option<Owne
     Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
 }
 
-/// The sizes of the notification structures (5.0); an error says that there is no notification.
+/// The sizes of the notification structures (5.0); an error if the kernel has no user notification.
 pub fn notify_sizes() -> Result<NotifySizes> {
     let mut sizes =
         libc::seccomp_notif_sizes { seccomp_notif: 0, seccomp_notif_resp: 0, seccomp_data: 0 };
@@ -88,7 +88,7 @@ unsafe fn seccomp<T>(
     flags: libc::c_ulong,
     argument: *const T,
 ) -> std::result::Result<libc::c_long, Errno> {
-    // SAFETY: passed on to our caller.
+    // SAFETY: our caller guarantees it.
     check(unsafe { libc::syscall(libc::SYS_seccomp, operation, flags, argument) })
 }
 

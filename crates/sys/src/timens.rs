@@ -4,8 +4,8 @@
 use crate::creds::write_proc;
 use crate::error::Result;
 
-/// Shifts both clocks of the time namespace our next child will enter. `EACCES` says that a process
-/// is already in it.
+/// Sets the offsets of both clocks of the time namespace our next child will enter. `EACCES` if a process is already in
+/// it.
 pub fn write_timens_offsets(monotonic_secs: i64, boottime_secs: i64) -> Result<()> {
     let text = format!("monotonic {monotonic_secs} 0\nboottime {boottime_secs} 0\n");
     write_proc(None, "timens_offsets", text.as_bytes())

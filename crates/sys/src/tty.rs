@@ -19,22 +19,22 @@ pub use rustix::termios::Winsize;
 #[derive(Clone, Debug)]
 pub struct SavedTermios(Termios);
 
-/// A new pseudo-terminal from the `ptmx` below `dir`, such as a devpts that is not mounted anywhere
-/// yet: the master, not for exec to inherit.
+/// The master of a new pseudo-terminal from the `ptmx` below `dir`, such as a devpts that is not mounted anywhere yet.
+/// Close-on-exec.
 pub fn open_ptmx_in(dir: impl AsFd, ptmx: &Path) -> Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::openat(dir, ptmx, flags, Mode::empty()).at("open", ptmx)
 }
 
-/// Unlocks the other side of `master` and opens it without naming a path, so it is the right one in
-/// whatever mount namespace we are (`TIOCGPTPEER`, 4.13).
+/// Unlocks the slave of `master` and opens it without a path, so that it is the right one in any mount namespace
+/// (`TIOCGPTPEER`, 4.13).
 pub fn open_slave(master: impl AsFd) -> Result<OwnedFd> {
     rustix::pty::unlockpt(&master).call("ioctl TIOCSPTLCK")?;
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     rustix::pty::ioctl_tiocgptpeer(&master, flags).call("ioctl TIOCGPTPEER")
 }
 
-/// Makes `terminal` the controlling terminal of our session; we must lead it and have none.
+/// Makes `terminal` the controlling terminal of our session; we must be its leader, and it must have none.
 pub fn set_controlling_tty(terminal: impl AsFd) -> Result<()> {
     rustix::process::ioctl_tiocsctty(terminal).call("ioctl TIOCSCTTY")
 }
@@ -49,7 +49,7 @@ pub fn set_window_size(terminal: impl AsFd, size: Winsize) -> Result<()> {
     rustix::termios::tcsetwinsize(terminal, size).call("ioctl TIOCSWINSZ")
 }
 
-/// Passes every byte through as it is, and gives back the settings from before.
+/// Sets raw mode, in which every byte passes unchanged. Returns the previous settings.
 pub fn make_raw(terminal: impl AsFd) -> Result<SavedTermios> {
     let saved = rustix::termios::tcgetattr(&terminal).call("tcgetattr")?;
     let mut raw = saved.clone();
@@ -58,19 +58,18 @@ pub fn make_raw(terminal: impl AsFd) -> Result<SavedTermios> {
     Ok(SavedTermios(saved))
 }
 
-/// Gives a terminal back the settings it had, once what was written has been shown.
+/// Restores the settings of a terminal after its pending output was written.
 pub fn restore(terminal: impl AsFd, saved: &SavedTermios) -> Result<()> {
     rustix::termios::tcsetattr(terminal, OptionalActions::Drain, &saved.0).call("tcsetattr")
 }
 
-/// Makes `group` the foreground process group of a terminal. Block SIGTTOU when calling from the
-/// background.
+/// Makes `group` the foreground process group of a terminal. A caller in the background must block SIGTTOU.
 pub fn tcsetpgrp(terminal: impl AsFd, group: Pid) -> Result<()> {
     rustix::termios::tcsetpgrp(terminal, group).call("tcsetpgrp")
 }
 
-/// Bytes written to a terminal that its line has not sent yet (`TIOCOUTQ`). Always 0 for a
-/// pseudo-terminal: what was written there counts as sent, read or not.
+/// Bytes written to a terminal that its line has not sent yet (`TIOCOUTQ`). Always 0 for a pseudo-terminal, where all
+/// output counts as sent.
 pub fn unsent(terminal: impl AsFd) -> Result<usize> {
     let mut count: libc::c_int = 0;
     let fd = terminal.as_fd().as_raw_fd();
@@ -80,8 +79,8 @@ pub fn unsent(terminal: impl AsFd) -> Result<usize> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// Sends SIGINT to who is in the foreground of a pseudo-terminal, given its master (`TIOCSIG`). At once: a key that is
-/// written there is taken by a thread of the kernel, some time later.
+/// Sends SIGINT to the foreground process group of a pseudo-terminal, given its master (`TIOCSIG`). Takes effect at
+/// once, unlike a key written to the master, which a kernel thread handles later.
 pub fn interrupt(master: impl AsFd) -> Result<()> {
     let fd = master.as_fd().as_raw_fd();
     // SAFETY: the argument is a number (`pty_signal` in drivers/tty/pty.c).

@@ -1,17 +1,17 @@
-//! The I/O of everybody this process has waited for: what the kernel added to its account as they ended, with
-//! what those had collected themselves. The last word on a run's I/O, short-lived processes and all, once its first
-//! process was waited for. Must never take this process's own I/O for a child's.
+//! The I/O of all children this process has waited for: the kernel adds it to the parent's account when they end, with
+//! what they collected themselves. It is the final count of a run's I/O, including short-lived processes, once its
+//! first process was waited for. Must never take this process's own I/O for a child's.
 
 use std::os::fd::OwnedFd;
 
 use crate::ledger::Io;
 use crate::procfs::{Proc, parse_io};
 
-/// Longer than the file is: seven numbers and their names.
+/// Longer than the file: seven numbers and their names.
 const MAX_FILE_BYTES: usize = 1024;
 
-/// This process's account, open, and what it said then. A process that makes itself undumpable must open it before
-/// that: afterwards its own files in `/proc` are root's. Reading goes on working.
+/// This process's account, kept open, and its initial value. A process that makes itself undumpable must open it
+/// before: afterwards its own files in `/proc` belong to root. Reading continues to work.
 #[derive(Debug)]
 pub struct Collected {
     account: Account,
@@ -20,14 +20,14 @@ pub struct Collected {
 
 #[derive(Debug)]
 struct Account {
-    /// The process with everything it collected.
+    /// The process including everything it collected.
     process: OwnedFd,
     /// Its only thread.
     thread: OwnedFd,
 }
 
 impl Collected {
-    /// Opens the account of this process, which has one thread; `None` if the kernel does not count.
+    /// Opens the account of this process, which must have one thread; `None` if the kernel does not count I/O.
     pub fn open() -> Option<Self> {
         let proc = Proc::open().ok()?;
         let pid = rustix::process::getpid().as_raw_nonzero().get();
@@ -38,7 +38,7 @@ impl Collected {
         Some(Self { account, before })
     }
 
-    /// What children have read and written that were waited for since.
+    /// The I/O of children that were waited for since.
     pub fn since(&self) -> Option<Io> {
         Some(less(self.account.of_children()?, self.before))
     }
@@ -47,7 +47,7 @@ impl Collected {
 impl Account {
     fn of_children(&self) -> Option<Io> {
         let all = read(&self.process)?;
-        // The thread last: what it does meanwhile is then not taken for a child's.
+        // The thread last: its own I/O meanwhile is then not taken for a child's.
         let own = read(&self.thread)?;
         Some(less(all, own))
     }

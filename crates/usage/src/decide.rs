@@ -1,88 +1,86 @@
-//! When to look next, and whether a limit is exceeded: pure, so that every case is a unit test.
-//! A look costs time; how long one may wait follows from how fast the rest of a limit could be used up.
-//! Must never take "could not be counted" for "within".
+//! Decides when to look next, and whether a limit is exceeded. Pure, so that every case is a unit test. A look costs
+//! time; the pause follows from how fast the rest of a limit could be used up. Must never treat "could not be counted"
+//! as "within the limit".
 
 use std::time::Duration;
 
-/// No look follows another sooner.
+/// The minimum interval between two looks.
 const MIN_INTERVAL: Duration = Duration::from_millis(5);
 
-/// CPU time is looked at this often at least.
+/// The maximum interval for CPU time.
 const MAX_CPU_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Memory is looked at this often at least.
+/// The maximum interval for memory.
 const MAX_MEMORY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Where nobody does anything, a look at memory is put off up to this: hundreds of runs that wait must not keep
-/// the machine busy.
+/// If nothing changes, the interval for memory grows up to this: hundreds of waiting runs must not keep the machine
+/// busy.
 const MAX_IDLE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How fast processes can fill memory, at most: the kernel has to clear every page first.
+/// How fast processes can fill memory at most: the kernel has to clear every page first.
 const FILL_BYTES_PER_SECOND: u64 = 5_000_000_000;
 
-/// Looking costs at most one part in this of a core ...
+/// Looks may take at most one part in this of a core ...
 const COST_FACTOR: u32 = 50;
 
-/// ... unless a look is so dear that the pause would get longer than this.
+/// ... unless a look is so expensive that the pause would exceed this.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// The limits that are held by looking.
+/// The limits that are enforced by polling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Memory and swap together.
     pub memory: Option<u64>,
     /// CPU time of all processes, user and system.
     pub cpu_time: Option<Duration>,
-    /// Processors the tree may run on; 0 counts as 1.
+    /// CPUs the tree may run on; 0 counts as 1.
     pub cpus: u32,
 }
 
-/// What a look saw.
+/// The result of one look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
     /// Memory in use.
     pub memory_bytes: u64,
-    /// Memory that may turn out to be in use: a reason to look again soon, not to end anything.
+    /// Memory that may turn out to be in use: a reason to look again soon, not to stop anything.
     pub doubtful_bytes: u64,
     /// CPU time so far.
     pub cpu_time: Duration,
-    /// The look did not reach everybody.
+    /// The look did not reach all processes.
     pub was_cut: bool,
-    /// Looks in a row, up to this one, that saw no difference.
+    /// The number of consecutive looks, up to this one, without a change.
     pub idle_looks: u32,
 }
 
-/// What follows from a look.
+/// The conclusion from a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageVerdict {
-    /// Look again after this time; `None` if no limit is held by looking.
+    /// Look again after this time; `None` if no limit is enforced by polling.
     Within(Option<Duration>),
-    /// A limit is exceeded, or can no longer be held.
+    /// A limit is exceeded, or can no longer be enforced.
     Over(Exceeded),
 }
 
-/// Which limit, and by what.
+/// The exceeded limit and the usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
     /// Memory and swap.
     Memory {
-        /// In use at that moment.
+        /// In use at that time.
         used: u64,
-        /// The limit.
         limit: u64,
     },
     /// CPU time.
     CpuTime {
-        /// Used up to that moment.
+        /// Used up to that time.
         used: Duration,
-        /// The limit.
         limit: Duration,
     },
-    /// More processes than can be counted: none of the limits could be held any longer.
+    /// More processes than can be counted: no limit could be enforced any longer.
     Uncountable,
 }
 
-/// Judges one look that took `cost` of CPU time ([`crate::Effort`]). Exactly at a limit is within it.
+/// Judges one look that took `cost` of CPU time ([`crate::Effort`]). Usage equal to a limit is within it.
 pub fn decide(bounds: &Bounds, seen: &Observation, cost: Duration) -> UsageVerdict {
     if bounds.memory.is_none() && bounds.cpu_time.is_none() {
         return UsageVerdict::Within(None);

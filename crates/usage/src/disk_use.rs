@@ -1,6 +1,6 @@
-//! Space that no name leads to: files that processes hold by descriptors only. Memory files (memfd_create(2))
-//! that are mapped nowhere show in no process's memory, and a deleted file keeps its blocks until it is closed.
-//! Dear, one call a descriptor: only looked at when asked for. Must never open what it finds.
+//! Space of files without a name, which processes hold by descriptors only. Memory files (memfd_create(2)) that are not
+//! mapped show up in no process's memory, and a deleted file keeps its blocks until it is closed. Expensive, one call
+//! per descriptor, so it is measured only on request. Must never open what it finds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,40 +36,40 @@ impl DiskUse {
     }
 }
 
-/// More descriptors than one look goes through.
+/// The maximum number of descriptors per look.
 const MAX_DESCRIPTORS: usize = 1 << 16;
 
-/// What fstat(2) counts blocks in.
+/// The unit of blocks in fstat(2).
 pub(crate) const BLOCK: u64 = 512;
 
-/// A file, whatever its names.
+/// Identifies a file independently of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
-    /// The device it is on, as stat(2) tells it.
+    /// Its device, as in stat(2).
     pub device: u64,
-    /// Its number there.
+    /// Its inode number.
     pub inode: u64,
 }
 
 /// Files without a name that the tree's processes hold open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldFiles {
-    /// Memory in files that are in no directory at all.
+    /// Memory in files that are in no directory.
     pub memfd_bytes: u64,
-    /// Bytes on disk, or in a tmpfs, of files that were deleted.
+    /// Bytes on disk, or in a tmpfs, of deleted files.
     pub deleted: HashMap<FileId, u64>,
-    /// Processes that are closed to us, besides the tree's first.
+    /// Processes that we may not inspect, except the tree's first.
     pub unread_processes: u64,
-    /// Deleted files that are mapped only, whose size we may not ask for.
+    /// Deleted files that are only mapped, whose size we may not query.
     pub files_without_size: u64,
-    /// There was more than one look goes through: all numbers are too low.
+    /// There were more than one look covers: all numbers are too low.
     pub was_cut: bool,
     pub(crate) memfds: HashSet<FileId>,
     pub(crate) memory_device: Option<u64>,
 }
 
 impl Tree {
-    /// Looks at the descriptors of every process of the last sample.
+    /// Examines the descriptors of every process of the last sample.
     pub fn held_files(&mut self) -> Result<HeldFiles, UsageError> {
         self.with_room_to_open(|tree| tree.held_files_once())
     }
@@ -102,7 +102,7 @@ impl Tree {
 
 impl HeldFiles {
     fn look(&mut self, directory: &rustix::fd::OwnedFd, number: i32) -> Result<(), UsageError> {
-        // The link leads to the open file itself, not to a name. DONT_SYNC: no server is asked.
+        // The link leads to the open file itself, not to a name. DONT_SYNC: no file server is asked.
         let found = rustix::fs::statx(
             directory,
             number.to_string(),
@@ -134,7 +134,7 @@ impl HeldFiles {
     }
 }
 
-/// The kernel's own tmpfs, where memory files are.
+/// The device of the kernel's internal tmpfs, which contains memory files.
 fn memory_device() -> Result<u64, UsageError> {
     let failed = |errno| SysError::new("memfd_create", "", errno);
     let file = rustix::fs::memfd_create("palisade-usage", MemfdFlags::CLOEXEC).map_err(failed)?;

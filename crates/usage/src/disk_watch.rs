@@ -1,19 +1,19 @@
-//! The space and inodes a run holds at this moment (FS-6): in tmpfs mounts of its own, and by how much trees of
-//! the host that it may write to have grown. Deleting gives back. Must never block for long: trees are
-//! walked in turns.
+//! Measures the space and inodes that a run holds (FS-6): in its own tmpfs mounts, and by how much the host trees that
+//! it may write to have grown. Deleting files reduces the count. Must never block for long: trees are walked in slices.
 //!
-//! No round is skipped because nothing seemed to happen: blocks can be allocated without a byte written
-//! (fallocate(2)), and the free space of a shared file system moves for others, too. It is looked at between
-//! rounds all the same. It brings the next round forward, and it tells of what no walk finds: files in messages between
-//! sockets, or moved to where the walk has been. Where the file systems lost *and* the processes wrote more
-//! than was found, the lesser of the two counts. So nobody pays for what others write alone, but who writes
-//! much and deletes it pays for others that fill the disk meanwhile. What is allocated without being written,
-//! and hidden, is not found, nor is it where free space is not told at once ([`crate::space`]).
+//! No round is skipped because nothing seemed to happen: blocks can be allocated without writing a byte (fallocate(2)),
+//! and other processes also change the free space of a shared file system. Free space is still read between rounds. It
+//! brings the next round forward, and it reveals what no walk finds: files in messages between sockets, or files moved
+//! to a directory that was already walked. If the file systems lost *and* the processes wrote more than was found, the
+//! lesser of the two counts. So what others write does not count by itself, but a run that writes and deletes much is
+//! charged for others that fill the disk meanwhile. Space that is hidden and only allocated, not written, is not found.
+//! Hidden space is also not found where free space is reported late ([`crate::space`]).
 //!
-//! What was there before the command is walked, too, and nobody waits for it: a small tree is counted before the
-//! command starts, a large one while it runs. What changed meanwhile is known by its times, which a command cannot
-//! set back; of that, as much is taken for growth as the file systems have lost. Until that walk is complete, free
-//! space alone tells of trees. Where it is not told at once, or times are another machine's, the walk comes first.
+//! What existed before the command is walked too, without delaying it: a small tree is counted before the command
+//! starts, a large one while it runs. Changes meanwhile are recognised by timestamps, which a command cannot set back;
+//! of these, as much counts as growth as the file systems have lost. Until that walk is complete, only free space is
+//! known of the trees. Where free space is reported late, or timestamps come from another machine, the walk is
+//! completed first.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -29,41 +29,41 @@ use crate::space::Space;
 use crate::tree::Tree;
 use crate::walk::{Root, Walk};
 
-/// The shortest pause between two rounds.
+/// The minimum pause between two rounds.
 const MIN_PAUSE: Duration = Duration::from_millis(250);
 
-/// A pause is this many times as long as the round before it: walking takes a twentieth of a core.
+/// A pause is this many times as long as the round before it: walking uses a twentieth of a core.
 const PAUSE_FACTOR: u32 = 20;
 
-/// But no longer than this: a large tree must not buy the command time.
+/// The maximum pause, so that a large tree does not give the command more time.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often free space is looked at, and the shortest pause before a round that it brings forward.
+/// How often free space is read, and the minimum pause before a round that it brings forward.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// How long the first walk may take where the command waits for it: nobody waits longer.
+/// The time limit of the first walk where the command waits for it.
 const BASELINE_BUDGET: Duration = Duration::from_secs(10);
 
-/// So many entries are counted before the command starts: a millisecond.
+/// How many entries are counted before the command starts: a millisecond.
 const ENTRIES_BEFORE_START: u32 = 256;
 
-/// Times of files come from a clock that ticks no slower than this (`CONFIG_HZ=100`).
+/// File timestamps come from a clock with at most this tick (`CONFIG_HZ=100`).
 const TICK: Duration = Duration::from_millis(10);
 
-/// How long the last one may take.
+/// The time limit of the last walk.
 const FINISH_BUDGET: Duration = Duration::from_millis(500);
 
-/// Where deleted files may be that were not counted as such: for a report, not for a verdict. Programs
-/// close themselves for good reasons, too.
+/// Where deleted files may exist that were not counted: for a report, not for a verdict. Programs also make themselves
+/// undumpable for good reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
-    /// Processes whose open files are closed to us (`PR_SET_DUMPABLE`, see prctl(2)).
+    /// Processes whose open files we may not inspect (`PR_SET_DUMPABLE`, see prctl(2)).
     pub processes: u64,
-    /// Files that are mapped only, whose size is told to nobody but root.
+    /// Files that are only mapped, whose size only root may query.
     pub files: u64,
 }
 
-/// Everything a run may fill.
+/// Everything that a run may fill.
 #[derive(Debug)]
 pub struct DiskWatch {
     roots: Vec<Root>,
@@ -73,29 +73,29 @@ pub struct DiskWatch {
     limits: Option<DiskUse>,
     round: Option<Round>,
     next_round: Instant,
-    /// Not before this, whatever free space says.
+    /// The earliest time of the next round, whatever free space shows.
     earliest_round: Instant,
     next_glance: Instant,
-    /// By how many bytes the last round found the trees grown.
+    /// By how many bytes the trees had grown in the last round.
     grown: u64,
-    /// With what the mounts held.
+    /// The same including the tmpfs mounts.
     last: DiskUse,
-    /// What free space tells beyond `grown`.
+    /// What free space shows beyond `grown`.
     unexplained: u64,
     written: u64,
     unseen: Unseen,
     had_closed: bool,
 }
 
-/// What the trees held before the command.
+/// What the trees contained before the command.
 #[derive(Debug)]
 enum Baseline {
     Known(DiskUse),
-    /// The walk that will tell.
+    /// The walk that determines it.
     Walking(Box<Walk>),
 }
 
-/// A tmpfs, held so that it answers after the last process that saw it has gone.
+/// A tmpfs, kept open so that it can be measured after the last process that saw it has ended.
 #[derive(Debug)]
 struct Mount {
     path: PathBuf,
@@ -111,8 +111,8 @@ struct Round {
 }
 
 impl DiskWatch {
-    /// To be called before the command starts: begins to count what is there. Links are not followed: give resolved
-    /// paths. [`UsageError::TooLarge`] if the trees have to be counted whole and that takes more than ten seconds.
+    /// Must be called before the command starts: begins to count what exists. Does not follow links: pass resolved
+    /// paths. [`UsageError::TooLarge`] if the trees have to be counted in full and that takes more than ten seconds.
     pub fn baseline(trees: &[PathBuf]) -> Result<Self, UsageError> {
         Self::baseline_within(trees, ENTRIES_BEFORE_START, BASELINE_BUDGET)
     }
@@ -153,28 +153,28 @@ impl DiskWatch {
         })
     }
 
-    /// Looks at free space between rounds from now on, to hold these limits.
+    /// Reads free space between rounds from now on, to enforce these limits.
     pub fn watch(&mut self, bytes: Option<u64>, inodes: Option<u64>) {
         let limits =
             DiskUse { bytes: bytes.unwrap_or(u64::MAX), inodes: inodes.unwrap_or(u64::MAX) };
         self.limits = Some(limits).filter(|_| !self.roots.is_empty());
     }
 
-    /// The most that any round could not look at.
+    /// The maximum over all rounds.
     pub fn unseen(&self) -> Unseen {
         self.unseen
     }
 
-    /// How much of the bytes held no name and no descriptor leads to, as far as it is known.
+    /// How many of the held bytes have neither a name nor a descriptor, as far as known.
     pub fn unexplained(&self) -> u64 {
         self.unexplained
     }
 
-    /// Adds the tmpfs that `process` has at `path`; all that is in it counts. Another process of the same
-    /// sandbox has to be named where its first is closed to us.
+    /// Adds the tmpfs that `process` has mounted at `path`; everything in it counts. If we may not inspect the
+    /// sandbox's first process, pass another one.
     pub fn add_tmpfs(&mut self, process: Pid, path: &Path) -> Result<(), UsageError> {
         let root_path = format!("/proc/{}/root", process.as_raw_nonzero());
-        // Following is meant here: the link is the kernel's, and leads to the process's root.
+        // Following is intended here: the link is the kernel's, and leads to the process's root.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(&root_path, flags, Mode::empty())
             .map_err(|errno| SysError::new("open", root_path, errno))?;
@@ -190,7 +190,7 @@ impl DiskWatch {
         Ok(())
     }
 
-    /// How long until [`Self::step`] has something to do; zero in the middle of a round.
+    /// The time until [`Self::step`] has something to do; zero within a round.
     pub fn due_in(&self, now: Instant) -> Duration {
         match (&self.round, &self.baseline) {
             (Some(_), _) | (_, Baseline::Walking(_)) => Duration::ZERO,
@@ -202,9 +202,9 @@ impl DiskWatch {
         }
     }
 
-    /// Goes on for about `budget`. What is held, when a round is complete or free space tells of more; `None`
-    /// in between. `tree` tells of files that were deleted and are still in use, and what was written. An error
-    /// means that the limit cannot be held any longer.
+    /// Continues for about `budget`. Returns what is held when a round is complete or free space shows more, otherwise
+    /// `None`. `tree` provides deleted files that are still in use, and the bytes written. After an error the limit can
+    /// no longer be enforced.
     pub fn step(
         &mut self,
         budget: Duration,
@@ -238,8 +238,8 @@ impl DiskWatch {
         let mut held = walked.plus(round.deleted).minus(baseline);
         let mut grown = held.bytes;
         held = held.plus(self.own()?);
-        // Programs close directories for a moment, tests above all. Not for two rounds, and what was
-        // there stays counted meanwhile.
+        // Programs, above all tests, make directories inaccessible for a moment. That is tolerated for one round, in
+        // which the previous count stays.
         if let Some(closed) = round.walk.closed {
             if self.had_closed {
                 return Err(UsageError::Unreadable(closed));
@@ -257,7 +257,7 @@ impl DiskWatch {
         Ok(Some(self.told()))
     }
 
-    /// The walk that tells what was there before the command, while that runs.
+    /// Continues the walk that counts what existed before the command.
     fn go_on_with_baseline(&mut self, deadline: Instant) -> Result<Option<DiskUse>, UsageError> {
         let Baseline::Walking(walk) = &mut self.baseline else { return Ok(None) };
         let Some(walked) = walk.advance(&self.roots, Some(deadline))? else { return Ok(None) };
@@ -278,7 +278,7 @@ impl DiskWatch {
         Ok(Some(self.told()))
     }
 
-    /// Looks at free space if it is time to. Whether it tells of more than was told before.
+    /// Reads free space if it is due. Returns whether it shows more than was reported before.
     fn glance(&mut self, now: Instant) -> Result<bool, UsageError> {
         let Some(limits) = self.limits.filter(|_| now >= self.next_glance) else {
             return Ok(false);
@@ -292,14 +292,14 @@ impl DiskWatch {
         }
         let before = self.told();
         if matches!(self.baseline, Baseline::Walking(_)) {
-            // No round tells of them yet.
+            // No round covers the mounts yet.
             self.last = self.own()?;
         }
         self.unexplained = self.hidden().saturating_sub(self.grown);
         Ok(self.told().bytes > before.bytes || self.told().inodes > before.inodes)
     }
 
-    /// What is held at least, wherever it is: the processes wrote so much, and so much is missing.
+    /// The minimum that is held, wherever it is: the lesser of what the processes wrote and what is missing.
     fn hidden(&self) -> u64 {
         self.space.lost_for_a_while().min(self.written)
     }
@@ -308,13 +308,13 @@ impl DiskWatch {
         DiskUse { bytes: self.last.bytes.saturating_add(self.unexplained), ..self.last }
     }
 
-    /// What the run's own file systems hold, without walking anything.
+    /// What the run's own file systems hold, without a walk.
     pub fn own_bytes(&self) -> Result<u64, UsageError> {
         Ok(self.own()?.bytes)
     }
 
-    /// A whole round at once, when nobody is left who could add to it. What was known last, if that would
-    /// take longer than half a second.
+    /// A complete round, after all processes have ended. Returns the last known value if it would take longer than half
+    /// a second.
     pub fn finish(&mut self) -> Result<DiskUse, UsageError> {
         self.finish_within(FINISH_BUDGET)
     }
@@ -336,8 +336,8 @@ impl DiskWatch {
         self.mounts.iter().try_fold(DiskUse::default(), |sum, mount| Ok(sum.plus(mount.held()?)))
     }
 
-    /// Deleted files first: one that gets a name later is passed over by the walk, one that loses its name
-    /// later is seen in the next round.
+    /// Deleted files first: the walk skips one that gets a name later, and one that loses its name later is found in
+    /// the next round.
     fn begin_round(&mut self, tree: Option<&mut Tree>) -> Result<Round, UsageError> {
         if self.limits.is_some() {
             self.space.mark();
@@ -368,7 +368,7 @@ impl Mount {
     fn held(&self) -> Result<DiskUse, UsageError> {
         let stat = rustix::fs::fstatfs(&self.place)
             .map_err(|errno| SysError::new("fstatfs", self.path.display().to_string(), errno))?;
-        // A tmpfs without a size counts nothing.
+        // A tmpfs without a size limit does not count.
         if stat.f_blocks == 0 || stat.f_files == 0 {
             return Err(UsageError::Sizeless(self.path.clone()));
         }
@@ -380,7 +380,8 @@ impl Mount {
     }
 }
 
-/// Counts a small tree now, and begins with a large one. Others are walked to the end before `deadline`.
+/// Counts a small tree now, and begins a large one. Where free space is reported late, completes the walk before
+/// `deadline`.
 fn first_walk(
     roots: &[Root],
     space: &Space,
@@ -404,12 +405,13 @@ fn first_walk(
 }
 
 fn pause_after(round: Duration) -> Duration {
-    // A tree that takes longer than that to walk would take a whole core.
+    // Otherwise, a tree that takes longer than that to walk would use a whole core.
     let longest = MAX_PAUSE.max(round.saturating_mul(2));
     round.saturating_mul(PAUSE_FACTOR).clamp(MIN_PAUSE, longest)
 }
 
-/// Others who write much bring rounds forward, too: half a core at most, as long as that is possible.
+/// Other processes that write much bring rounds forward too: this takes half a core at most, as long as that is
+/// possible.
 fn early_pause_after(round: Duration) -> Duration {
     round.clamp(GLANCE, MAX_PAUSE)
 }

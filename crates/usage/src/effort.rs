@@ -1,11 +1,11 @@
-//! What a look costs: CPU time of this thread. Never time on the clock: that grows while others have the CPU, and a
-//! command that takes it would buy itself a longer pause before the next look.
+//! The cost of a look: CPU time of this thread. Must never be wall-clock time: that grows while other processes have
+//! the CPU, and a command could use it to lengthen the pause before the next look.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// A piece of work that began.
+/// A piece of work in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort(Duration);
 
@@ -15,7 +15,7 @@ impl Effort {
         Self(of_this_thread())
     }
 
-    /// What it cost so far.
+    /// Its cost so far.
     pub fn spent(self) -> Duration {
         of_this_thread().saturating_sub(self.0)
     }

@@ -1,6 +1,6 @@
-//! Memory with shared pages counted once, from `smaps_rollup` and `smaps` of `/proc/PID`. It walks page tables, so it is only for the
-//! moment when the cheap sum is over a limit: a program that forked workers looks many times its size there.
-//! Where a process is closed to us its cheap number stands: never less than there is.
+//! Memory with shared pages counted once, from `smaps_rollup` and `smaps` of `/proc/PID`. This walks page tables, so it
+//! is used only when the cheap sum exceeds a limit: that sum is many times too high for a program that forked workers.
+//! Must never be too low: if we may not inspect a process, its cheap number counts.
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,19 +12,19 @@ use crate::error::UsageError;
 use crate::procfs::value_of;
 use crate::tree::Tree;
 
-/// Memory, counted as exactly as it can be from outside.
+/// Memory, counted as exactly as possible from outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exact {
-    /// Anonymous, shared and swapped-out memory, and memory files. Files of a tmpfs that has a name are
-    /// not in it: they are space ([`crate::DiskWatch`]).
+    /// Anonymous, shared and swapped-out memory, and memory files. Files of a mounted tmpfs are not included: they
+    /// count as space ([`crate::DiskWatch`]).
     pub memory_bytes: u64,
-    /// What of it is in memory files that are held by descriptor.
+    /// The part in memory files that are held by descriptors.
     pub memfd_bytes: u64,
 }
 
 impl Tree {
-    /// Counts the memory of the last sample's processes anew, shared pages once. `held` says which
-    /// memory files are counted there already.
+    /// Counts the memory of the last sample's processes again, with shared pages once. `held` contains the memory files
+    /// that are already counted.
     pub fn exact(&mut self, held: &HeldFiles) -> Result<Exact, UsageError> {
         self.with_room_to_open(|tree| tree.exact_once(held))
     }
@@ -53,8 +53,8 @@ impl Tree {
     }
 }
 
-/// The kernel's own sum, a tenth of the cost, if no shared memory is in it of which it would have to be
-/// known where else it counts. `None` also where the kernel does not tell kinds apart (before 5.4).
+/// The kernel's own sum, at a tenth of the cost. `None` if it includes shared memory, which may also be counted
+/// elsewhere, or if the kernel does not separate the kinds (before 5.4).
 fn without_shared_memory(text: &[u8]) -> Option<u64> {
     if value_of(text, b"Pss_Shmem:")? > 0 {
         return None;
@@ -63,16 +63,16 @@ fn without_shared_memory(text: &[u8]) -> Option<u64> {
     Some(kilobytes.saturating_mul(1024))
 }
 
-/// What kind of mapping the lines belong to.
+/// The kind of the mapping that the lines belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Backing {
     Anonymous,
-    /// A memory file, or shared memory that never had a name.
+    /// A memory file, or shared memory without a name.
     Memory(FileId),
     File,
 }
 
-/// `None` if the process is closed to us. One that ends meanwhile has given its memory back.
+/// `None` if we may not inspect the process. One that ends meanwhile has released its memory.
 fn count(file: OwnedFd, held: &HeldFiles) -> Result<Option<u64>, UsageError> {
     let mut reader = BufReader::with_capacity(1 << 16, std::fs::File::from(file));
     let mut line = Vec::new();
@@ -127,7 +127,7 @@ impl<'a> Sum<'a> {
     }
 }
 
-/// `start-end rights offset major:minor inode name`; only numbers are looked at, the name may be anything.
+/// `start-end rights offset major:minor inode name`. Only the numbers are parsed; the name may be anything.
 fn parse_mapping(line: &[u8], memory_device: Option<u64>) -> Option<Backing> {
     let end = line.iter().position(|&byte| byte == b'/' || byte == b'[').unwrap_or(line.len());
     let mut fields = std::str::from_utf8(&line[..end]).ok()?.split_ascii_whitespace().skip(3);

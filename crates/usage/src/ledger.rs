@@ -1,23 +1,23 @@
-//! Keeps what processes used beyond their deaths. A parent that waits for a child takes the child's
-//! account over, so the sum over the living stays whole; where nobody waits (`SIGCHLD` ignored, see wait(2))
-//! the kernel drops it, and the ledger remembers what it saw last. Must never count anything twice.
+//! Keeps the usage of processes after their end. A parent that waits for a child takes over the child's account, so the
+//! sum over living processes stays complete. Where no parent waits (`SIGCHLD` ignored, see wait(2)) the kernel drops
+//! the account, and the ledger keeps the last value seen. Must never count anything twice.
 
 use std::collections::HashMap;
 
-/// Read and written so far.
+/// Cumulative I/O.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Io {
-    /// Bytes fetched from storage.
+    /// Bytes read from storage.
     pub read_bytes: u64,
-    /// Bytes sent to storage, or to be sent.
+    /// Bytes written to storage, or still to be written.
     pub written_bytes: u64,
-    /// Calls that read.
+    /// Read calls.
     pub reads: u64,
-    /// Calls that wrote.
+    /// Write calls.
     pub writes: u64,
 }
 
-/// One process's numbers, or a sum of them. CPU time in clock ticks.
+/// The counters of one process, or a sum of them. CPU time is in clock ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) user: u64,
@@ -52,37 +52,37 @@ impl Counters {
     }
 }
 
-/// A process: its number may come back, its number and start time do not.
+/// Identifies a process: its pid may be reused, but not with the same start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     pub(crate) pid: i32,
     pub(crate) start: u64,
 }
 
-/// What one process has used up to now.
+/// The usage of one process so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
-    /// Its own use and that of the children it waited for.
+    /// Its own usage and that of the children it waited for.
     pub(crate) total: Counters,
-    /// The part in which waited-for children show. Where the kernel does not tell it apart (I/O), all.
+    /// The part that includes waited-for children. Where the kernel does not separate it (I/O), everything.
     pub(crate) collected: Counters,
 }
 
-/// The accounts of the last sample, and what the dead left behind.
+/// The accounts of the last sample, and those of ended processes.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     accounts: HashMap<Identity, Account>,
-    /// Left by processes that disappeared in the last sample: their parent may have been read just
-    /// before it waited for them.
+    /// Of processes that disappeared in the last sample: their parent may have been read just before it waited for
+    /// them.
     owed: Counters,
-    /// Left by processes that nobody waited for.
+    /// Of processes that no parent waited for.
     lost: Counters,
     shown: Counters,
 }
 
 impl Ledger {
-    /// The sum so far; never less than the last one. `now` holds every living process, each read after
-    /// its ancestors: then a death during the sample is seen late, but not twice.
+    /// The sum so far; never less than the last one. `now` contains every living process, each read after its
+    /// ancestors: an end during the sample is then counted late, but not twice.
     pub(crate) fn settle(&mut self, now: HashMap<Identity, Account>) -> Counters {
         let mut living = Counters::default();
         let mut collected = Counters::default();
@@ -95,7 +95,7 @@ impl Ledger {
         let gone = self.accounts.iter().filter(|(identity, _)| !now.contains_key(identity));
         let left = gone.fold(Counters::default(), |sum, (_, account)| sum.plus(account.total));
 
-        // A process that was gone a sample ago has been reaped by now, if its parent waits.
+        // A process that disappeared a sample ago has been reaped by now, if its parent waits at all.
         self.lost = self.lost.plus(self.owed.minus(collected));
         self.owed = left.minus(collected.minus(self.owed));
         self.accounts = now;
@@ -103,7 +103,6 @@ impl Ledger {
         self.shown
     }
 
-    /// The last sum.
     pub(crate) fn shown(&self) -> Counters {
         self.shown
     }

@@ -1,8 +1,8 @@
-//! What a running sandbox uses, seen from outside: by reading `/proc` as the same user or as root, where no
-//! control group counts (RES-3), and by walking what it may write to (FS-6).
+//! Measures what a running sandbox uses, from outside: by reading `/proc` as the same user or as root, where no control
+//! group counts (RES-3), and by walking what it may write to (FS-6).
 //!
-//! Everything here is a sample: what happened between two looks is known only as far as parents collected
-//! it. It must never wait for the processes it watches, nor do unbounded work because they are many.
+//! Everything here is a sample: what happened between two looks is known only as far as parents collected it. Must
+//! never wait for the processes it measures, nor do unbounded work because they are many.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,5 @@
-//! Deleted files that no descriptor holds: a mapping or a running program is enough to keep one, and what it
-//! takes on disk. The lists of mappings are long, so they are only read for the count of space. Must never
-//! open what it finds.
+//! Deleted files without a descriptor: a mapping or a running program is enough to keep one and its space on disk.
+//! Lists of mappings are long, so they are read only to count space. Must never open what it finds.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
@@ -14,12 +13,12 @@ use crate::error::UsageError;
 use crate::procfs::{is_closed, is_gone};
 use crate::tree::Tree;
 
-/// More text than one look reads: about 300,000 mappings.
+/// The maximum text per look: about 300,000 mappings.
 const MAX_TEXT: u64 = 32 << 20;
 
 impl Tree {
-    /// Every file without a name that processes of the last sample hold, by descriptor or otherwise. Not to be
-    /// seen are files in messages between sockets, and descriptors that a thread shares with no other.
+    /// Every file without a name that processes of the last sample hold, by descriptor or otherwise. Not visible are
+    /// files in messages between sockets, and descriptors that only one thread has.
     pub(crate) fn nameless_files(&mut self) -> Result<HeldFiles, UsageError> {
         self.with_room_to_open(|tree| {
             let mut held = tree.held_files_once()?;
@@ -50,7 +49,7 @@ impl Tree {
                 match self.proc.target(pid, &format!("map_files/{}", mapped.range)) {
                     Ok(stat) => held.note(&stat),
                     Err(errno) if is_gone(errno) && process.speaks_itself() => {}
-                    // The kernel follows these links for CAP_CHECKPOINT_RESTORE only.
+                    // The kernel follows these links only with CAP_CHECKPOINT_RESTORE.
                     Err(_) => {
                         without_size.insert(mapped.file);
                     }
@@ -67,7 +66,6 @@ impl Tree {
     }
 }
 
-/// A mapping of a deleted file.
 #[derive(Debug, PartialEq, Eq)]
 struct Mapped {
     /// Its name in `map_files`.
@@ -97,7 +95,7 @@ fn deleted_in(maps: OwnedFd, left: &mut u64) -> Result<Vec<Mapped>, UsageError> 
     Ok(found)
 }
 
-/// A name may end in these words, too: it is the link count that tells.
+/// A file name may end in these words, too: the link count decides.
 fn parse(line: &[u8]) -> Option<Mapped> {
     let line = line.strip_suffix(b" (deleted)\n")?;
     let mut fields = line.split(|&byte| byte == b' ').map(|field| std::str::from_utf8(field).ok());
@@ -107,7 +105,7 @@ fn parse(line: &[u8]) -> Option<Mapped> {
     let device = rustix::fs::makedev(number(major)?, number(minor)?);
     let inode = fields.next()??.parse().ok()?;
     let address = |hexadecimal| u64::from_str_radix(hexadecimal, 16).ok();
-    // `maps` has leading zeroes where `map_files` has none.
+    // `maps` has leading zeros, `map_files` has none.
     let range = format!("{:x}-{:x}", address(start)?, address(end)?);
     Some(Mapped { range, file: FileId { device, inode } })
 }

@@ -1,13 +1,13 @@
-//! One process's memory, cheaply: `statm` at every look, `status` only when `statm` leaves open how much of
-//! the shared pages is shared memory. Must never tell less than there is, up to what moved between files
-//! and shared memory inside one process without changing their sum.
+//! One process's memory at low cost: `statm` at every look, `status` only if `statm` does not determine how much of the
+//! shared pages is shared memory. Must never be too low, except for what moved between files and shared memory inside
+//! one process without changing their sum.
 
 use crate::procfs::{Resident, Statm};
 
-/// How much shared pages may grow before `status`, which is three times as dear, is read again.
+/// How much shared pages may change before `status`, which costs three times as much, is read again.
 const UNEXPLAINED_BYTES: u64 = 1 << 20;
 
-/// What is known of a process's memory, with the answer that `status` gave last.
+/// What is known of a process's memory, with the last `status`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
     anonymous: u64,
@@ -22,7 +22,7 @@ struct Explained {
 }
 
 impl Memory {
-    /// Takes a new `statm`.
+    /// Records a new `statm`.
     pub(crate) fn note(&mut self, statm: Statm, page_size: u64) {
         self.anonymous = statm.resident.saturating_sub(statm.shared).saturating_mul(page_size);
         self.shared = statm.shared.saturating_mul(page_size);
@@ -36,13 +36,13 @@ impl Memory {
                 .is_none_or(|known| self.shared.abs_diff(known.shared) > UNEXPLAINED_BYTES)
     }
 
-    /// Takes a new `status`.
+    /// Records a new `status`.
     pub(crate) fn explain(&mut self, resident: Resident) {
         self.explained = Some(Explained { shared: self.shared, resident });
     }
 
-    /// Whether this could be the very memory of another process: as much of each kind, up to what other
-    /// threads change between two looks.
+    /// Whether this could be the same memory as another process's: equal in each kind, up to what other threads change
+    /// between two looks.
     pub(crate) fn resembles(&self, other: &Self) -> bool {
         let close = |one: u64, another: u64| {
             one.abs_diff(another) <= UNEXPLAINED_BYTES.saturating_add(another / 100)
@@ -50,8 +50,8 @@ impl Memory {
         close(self.anonymous, other.anonymous) && close(self.shared, other.shared)
     }
 
-    /// Memory that belongs to the process alone or to it and its relatives; pages of files are the
-    /// kernel's to drop and not counted. Growth that is not explained counts as shared memory.
+    /// Memory that belongs to the process alone or to it and its relatives. File pages are not counted: the kernel can
+    /// drop them. Unexplained growth counts as shared memory.
     pub(crate) fn bytes(&self) -> u64 {
         let shared = match self.explained {
             None => self.shared,

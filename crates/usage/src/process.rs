@@ -1,6 +1,5 @@
-//! One process of the tree, and how it is read: with its files held open between looks where that is
-//! allowed, because opening is most of the cost. Must never take another process that got the same number
-//! for the one it knew.
+//! One process of the tree, and how it is read. Its files are kept open between looks where possible, because opening
+//! is most of the cost. Must never take another process with the same pid for the known one.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -9,23 +8,23 @@ use crate::ledger::{Account, Counters, Io};
 use crate::memory::Memory;
 use crate::procfs::{self, Proc, Stat, numbers_in, parse_io, parse_statm, parse_status};
 
-/// What is remembered of a process between looks.
+/// What is kept of a process between looks.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) start: u64,
     pub(crate) parent: i32,
     pub(crate) threads: u64,
-    /// It ended and waits to be waited for.
+    /// It has ended and was not reaped yet.
     pub(crate) has_ended: bool,
     pub(crate) memory: Memory,
-    /// Its memory is, for all that can be seen, its parent's; see [`Memory::resembles`].
+    /// Its memory appears to be its parent's; see [`Memory::resembles`].
     pub(crate) borrows: bool,
     /// How often it was read.
     pub(crate) looks: u32,
     /// The sample that read it last.
     pub(crate) seen: u64,
-    /// Whom to ask: the process, or a thread of it if the first one has ended. Such a process has neither
-    /// memory nor descriptors in `/proc/PID` (proc(5)), and could hide both there.
+    /// The thread to read if the main thread has ended. `/proc/PID` of such a process shows neither memory nor
+    /// descriptors (proc(5)), so both could be hidden there.
     speaker: Option<i32>,
     files: Option<Files>,
 }
@@ -38,7 +37,7 @@ struct Files {
     io: Option<OwnedFd>,
 }
 
-/// What stays the same for all processes of a sample.
+/// The parameters of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
     pub(crate) has_children_lists: bool,
@@ -47,7 +46,7 @@ pub(crate) struct Manner {
     pub(crate) sample: u64,
 }
 
-/// A process as it was read: the process, what it has used, whether its I/O could be read, its children.
+/// The result of reading a process: the process, its usage, whether its I/O could be read, its children.
 pub(crate) struct Read {
     pub(crate) process: Process,
     pub(crate) account: Account,
@@ -56,7 +55,7 @@ pub(crate) struct Read {
 }
 
 impl Process {
-    /// Reads process `pid`; `None` if there is none.
+    /// Reads process `pid`; `None` if it does not exist.
     pub(crate) fn read(
         proc: &mut Proc,
         pid: i32,
@@ -89,7 +88,7 @@ impl Process {
             process.read_memory(proc, pid, &files, manner)?;
         }
         if files.io.is_none() {
-            // A process is closed to us between leaving pid 1's image and its own exec.
+            // A process cannot be inspected between leaving pid 1's image and its own exec.
             files.io = proc.file(pid, "io")?;
         }
         let io = match &files.io {
@@ -104,12 +103,12 @@ impl Process {
         Ok(Some(Read { process, account: account(&stat, io), has_io: io.is_some(), children }))
     }
 
-    /// Closes what is held open of it.
+    /// Closes its open files.
     pub(crate) fn let_go(&mut self) {
         self.files = None;
     }
 
-    /// Whether `/proc/PID` tells of its memory itself.
+    /// Whether `/proc/PID` itself shows its memory.
     pub(crate) fn speaks_itself(&self) -> bool {
         self.speaker.is_none()
     }
@@ -147,8 +146,7 @@ impl Process {
     }
 }
 
-/// Held files answer only for the very process they were opened for; once that is gone, the number may be
-/// somebody else's.
+/// Open files refer to the process they were opened for; once that has ended, its pid may be reused.
 fn open(
     proc: &mut Proc,
     pid: i32,
@@ -172,7 +170,7 @@ fn open(
     Ok(Some((Files { stat: stat_file, statm, children, io: None }, stat)))
 }
 
-/// Every thread has a list of its own of the children it made.
+/// Every thread has its own list of the children it created.
 pub(crate) fn find_children(
     proc: &mut Proc,
     pid: i32,
@@ -212,7 +210,7 @@ fn threads_of(proc: &Proc, pid: i32) -> Result<Vec<i32>, UsageError> {
     }
 }
 
-/// A thread that still has the memory that the first one let go of.
+/// A thread that still has the memory which the main thread released.
 fn living_thread(proc: &mut Proc, pid: i32) -> Result<Option<i32>, UsageError> {
     for thread in threads_of(proc, pid)? {
         let Some(file) = proc.file(pid, &format!("task/{thread}/statm"))? else { continue };

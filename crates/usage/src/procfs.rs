@@ -1,5 +1,5 @@
-//! The files of `/proc/PID` that tell usage, and their forms (proc(5)). A process may end at any moment:
-//! that is an answer (`None`), not an error. Must never follow what the process chose, such as its names.
+//! The files of `/proc/PID` about usage, and their formats (proc(5)). A process may end at any time: that is a result
+//! (`None`), not an error. Must never follow what the process chose, such as its names.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -9,13 +9,13 @@ use rustix::fs::{AtFlags, CWD, Dir, PROC_SUPER_MAGIC, Statx, StatxFlags};
 use crate::error::UsageError;
 use crate::ledger::Io;
 
-/// Longer than any of the files read, except the list of a fork bomb's children.
+/// Longer than any of these files, except the list of a fork bomb's children.
 const READ_SIZE: usize = 16 * 1024;
 
-/// Where even that list is cut: more children than any sample counts.
+/// The limit of that list: more children than any sample counts.
 const READ_LIMIT: usize = 256 * 1024;
 
-/// The host's `/proc`, and room to read into.
+/// The host's `/proc`, and a read buffer.
 #[derive(Debug)]
 pub(crate) struct Proc {
     directory: OwnedFd,
@@ -39,11 +39,11 @@ pub(crate) struct Stat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Statm {
     pub(crate) resident: u64,
-    /// Of files and of shared memory.
+    /// Pages of files and of shared memory.
     pub(crate) shared: u64,
 }
 
-/// What `/proc/PID/status` tells beyond that, in bytes.
+/// Additional values from `/proc/PID/status`, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Resident {
     pub(crate) shmem: u64,
@@ -63,7 +63,7 @@ impl Proc {
         Ok(Self { directory, buffer: vec![0; READ_SIZE] })
     }
 
-    /// Opens a file of a process; `None` if the process is gone or closed to us.
+    /// Opens a file of a process; `None` if the process has ended or we may not inspect it.
     pub(crate) fn file(&self, pid: i32, name: &str) -> Result<Option<OwnedFd>, UsageError> {
         self.open_at(pid, name, OFlags::RDONLY)
     }
@@ -82,14 +82,14 @@ impl Proc {
         }
     }
 
-    /// What a link of a process leads to: the file itself, whatever its name by now. No server is asked.
+    /// The target of a link of a process: the file itself, whatever its name is now. No file server is asked.
     pub(crate) fn target(&self, pid: i32, name: &str) -> Result<Statx, Errno> {
         let path = format!("{pid}/{name}");
         let flags = AtFlags::STATX_DONT_SYNC;
         rustix::fs::statx(&self.directory, path, flags, StatxFlags::BASIC_STATS)
     }
 
-    /// The children in one thread's list; none if the thread is gone.
+    /// The children in one thread's list; none if the thread has ended.
     pub(crate) fn children(
         &mut self,
         file: BorrowedFd<'_>,
@@ -108,14 +108,14 @@ impl Proc {
                 Err(errno) => return Err(SysError::new("read", "/proc", errno).into()),
             }
         }
-        // Each number ends in a space; one that was cut off does not.
+        // Each number ends with a space, unless it was cut off.
         let whole = self.buffer[..length].iter().rposition(|&byte| byte == b' ').unwrap_or(0);
         let text = std::str::from_utf8(&self.buffer[..whole]).unwrap_or_default();
         found.extend(text.split(' ').filter_map(|number| number.parse::<i32>().ok()));
         Ok(())
     }
 
-    /// Reads a file that comes in one piece; `None` if its process is gone or closed to us.
+    /// Reads a small file in one call; `None` if its process has ended or we may not inspect it.
     pub(crate) fn read(&mut self, file: BorrowedFd<'_>) -> Result<Option<&[u8]>, UsageError> {
         loop {
             match rustix::io::pread(file, self.buffer.as_mut_slice(), 0) {
@@ -127,7 +127,7 @@ impl Proc {
         }
     }
 
-    /// Every process of the host, and its parent.
+    /// All processes of the host with their parents.
     pub(crate) fn parents(&mut self) -> Result<Vec<(i32, i32)>, UsageError> {
         let mut found = Vec::new();
         let directory = rustix::fs::openat(
@@ -170,7 +170,7 @@ pub(crate) fn is_gone(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::SRCH)
 }
 
-/// An undumpable process closes most of its files to its own user (ptrace(2)).
+/// The kernel denies access to most files of an undumpable process, even to its own user (ptrace(2)).
 pub(crate) fn is_closed(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM)
 }
@@ -184,8 +184,8 @@ pub(crate) fn form(pid: i32, file: &'static str, text: &[u8]) -> UsageError {
     UsageError::Form { pid, file, text: String::from_utf8_lossy(start).into_owned() }
 }
 
-/// The name of the process is its own choice and may hold spaces and parentheses: fields are counted
-/// from the last parenthesis.
+/// The process chooses its own name, which may contain spaces and parentheses: fields are counted from the last
+/// parenthesis.
 fn parse_stat(text: &[u8]) -> Option<Stat> {
     let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;
     let text = std::str::from_utf8(text.get(after_name..)?).ok()?;
@@ -211,7 +211,7 @@ pub(crate) fn parse_statm(text: &[u8]) -> Option<Statm> {
     Some(Statm { resident, shared })
 }
 
-/// A process without memory of its own (a zombie) has no such lines.
+/// A process without memory (a zombie) has no such lines.
 pub(crate) fn parse_status(text: &[u8]) -> Resident {
     let kilobytes = |key: &[u8]| value_of(text, key).unwrap_or(0).saturating_mul(1024);
     Resident { shmem: kilobytes(b"RssShmem:"), swap: kilobytes(b"VmSwap:") }

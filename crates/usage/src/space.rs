@@ -1,5 +1,5 @@
-//! The free space of the file systems that watched trees are on: one call each, however large the trees. It moves
-//! for others, too, so it never counts alone; but what is written and hidden from every look is missing there.
+//! The free space of the file systems with watched trees: one call each, however large the trees. Other processes
+//! change it too, so it must never count alone. But it shows what was written and hidden from every other measurement.
 
 use palisade_sys::SysError;
 
@@ -7,22 +7,22 @@ use crate::disk_use::DiskUse;
 use crate::error::UsageError;
 use crate::walk::Root;
 
-/// File systems that take deleted files off their books at once. Others (btrfs, ZFS) do that seconds later, or
-/// never where a snapshot keeps them: deleting would not give back. Of overlays it is not known. See statfs(2).
+/// File systems that account for deleted files at once. Others (btrfs, ZFS) do so seconds later, or never if a snapshot
+/// keeps them: deleting would not reduce the count. The behaviour of overlays is unknown. See statfs(2).
 const PROMPT: [u64; 2] = [0xef53, 0x5846_5342];
 
-/// The free space below some trees.
+/// The free space of the file systems below some trees.
 #[derive(Debug)]
 pub(crate) struct Space {
     systems: Vec<System>,
-    /// What was lost at the look before the last.
+    /// What was lost at the previous look.
     lost_before: u64,
     lost: u64,
 }
 
 #[derive(Debug)]
 struct System {
-    /// One of the trees that are on it.
+    /// The index of one of its trees.
     root: usize,
     device: u64,
     is_prompt: bool,
@@ -32,7 +32,7 @@ struct System {
 }
 
 impl Space {
-    /// Remembers what is free now.
+    /// Records the present free space.
     pub(crate) fn baseline(roots: &[Root]) -> Result<Self, UsageError> {
         let mut systems: Vec<System> = Vec::new();
         for (number, root) in roots.iter().enumerate() {
@@ -54,7 +54,7 @@ impl Space {
         Ok(Self { systems, lost_before: 0, lost: 0 })
     }
 
-    /// Looks again.
+    /// Reads the free space again.
     pub(crate) fn look(&mut self, roots: &[Root]) -> Result<(), UsageError> {
         for system in &mut self.systems {
             if let Some(root) = roots.get(system.root) {
@@ -68,32 +68,32 @@ impl Space {
         Ok(())
     }
 
-    /// Whether all of them tell at once what is free.
+    /// Whether all of them report free space at once.
     pub(crate) fn is_prompt(&self) -> bool {
         self.systems.iter().all(|system| system.is_prompt)
     }
 
-    /// How much less is free than at first, at the last look.
+    /// How much less was free at the last look than at the baseline.
     pub(crate) fn lost(&self) -> DiskUse {
         let lost = self.systems.iter().map(|system| system.at_baseline.minus(system.now));
         lost.fold(DiskUse::default(), DiskUse::plus)
     }
 
-    /// A round begins: it will find what is there now.
+    /// Marks the beginning of a round, which will find what exists now.
     pub(crate) fn mark(&mut self) {
         for system in &mut self.systems {
             system.at_round = system.now;
         }
     }
 
-    /// How much less is free than when the last round began.
+    /// How much less is free than at the beginning of the last round.
     pub(crate) fn lost_since_mark(&self) -> DiskUse {
         let lost = self.systems.iter().map(|system| system.at_round.minus(system.now));
         lost.fold(DiskUse::default(), DiskUse::plus)
     }
 
-    /// How many bytes less are free than at first, on the word of two looks: a large file is not given
-    /// back in an instant.
+    /// How many bytes less are free than at the baseline, according to two consecutive looks: releasing a large file
+    /// takes time.
     pub(crate) fn lost_for_a_while(&self) -> u64 {
         self.lost.min(self.lost_before)
     }

@@ -1,6 +1,6 @@
-//! The processes of a sandbox: its first process and all descendants, found and read from outside.
-//! Orphans come back to the first process, so nobody leaves the tree. Must never miss a process it has
-//! seen, however it was moved meanwhile, nor walk without end through a fork bomb.
+//! The processes of a sandbox: its first process and all descendants, found and read from outside. Orphans are
+//! reparented to the first process, so no process leaves the tree. Must never miss a process it has seen, even if it
+//! was reparented, nor walk endlessly through a fork bomb.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::AsFd;
@@ -14,51 +14,51 @@ use crate::ledger::{Account, Identity, Io, Ledger};
 use crate::process::{Manner, Process, find_children};
 use crate::procfs::{self, Proc};
 
-/// More processes than any sample looks at.
+/// The maximum number of processes in a sample.
 const MAX_PROCESSES: usize = 4096;
 
-/// How many files are held open between samples at most: never more than a quarter of what we may open.
+/// The maximum number of files kept open between samples; never more than a quarter of our limit.
 const MAX_HELD_OPEN: u64 = 256;
 
-/// How many are held of one process.
+/// Open files per process.
 const HELD_A_PROCESS: u64 = 4;
 
-/// How often those who took over a dead process's children are asked again within one sample.
+/// How often the new parents of orphans are read again within one sample.
 const MAX_REPEATS: u32 = 3;
 
-/// For how many looks a new process may pass as one that borrows its parent's memory. The kernel does not
-/// tell: a child of vfork(2) has its parent's numbers until it calls exec, and would seem to double a large
-/// program at every command it starts.
+/// For how many looks a new process may count as sharing its parent's memory. The kernel does not show it: a child of
+/// vfork(2) has its parent's numbers until it calls exec, and would seem to double a large program with every command
+/// it starts.
 const BORROWING_LOOKS: u32 = 3;
 
-/// Below this it does not matter who is taken for a borrower, and many small ones could add up.
+/// Smaller processes are not considered: it hardly matters for one, and many could add up.
 const BORROWING_BYTES: u64 = 16 << 20;
 
-/// What a tree used up to a moment.
+/// The usage of a tree up to a point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// CPU time in the program, of the living and of the dead. The kernel tells it in ticks of 10 ms: a
-    /// living process's last tick is not seen.
+    /// User CPU time, of living and ended processes. The kernel reports it in ticks of 10 ms, so the last tick of a
+    /// living process is missing.
     pub cpu_user: Duration,
-    /// CPU time in the kernel.
+    /// System CPU time.
     pub cpu_system: Duration,
-    /// Anonymous, shared and swapped-out memory, summed over processes: pages that several share count for
-    /// each, so this is never too little. [`Tree::exact`] is dearer and counts them once.
+    /// Anonymous, shared and swapped-out memory, summed over processes: pages that several share count for each, so
+    /// this is never too low. [`Tree::exact`] costs more and counts them once.
     pub memory_bytes: u64,
-    /// What looks like a parent's memory seen again in a child that has not yet called exec. Not in
-    /// `memory_bytes`, and there for a few samples at most.
+    /// What appears to be a parent's memory in a child that has not called exec yet. Not part of `memory_bytes`, and
+    /// present for a few samples at most.
     pub borrowed_bytes: u64,
-    /// Processes, with those that ended and were not waited for.
+    /// Processes, including zombies.
     pub processes: u64,
     /// Threads of all of them.
     pub threads: u64,
-    /// What was read and written; `None` if the kernel does not count it, or every process is closed to us.
+    /// Cumulative I/O; `None` if the kernel does not count it, or we may inspect no process.
     pub io: Option<Io>,
-    /// There were more processes than a sample looks at: all numbers are too low.
+    /// There were more processes than a sample covers: all numbers are too low.
     pub was_cut: bool,
 }
 
-/// The most that was seen at one moment.
+/// The highest values seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peaks {
     /// See [`Sample::memory_bytes`].
@@ -69,7 +69,7 @@ pub struct Peaks {
     pub threads: u64,
 }
 
-/// A tree of processes that is looked at again and again.
+/// A tree of processes that is sampled repeatedly.
 #[derive(Debug)]
 pub struct Tree {
     pub(crate) proc: Proc,
@@ -82,7 +82,7 @@ pub struct Tree {
     samples: u64,
     host_has_swap: bool,
     max_processes: usize,
-    /// Of how many processes files are held open.
+    /// The number of processes whose files are kept open.
     max_held: usize,
     written_bytes: Option<u64>,
 }
@@ -92,23 +92,23 @@ pub struct Tree {
 enum Finding {
     /// By the list of each thread (`CONFIG_PROC_CHILDREN`).
     Lists,
-    /// By one look at every process of the host a sample.
+    /// By reading every process of the host once per sample.
     Parents(HashMap<i32, Vec<i32>>),
 }
 
-/// One walk over the tree, until it is summed up.
+/// One walk over the tree, before it is summed up.
 #[derive(Debug, Default)]
 struct Round {
     accounts: HashMap<Identity, Account>,
     sample: Sample,
     pending: Vec<i32>,
-    /// Last known parents of processes that ended under our eyes.
+    /// Last known parents of processes that ended during the walk.
     bereft: BTreeSet<i32>,
     has_io: bool,
 }
 
 impl Tree {
-    /// The tree below `root`, which is alive. Numbers are those of the host.
+    /// The tree below `root`, which must be alive. Pids are those of the host.
     pub fn new(root: Pid) -> Result<Self, UsageError> {
         let mut proc = Proc::open()?;
         let pid = root.as_raw_nonzero().get();
@@ -132,7 +132,7 @@ impl Tree {
         })
     }
 
-    /// The most that any sample saw.
+    /// The highest values of all samples.
     pub fn peaks(&self) -> Peaks {
         self.peaks
     }
@@ -141,18 +141,18 @@ impl Tree {
         self.root
     }
 
-    /// What the processes had written to storage at the last sample that could tell.
+    /// The bytes written to storage at the last sample with I/O counts.
     pub(crate) fn written_bytes(&self) -> Option<u64> {
         self.written_bytes
     }
 
-    /// Looks at every process once. [`UsageError::Gone`] when the first one has ended.
+    /// Reads every process once. [`UsageError::Gone`] if the first one has ended.
     pub fn sample(&mut self) -> Result<Sample, UsageError> {
         self.with_room_to_open(Self::sample_once)
     }
 
-    /// Tries `work` once more, with nothing held open, if we may open no more files. The rest of this
-    /// process needs some, too, and a limit must not fail for what only saves time.
+    /// Repeats `work` with no files kept open if the descriptor limit was reached. The rest of this process needs
+    /// descriptors too, and a limit must not fail because of an optimisation.
     pub(crate) fn with_room_to_open<T>(
         &mut self,
         work: impl Fn(&mut Self) -> Result<T, UsageError>,
@@ -185,7 +185,7 @@ impl Tree {
         }) {
             return Err(UsageError::Gone(self.root));
         }
-        // Who was moved to another parent behind our back is still there.
+        // Processes that were reparented unnoticed are still there.
         round.pending.extend(self.unseen());
         self.walk(&mut round)?;
         for _ in 0..MAX_REPEATS {
@@ -199,7 +199,7 @@ impl Tree {
             }
             self.walk(&mut round)?;
         }
-        // A sample that was cut says nothing of those it did not reach.
+        // A truncated sample does not show whether the others still exist.
         if !round.sample.was_cut {
             self.known.retain(|_, known| known.seen == self.samples);
         }
@@ -232,8 +232,8 @@ impl Tree {
         unseen.into_iter().map(|(_, pid)| pid).collect()
     }
 
-    /// Who may have taken over the children of processes that ended: their ancestors (a subreaper is
-    /// one, and so is the first process).
+    /// The processes that may have become parents of orphans: the ancestors of the ended process (a subreaper is one,
+    /// and so is the first process).
     fn heirs(&self, bereft: &BTreeSet<i32>) -> BTreeSet<i32> {
         let mut heirs = BTreeSet::new();
         for pid in bereft {

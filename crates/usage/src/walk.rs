@@ -1,6 +1,6 @@
-//! How much is below some directories: every file once whatever its names, in turns that each take no longer
-//! than they may. Other processes change the tree meanwhile, and may mean harm: must never follow a
-//! link, leave the mount it started on, wait for another mount's server, or need memory without bounds.
+//! Measures how much is below some directories: every file once whatever its names, in slices of bounded time. Other
+//! processes change the tree meanwhile and may be malicious: must never follow a link, leave the mount it started on,
+//! wait for another mount's server, or need unbounded memory.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, OsStr};
@@ -17,14 +17,14 @@ use crate::disk_use::DiskUse;
 use crate::disk_use::{BLOCK, FileId};
 use crate::error::UsageError;
 
-/// How much memory directories may take that wait to be listed. Names are the command's choice, and a path
-/// has up to 4 KiB.
+/// The maximum memory for directories that are still to be listed. The command chooses the names, and a path can have 4
+/// KiB.
 const MAX_PENDING_BYTES: usize = 16 << 20;
 
-/// More files with several names than are remembered; each further name counts as a file.
+/// The maximum number of remembered files with several names; beyond it, each name counts as a file.
 const MAX_LINKED: usize = 1 << 20;
 
-/// How many entries are looked at between two looks at the clock.
+/// How many entries are read between two reads of the clock.
 const ENTRIES_A_LOOK: u32 = 32;
 
 /// A directory whose content is counted.
@@ -44,7 +44,7 @@ impl Root {
         Ok(Self { path: path.to_owned(), directory, device })
     }
 
-    /// Whether a walk of this one comes to `other`, too.
+    /// Whether a walk of this one also reaches `other`.
     pub(crate) fn contains(&self, other: &Self) -> bool {
         let Ok(below) = other.path.strip_prefix(&self.path) else { return false };
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
@@ -59,20 +59,20 @@ pub(crate) struct Walk {
     pending_bytes: usize,
     listing: Option<Listing>,
     linked: HashSet<FileId>,
-    /// Counted elsewhere: files without a name that could get one before we come by.
+    /// Counted elsewhere: files without a name that could get one before the walk reaches it.
     counted: HashMap<FileId, u64>,
     sum: DiskUse,
-    /// Of a walk that others began to change the tree in: when, and how much of the sum they may have made.
+    /// For a walk during which others change the tree: when that began, and how much of the sum they may have made.
     since: Option<SystemTime>,
     changed: DiskUse,
-    /// A directory of the command's own that it closed.
+    /// A directory of the command's own that it made inaccessible.
     pub(crate) closed: Option<PathBuf>,
 }
 
 #[derive(Debug)]
 struct PendingDirectory {
     root: usize,
-    /// Below the root; empty for the root itself.
+    /// Relative to the root; empty for the root itself.
     path: Vec<u8>,
 }
 
@@ -83,7 +83,7 @@ struct Listing {
 }
 
 impl Walk {
-    /// A walk over the first `roots` roots that passes over files in `counted`.
+    /// A walk over the first `roots` roots that skips files in `counted`.
     pub(crate) fn new(roots: usize, counted: HashMap<FileId, u64>) -> Self {
         let pending =
             (0..roots).rev().map(|root| PendingDirectory { root, path: Vec::new() }).collect();
@@ -100,19 +100,19 @@ impl Walk {
         }
     }
 
-    /// A walk that tells what has changed since a moment from what was there before. Everything is remembered by
-    /// its number, files with one name too: what is moved ahead of the walk must not count twice.
+    /// A walk that separates changes since `since` from what existed before. It remembers every file by its inode, even
+    /// with a single name: what is moved ahead of the walk must not count twice.
     pub(crate) fn since(roots: usize, since: SystemTime) -> Self {
         Self { since: Some(since), ..Self::new(roots, HashMap::new()) }
     }
 
-    /// What may have been made or filled since then, out of the whole sum: all of a file that was changed, and
-    /// those inodes that are not known to be older.
+    /// What may have been created or filled since then, as part of the sum: all of a changed file, and those inodes
+    /// that are not known to be older.
     pub(crate) fn changed(&self) -> DiskUse {
         self.changed
     }
 
-    /// Goes on for so many entries, or to the end.
+    /// Continues for this many entries, or to the end.
     pub(crate) fn advance_entries(
         &mut self,
         roots: &[Root],
@@ -126,7 +126,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// Goes on until `deadline`, or to the end. The sum when everything was walked.
+    /// Continues until `deadline`, or to the end. Returns the sum when everything was walked.
     pub(crate) fn advance(
         &mut self,
         roots: &[Root],
@@ -147,7 +147,7 @@ impl Walk {
         }
     }
 
-    /// One entry, or the next directory. Whether there was one.
+    /// Processes one entry, or the next directory. Returns whether there was one.
     fn step(&mut self, roots: &[Root]) -> Result<bool, UsageError> {
         if self.listing.is_none() {
             let Some(place) = self.pending.pop() else { return Ok(false) };
@@ -158,7 +158,7 @@ impl Walk {
         Ok(true)
     }
 
-    /// The root that a walk which is not complete has come to.
+    /// The root that an incomplete walk has reached.
     pub(crate) fn came_to<'r>(&self, roots: &'r [Root]) -> Option<&'r Root> {
         let listing = self.listing.as_ref().map(|listing| &listing.place);
         roots.get(listing.or(self.pending.last())?.root)
@@ -205,7 +205,7 @@ impl Walk {
         let Some(listing) = &mut self.listing else { return Ok(()) };
         let root = listing.place.root;
         let entry = match listing.entries.read() {
-            // A directory that was removed while it was listed ends with ENOENT.
+            // Listing a directory that is removed meanwhile ends with ENOENT.
             None | Some(Err(Errno::NOENT)) => {
                 self.listing = None;
                 return Ok(());
@@ -226,7 +226,7 @@ impl Walk {
             Ok(Some(stat)) => stat,
             Ok(None) => return Ok(()),
             Err(Errno::NOENT) => return Ok(()),
-            // May be listed, not entered. If it is the command's own, it may be filled all the same.
+            // It may be listed but not searched. If it belongs to the command, it may still be filled.
             Err(Errno::ACCESS) => {
                 let below = Path::new(OsStr::from_bytes(&listing.place.path));
                 if let Some(root) = roots.get(root).filter(|root| is_ours_to_fill(root, below)) {
@@ -241,7 +241,7 @@ impl Walk {
             }
         };
         let was_walked = self.since.is_some() && self.linked.contains(&id_of(&stat));
-        // What is mounted on demand is another mount, or will be.
+        // An automount point is another mount, or will be.
         if is_directory(&stat)
             && !was_walked
             && !stat.stx_attributes.contains(StatxAttributes::AUTOMOUNT)
@@ -266,7 +266,7 @@ impl Walk {
     fn count(&mut self, stat: &Statx) {
         let file = id_of(stat);
         let is_changed = self.since.is_some_and(|since| !is_before(stat.stx_ctime, since));
-        // A directory has one name; its link count tells of its subdirectories.
+        // A directory has one name; its link count includes its subdirectories.
         if self.since.is_some() || !is_directory(stat) && stat.stx_nlink > 1 {
             if self.linked.contains(&file) {
                 return;
@@ -274,7 +274,7 @@ impl Walk {
             if self.linked.len() < MAX_LINKED {
                 self.linked.insert(file);
             } else if is_changed {
-                // Moved, perhaps, from where it was counted.
+                // It may have been moved from where it was already counted.
                 return;
             }
         }
@@ -298,7 +298,7 @@ fn id_of(stat: &Statx) -> FileId {
     FileId { device, inode: stat.stx_ino }
 }
 
-/// A moment that cannot be told is not before anything.
+/// An unknown time is not before anything.
 fn is_before(time: StatxTimestamp, moment: SystemTime) -> bool {
     let Ok(moment) = moment.duration_since(SystemTime::UNIX_EPOCH) else { return false };
     let seconds = i64::try_from(moment.as_secs()).unwrap_or(i64::MAX);
@@ -315,9 +315,10 @@ fn is_directory(stat: &Statx) -> bool {
     FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory
 }
 
-/// What an entry is; `None` if another mount begins there. No server is asked, which might never answer:
-/// DONT_SYNC keeps statx(2) from it, but not the resolution of a name that leads to the top of a network
-/// mount, so what may be one is opened first, without crossing. Without O_DIRECTORY nothing is mounted for it.
+/// The metadata of an entry; `None` if it is a mount point of another mount. No file server is asked, since it might
+/// never answer: DONT_SYNC prevents that for statx(2), but not for resolving a name that leads to the top of a network
+/// mount. So a potential mount point is opened first, without crossing it. Without O_DIRECTORY this triggers no
+/// automount.
 fn look(
     directory: BorrowedFd<'_>,
     name: &CStr,
@@ -338,7 +339,7 @@ fn look(
         flags,
         StatxFlags::BASIC_STATS.union(StatxFlags::BTIME),
     )?;
-    // Since 5.8; a file that is a mount before that is taken for one of the tree.
+    // Since 5.8; before that, a file that is a mount point counts as part of the tree.
     let is_mount = stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT);
     Ok((!is_mount).then_some(stat))
 }
@@ -348,9 +349,9 @@ fn stat_open(file: &OwnedFd) -> rustix::io::Result<Statx> {
     rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS.union(StatxFlags::BTIME))
 }
 
-/// Whether the command could have put something into a directory that we cannot list: it is our user's, who
-/// can open and close it at will, or everybody may write there. Others' directories are closed to the
-/// command as they are to us.
+/// Whether the command could have put something into a directory that we cannot list: it belongs to our user, who can
+/// change its mode at will, or others may write there. The command cannot access other users' directories any more than
+/// we can.
 fn is_ours_to_fill(root: &Root, below: &Path) -> bool {
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     let Ok(directory) = open_on_mount(&root.directory, below, OFlags::PATH | OFlags::DIRECTORY)

@@ -1,5 +1,5 @@
-//! Looks at a tree as often as its limits need, and says when one is exceeded. It ends nobody itself: that is
-//! the caller's. Must never kill for memory that is merely shared: before it says "over", it counts exactly.
+//! Looks at a tree as often as its limits require, and reports when one is exceeded. The caller stops the run. Must
+//! never report memory that is merely shared: it counts exactly before it reports an excess.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::effort::Effort;
 use crate::error::UsageError;
 use crate::tree::{Peaks, Sample, Tree};
 
-/// How old the last look at descriptors may get while memory is limited.
+/// The maximum age of the last look at descriptors while memory is limited.
 const DESCRIPTORS_AGE: Duration = Duration::from_millis(50);
 
-/// How much of a look goes to descriptors on average: one part in this.
+/// Looks at descriptors may take at most one part in this of a core.
 const DESCRIPTORS_FACTOR: u32 = 50;
 
 /// A tree, its limits, and when to look next.
@@ -25,16 +25,15 @@ pub struct Watchdog {
     memfd_bytes: u64,
     memory_peak: u64,
     next_descriptors: Option<Instant>,
-    /// Memory and CPU time at the last look, and how many looks in a row saw just that.
+    /// Memory and CPU time at the last look, and how many consecutive looks had these values.
     unchanged: (u64, Duration, u32),
 }
 
-/// What one look saw and what follows.
+/// The result of one look.
 #[derive(Clone, Copy, Debug)]
 pub struct Looked {
-    /// The processes.
     pub sample: Sample,
-    /// Memory with memory files, shared pages counted once if that mattered.
+    /// Memory including memory files; shared pages are counted once if that made a difference.
     pub memory_bytes: u64,
     /// Whether the run is within its limits, and when to look again.
     pub verdict: UsageVerdict,
@@ -54,9 +53,9 @@ impl Watchdog {
         })
     }
 
-    /// Looks once. `own_files` is what file systems in memory hold ([`crate::DiskWatch::own_bytes`]); a file there
-    /// that is mapped counts twice, but not where it is counted exactly. Any error but [`UsageError::Gone`] means that the limits cannot be held
-    /// any longer.
+    /// Looks once. `own_files` is what file systems in memory hold ([`crate::DiskWatch::own_bytes`]). A mapped file
+    /// there counts twice, but not in an exact count. After any error but [`UsageError::Gone`] the limits can no longer
+    /// be enforced.
     pub fn look(&mut self, own_files: u64) -> Result<Looked, UsageError> {
         let effort = Effort::begin();
         let sample = self.tree.sample()?;
@@ -84,12 +83,12 @@ impl Watchdog {
         looks
     }
 
-    /// The most that was seen. Memory is what [`Looked::memory_bytes`] said.
+    /// The highest values seen. Memory is that of [`Looked::memory_bytes`].
     pub fn peaks(&self) -> Peaks {
         Peaks { memory_bytes: self.memory_peak, ..self.tree.peaks() }
     }
 
-    /// The tree, for what only it can tell.
+    /// The tree, for details beyond a look.
     pub fn tree(&mut self) -> &mut Tree {
         &mut self.tree
     }

@@ -1,4 +1,4 @@
-//! Where the user's message bus listens, from the environment.
+//! Finds the address of the user's message bus in the environment.
 
 use std::ffi::OsString;
 use std::os::linux::net::SocketAddrExt as _;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// The socket, if the environment names one; a path must be there.
+/// The socket, if the environment names one; a path must exist.
 pub(crate) fn address() -> Option<SocketAddr> {
     from_environment(&|name| std::env::var_os(name), rustix::process::getuid().as_raw())
 }
@@ -21,7 +21,7 @@ fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>, uid: u32) -> Op
     at_path(&runtime.join("bus"))
 }
 
-/// One of the forms of the D-Bus specification, "Unix Domain Sockets".
+/// An address in one of the forms of the D-Bus specification, "Unix Domain Sockets".
 fn parse(address: &str) -> Option<SocketAddr> {
     let values = address.strip_prefix("unix:")?;
     values.split(',').find_map(|pair| match pair.split_once('=')? {
@@ -35,7 +35,7 @@ fn at_path(path: &Path) -> Option<SocketAddr> {
     path.exists().then(|| SocketAddr::from_pathname(path).ok()).flatten()
 }
 
-/// Bytes beyond letters and a few signs stand as `%` and two hexadecimal digits.
+/// Bytes other than letters and a few symbols are written as `%` and two hexadecimal digits.
 fn unescaped(value: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();

@@ -1,5 +1,5 @@
-//! A connection to a message bus: authenticated, with one call under way at a time.
-//! Must end at its deadline, whatever the other side does.
+//! A connection to a message bus: authenticated, with one call at a time. Must never exceed its deadline, whatever the
+//! other side does.
 
 use super::confused;
 use super::wire::{FIXED, Message, MessageKind, Reader, Writer};
@@ -12,7 +12,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::{Duration, Instant};
 
-/// A line of the authentication.
+/// The maximum length of a line during authentication.
 const MAX_LINE_BYTES: usize = 512;
 
 #[derive(Debug)]
@@ -20,11 +20,11 @@ pub(crate) struct Connection {
     stream: UnixStream,
     deadline: Instant,
     serial: u32,
-    /// Came while an answer was waited for.
+    /// Messages that arrived while we waited for a reply.
     aside: Vec<Message>,
 }
 
-/// What is called, and with what.
+/// A method call and its arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) destination: &'a str,
@@ -36,7 +36,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Connection {
-    /// The other side knows who we are from the socket; we only claim to be that one.
+    /// The other side learns our uid from the socket; the uid we send only has to match.
     pub(crate) fn open(socket: &SocketAddr, deadline: Instant) -> Result<Self, CgroupError> {
         let stream = connect(socket, deadline)?;
         let mut connection = Self { stream, deadline, serial: 0, aside: Vec::new() };
@@ -51,7 +51,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Calls a method, and waits for its answer.
+    /// Calls a method, and waits for its reply.
     pub(crate) fn call(&mut self, call: Call<'_>) -> Result<Message, CgroupError> {
         self.serial += 1;
         let serial = self.serial;
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Waits for a message that is the right one, among those that came already too.
+    /// Waits for a message that matches, including those that already arrived.
     pub(crate) fn wait_for<T>(
         &mut self,
         is_it: impl Fn(&Message) -> Option<T>,
@@ -95,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Writes `bytes`; a reader that takes them one by one gains no time by it.
+    /// Writes `bytes`. A reader that takes them one by one does not extend the deadline.
     pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), CgroupError> {
         const STEP: &str = "writing to the bus";
         while !bytes.is_empty() {
@@ -144,7 +144,7 @@ impl Connection {
         Ok(String::from_utf8_lossy(&line).into_owned())
     }
 
-    /// Fills `bytes`; a sender that dribbles gains no time by it.
+    /// Fills `bytes`. A sender that sends them one by one does not extend the deadline.
     fn read(&mut self, mut bytes: &mut [u8]) -> Result<(), CgroupError> {
         const STEP: &str = "reading from the bus";
         while !bytes.is_empty() {
@@ -168,8 +168,8 @@ impl Connection {
     }
 }
 
-/// Where the other side's queue is full, connecting waits like writing does, and no longer than that may
-/// (`SO_SNDTIMEO` in socket(7)).
+/// If the other side's queue is full, connect(2) waits as write(2) does, up to the same timeout (`SO_SNDTIMEO` in
+/// socket(7)).
 fn connect(socket: &SocketAddr, deadline: Instant) -> Result<UnixStream, CgroupError> {
     const STEP: &str = "connecting to the bus";
     let refused = |errno: Errno| failed(STEP, &errno.into());
@@ -194,7 +194,7 @@ fn connect(socket: &SocketAddr, deadline: Instant) -> Result<UnixStream, CgroupE
     }
 }
 
-/// Never none: that would mean to wait for ever.
+/// Never zero: a timeout of zero means to wait forever.
 fn left_until(deadline: Instant) -> Result<Duration, CgroupError> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(late()) } else { Ok(left) }

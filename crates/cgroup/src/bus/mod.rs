@@ -1,5 +1,5 @@
-//! The user's service manager, over D-Bus, for one thing: a scope with us in it and its groups given to
-//! us. Blocking and without threads, for the supervisor forks later. Must never wait for long.
+//! Talks to the user's service manager over D-Bus, for one purpose: a scope that contains us and is delegated to us.
+//! Blocking and without threads, because the supervisor forks later. Must never wait for long.
 
 mod address;
 mod connection;
@@ -12,7 +12,7 @@ use wire::{Message, MessageKind, Reader, Writer};
 
 pub(crate) use address::address;
 
-/// From connecting to the scope being there.
+/// From connecting until the scope exists.
 const BUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 const BUS: &str = "org.freedesktop.DBus";
@@ -21,7 +21,7 @@ const SYSTEMD: &str = "org.freedesktop.systemd1";
 const SYSTEMD_PATH: &str = "/org/freedesktop/systemd1";
 const MANAGER: &str = "org.freedesktop.systemd1.Manager";
 
-/// Has us moved into a new scope, and returns the name of its unit. See org.freedesktop.systemd1(5).
+/// Has systemd move us into a new scope, and returns the name of its unit. See org.freedesktop.systemd1(5).
 pub(crate) fn start_scope(session: &str) -> Result<String, CgroupError> {
     let failed = |why: &str| CgroupError::Systemd { step: "finding the bus", why: why.to_owned() };
     let socket = address().ok_or_else(|| failed("there is no DBUS_SESSION_BUS_ADDRESS"))?;
@@ -40,7 +40,7 @@ fn ask(connection: &mut Connection, unit: &str, pid: u32) -> Result<(), CgroupEr
         signature: "",
         body: Writer::default(),
     })?;
-    // Before the job is started: it could be done before we listened.
+    // Before the job is started: it could end before we listen.
     let mut rule = Writer::default();
     rule.string(&format!(
         "type='signal',sender='{SYSTEMD}',path='{SYSTEMD_PATH}',interface='{MANAGER}',\
@@ -73,7 +73,7 @@ fn ask(connection: &mut Connection, unit: &str, pid: u32) -> Result<(), CgroupEr
     }
 }
 
-/// The arguments: name, mode, properties, and units besides, of which there are none.
+/// The arguments: name, mode, properties, and auxiliary units, of which there are none.
 fn scope(unit: &str, pid: u32) -> Writer {
     let mut body = Writer::default();
     body.string(unit);
@@ -95,7 +95,7 @@ fn property(properties: &mut Writer, name: &str, kind: &str, value: impl FnOnce(
     value(properties);
 }
 
-/// How `job` ended, if that is what the message says: id, job, unit, result.
+/// The result of `job`, if the message reports it: id, job, unit, result.
 fn removal_of(message: &Message, job: &str) -> Option<String> {
     let is_removal = message.kind == MessageKind::Signal
         && message.member.as_deref() == Some("JobRemoved")

@@ -1,14 +1,14 @@
-//! D-Bus messages as bytes, as much of the specification as one conversation needs, little-endian only.
-//! Must not trust a length: every one is held against what is there and against a bound.
+//! D-Bus messages as bytes: the part of the specification that one conversation needs, little-endian only. Must never
+//! trust a length: each is checked against the available data and a maximum.
 
-/// A message of the bus's to us is far shorter.
+/// Messages from the bus to us are far shorter.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 64 * 1024;
-/// What stands before the header's fields: order, kind, flags, version, length, serial, length of the fields.
+/// The bytes before the header's fields: order, kind, flags, version, length, serial, length of the fields.
 pub(crate) const FIXED: usize = 16;
 
 const LITTLE_ENDIAN: u8 = b'l';
 const VERSION: u8 = 1;
-/// Nobody is to be started for our sake.
+/// No service may be started because of our messages.
 const NO_AUTO_START: u8 = 0x2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl MessageKind {
     }
 }
 
-/// A message, with the fields that are looked at.
+/// A message, with the fields that we use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) kind: MessageKind,
@@ -91,7 +91,7 @@ impl Message {
         out.bytes
     }
 
-    /// How long the message is that begins with these [`FIXED`] bytes.
+    /// The length of the message that begins with these [`FIXED`] bytes.
     pub(crate) fn length(start: &[u8; FIXED]) -> Result<usize, String> {
         let [order, _, _, version, ..] = *start;
         if order != LITTLE_ENDIAN || version != VERSION {
@@ -108,7 +108,7 @@ impl Message {
         Ok((FIXED + fields).next_multiple_of(8) + body)
     }
 
-    /// All of [`Message::length`] bytes.
+    /// `bytes` are all of [`Message::length`].
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut reader = Reader::new(bytes);
         let [_, code, _, _] = reader.take(4)?.try_into().map_err(|_| short())?;
@@ -130,7 +130,7 @@ impl Message {
                 (6, "s") => message.destination = Some(reader.string()?),
                 (7, "s") => message.sender = Some(reader.string()?),
                 (8, "g") => message.signature = reader.signature()?,
-                // Descriptors that come along, which we have not agreed to; and whatever comes later.
+                // Descriptors that we did not negotiate, and fields of later versions.
                 (_, "u") => drop(reader.u32()?),
                 (_, "s" | "o") => drop(reader.string()?),
                 (_, "g") => drop(reader.signature()?),
@@ -150,7 +150,7 @@ fn field(fields: &mut Writer, code: u8, kind: &str, value: impl FnOnce(&mut Writ
     value(fields);
 }
 
-/// What we write is short.
+/// Our own messages are short.
 fn length(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
@@ -159,7 +159,7 @@ fn short() -> String {
     "a message that ends too soon".to_owned()
 }
 
-/// Values one after the other, each at a multiple of its size.
+/// Writes values one after the other, each aligned to its size.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) bytes: Vec<u8>,
@@ -175,7 +175,7 @@ impl Writer {
         self.bytes.extend(value.to_le_bytes());
     }
 
-    /// Also an object path.
+    /// Also for object paths.
     pub(crate) fn string(&mut self, text: &str) {
         self.u32(length(text.len()));
         self.bytes.extend(text.bytes());
@@ -188,7 +188,7 @@ impl Writer {
         self.bytes.push(0);
     }
 
-    /// Its length counts from the first element on, without what aligns that.
+    /// The length counts from the first element, without the padding before it.
     pub(crate) fn array(&mut self, element: usize, elements: impl FnOnce(&mut Self)) {
         self.u32(0);
         let at = self.bytes.len() - 4;
@@ -200,7 +200,7 @@ impl Writer {
     }
 }
 
-/// The other way round.
+/// Reads what [`Writer`] writes.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],

@@ -1,7 +1,7 @@
-//! Adds one run's numbers to a file that a scraper reads, such as node_exporter's textfile collector.
+//! Adds one run's metrics to a file that a scraper reads, such as node_exporter's textfile collector.
 //!
-//! The file is replaced whole, so that nobody sees half of it, and under a lock, so that runs which end at
-//! the same time lose no count. What is not ours is never replaced.
+//! The file is replaced atomically, so that no reader sees a part of it, and under a lock, so that runs which end at
+//! the same time lose no count. Must never replace a file that is not ours.
 
 use super::Metrics;
 use crate::error::RecordError;
@@ -14,32 +14,32 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Ours has some ten kilobytes.
+/// Our file has about ten kilobytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Everybody needs the lock for a moment only. Who keeps it for longer must not keep a run from ending:
-/// by then nobody listens for signals any more.
+/// The lock is normally held for an instant. A process that holds it longer must not keep a run from ending: at this
+/// point no signal is handled any more.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longer than that only if others get it meanwhile, and add to the file.
+/// The maximum if others take the lock in turn, and add to the file.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(10);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-/// A writer that still lives has long renamed what it wrote.
+/// A live writer renames its file long before this.
 const ABANDONED: Duration = Duration::from_secs(60);
-/// There is nothing secret in it, and a scraper is mostly somebody else.
+/// The file contains no secrets, and a scraper usually runs as another user.
 const READABLE: Mode = Mode::RUSR.union(Mode::WUSR).union(Mode::RGRP).union(Mode::ROTH);
 
-/// A process that can open a file can lock it (flock(2)), so the scraper must not be able to open this one.
+/// A process that can open a file can also lock it (flock(2)), so the scraper must not be able to open this one.
 const OURS_ALONE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A place for metrics, looked at before the command starts.
+/// An output file for metrics, checked before the command starts.
 #[derive(Debug)]
 pub struct MetricsFile {
     place: OutputFile,
-    /// Beside it, and there for good: were it removed, two could hold a lock at once.
+    /// Next to it, and never removed: otherwise two processes could hold a lock at the same time.
     lock: OutputFile,
 }
 
 impl MetricsFile {
-    /// Fails now if nothing could be added there later.
+    /// Fails now if nothing could be added later.
     pub fn prepare(path: &Path) -> Result<MetricsFile, RecordError> {
         let place = OutputFile::prepare(path)?;
         place.can_be_replaced()?;
@@ -52,11 +52,11 @@ impl MetricsFile {
         Ok(file)
     }
 
-    /// Adds these to what the file says already.
+    /// Adds these to the present content of the file.
     pub fn add(&self, metrics: &Metrics) -> Result<(), RecordError> {
         let _locked = self.lock()?;
         let path = self.place.path();
-        // Made if it is missing, with the mode that the umask leaves.
+        // Creates the file if it is missing, with the mode that the umask leaves.
         let opened = self.place.open(OFlags::RDONLY | OFlags::CREATE, READABLE)?;
         let mut there = opened.ok_or_else(|| RecordError::io("open", path)(Errno::NOENT))?;
         let mut sum = self.read(&mut there)?;
@@ -68,14 +68,14 @@ impl MetricsFile {
         Ok(())
     }
 
-    /// Nobody else adds while it is held.
+    /// While it is held, no other process adds to the file.
     fn lock(&self) -> Result<File, RecordError> {
         let end = Instant::now() + MAX_LOCK_WAIT;
         let (mut until, mut seen) = (Instant::now() + LOCK_TIMEOUT, self.version()?);
         let mut waiting = self.queue_up()?;
         loop {
             match waiting.recv_timeout(BETWEEN_LOOKS) {
-                // Somebody may have removed it meanwhile, and others lock the next one.
+                // It may have been removed meanwhile, so that others lock a new file.
                 Ok(Ok(file)) if self.lock.holds(&file)? => return Ok(file),
                 Ok(Ok(_)) => waiting = self.queue_up()?,
                 Ok(Err(errno)) => return Err(RecordError::io("lock", self.lock.path())(errno)),
@@ -94,13 +94,13 @@ impl MetricsFile {
         }
     }
 
-    /// Another one each time that somebody added to the file; inodes are soon used again.
+    /// Changes each time a process adds to the file. The inode alone is not enough, since numbers are reused.
     fn version(&self) -> Result<impl PartialEq + use<>, RecordError> {
         Ok(self.place.stat()?.map(|it| (it.st_ino, it.st_mtime, it.st_mtime_nsec)))
     }
 
-    /// The kernel serves who waits in a call in the order they came, and has no such call with a time limit. A
-    /// thread that is no longer waited for lets go of the lock when it gets it.
+    /// flock(2) serves waiting callers in order but has no time limit, so a thread waits. If the caller has given up,
+    /// the thread releases the lock as soon as it gets it.
     fn queue_up(&self) -> Result<Receiver<Result<File, Errno>>, RecordError> {
         let file = self.open_lock()?;
         let (done, waiting) = channel();

@@ -1,7 +1,7 @@
 //! Counts what happens in runs (TEL-1): the six metrics, and clean-ups, decisions, outcomes, limits.
 //!
-//! Fed with the events of a run and its report, added up over runs, written as Prometheus text. It only
-//! counts: nothing is decided by these numbers, and none of them names a path or a session.
+//! Its input is the events of a run and its report. Results are added up over runs and written as Prometheus text.
+//! Nothing must depend on these numbers, and none of them may name a path or a session.
 
 mod file;
 mod table;
@@ -17,19 +17,19 @@ use crate::report::RunReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What was counted, of one run or of many.
+/// The counts of one run or of many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     counters: BTreeMap<&'static str, Counter>,
     histograms: BTreeMap<&'static str, Histogram>,
 }
 
-/// By the values of its labels, in the order of the table.
+/// By label values, in the order of the table.
 type Counter = BTreeMap<Vec<String>, u64>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Histogram {
-    /// How many fell into each bucket and no earlier one; the last is for what is above every bound.
+    /// The count of each bucket alone; the last one is for values above every bound.
     buckets: Vec<u64>,
     sum: u64,
 }
@@ -97,7 +97,7 @@ impl Metrics {
                     self.count(&table::QUESTIONS, &[], 1);
                 }
             }
-            // Of these the log may hold a part only; the report counts all.
+            // The log may contain only some of these; the report counts all.
             EventKind::PolicyViolation(_)
             | EventKind::SyscallBlocked(_)
             | EventKind::EventsSummed(_) => {}
@@ -111,7 +111,7 @@ impl Metrics {
         }
     }
 
-    /// Counts what the report of a run knows, once the events of that run, and of no other, were heard.
+    /// Counts what is in the report of a run. All events of that run, and of no other, must have been counted before.
     pub fn conclude(&mut self, report: &RunReport) {
         self.count(&table::RUNS, &[&word(&report.outcome)], 1);
         if let Some(usage) = &report.usage {
@@ -148,7 +148,7 @@ impl Metrics {
         }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of another instance.
     pub fn add(&mut self, other: &Self) {
         for (name, counter) in &other.counters {
             let sum = self.counters.entry(name).or_default();
@@ -174,7 +174,7 @@ impl Metrics {
         *value = value.saturating_add(by);
     }
 
-    /// For what events and report both tell of a run.
+    /// For what both events and report contain.
     fn count_once(&mut self, family: &'static Family, labels: &[&str]) {
         *self.counter(family, labels) = 1;
     }
@@ -199,7 +199,7 @@ impl Metrics {
     }
 }
 
-/// The word that events and reports have for it, in small letters.
+/// The word for it in events and reports, in lower case.
 fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word.to_lowercase(),
@@ -207,7 +207,7 @@ fn word(value: &impl Serialize) -> String {
     }
 }
 
-/// One word for each source, whichever process recorded it.
+/// One word per source, whichever process recorded it.
 fn source_of(recorded: &str) -> &str {
     match recorded {
         "nobody" => "nobody-to-ask",

@@ -1,7 +1,7 @@
-//! Every metric there is: name, help, labels and buckets, as data. `docs/metrics.md` is held against it.
+//! All metrics: name, help, labels and buckets, as data. `docs/metrics.md` is tested against it.
 //!
-//! A label never holds a path, a session or anything else a command could make up: each has a fixed set of
-//! values, so that no run can swell what a scraper has to keep.
+//! A label must never contain a path, a session or anything else that a command could choose: each has a fixed set of
+//! values, so that no run can inflate what a scraper stores.
 
 /// One metric, with all its label values.
 #[derive(Debug)]
@@ -21,20 +21,20 @@ pub(super) struct Label {
 
 #[derive(Debug)]
 pub(super) enum Values {
-    /// What is none of these counts as the last one.
+    /// Any other value counts as the last one.
     Fixed(&'static [&'static str]),
-    /// Names from the kernel's table, of which there are some hundred.
+    /// Names from the kernel's table, of which there are a few hundred.
     SystemCalls,
 }
 
 #[derive(Debug)]
 pub(super) enum Shape {
     Counter,
-    /// With these upper bounds, in the unit it is counted in, and one without.
+    /// Upper bounds in the unit of the metric; one more bucket has none.
     Histogram(&'static [u64]),
 }
 
-/// What is counted, exactly; how it is written follows from it.
+/// The unit that is counted; it determines how values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Times,
@@ -46,7 +46,7 @@ pub(super) enum Unit {
 const SECOND: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
 
-/// Whatever a newer event says that this table does not know.
+/// For values of newer events that this table does not have.
 const OTHER: &str = "other";
 
 pub(super) static SANDBOXES_CREATED: Family = Family {
@@ -327,7 +327,7 @@ pub(super) static LIMITS_HIT: Family = Family {
     unit: Unit::Times,
 };
 
-/// In the order they are written.
+/// In the order of output.
 pub(super) static TABLE: [&Family; 19] = [
     &SANDBOXES_CREATED,
     &SANDBOX_LIFETIME,
@@ -351,7 +351,7 @@ pub(super) static TABLE: [&Family; 19] = [
 ];
 
 impl Label {
-    /// The value itself if it is one of this label's, and otherwise the one that stands for all others.
+    /// The value itself if this label has it, otherwise the one for all others.
     pub(super) fn value(&self, value: &str) -> String {
         match &self.values {
             Values::Fixed(values) if values.contains(&value) => value.to_owned(),
@@ -369,7 +369,7 @@ impl Label {
     }
 }
 
-/// The form of the names in the kernel's table; the longest of today has 23 letters.
+/// The form of the names in the kernel's table; the longest today has 23 characters.
 fn is_system_call(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=40).contains(&name.len()) && name.bytes().all(is_letter)

@@ -1,7 +1,7 @@
 //! Metrics as text: the exposition format 0.0.4 of Prometheus, written and read back.
 //!
-//! What is read must be what was written here: anything else is an error, so that no file of somebody
-//! else is taken for ours and replaced.
+//! Only what was written here is accepted: anything else is an error, so that a file of another program is never taken
+//! for ours and replaced.
 
 use super::table::{Family, Label, Shape, TABLE, Unit, Values};
 use super::{Histogram, Metrics};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 impl Metrics {
-    /// Everything, with zeros for what never happened: a rate can only be told from a first value on.
+    /// All metrics, with zeros for what never happened: a rate needs a first value.
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADER}\n");
         for family in TABLE {
@@ -19,7 +19,7 @@ impl Metrics {
                 Shape::Histogram(_) => "histogram",
             };
             let name = family.name;
-            // Writing to a string does not fail.
+            // Writing to a String cannot fail.
             let _ = writeln!(text, "# HELP {name} {}", escape_help(family.help));
             let _ = writeln!(text, "# TYPE {name} {kind}");
             match &family.shape {
@@ -32,7 +32,7 @@ impl Metrics {
         text
     }
 
-    /// What was written by [`Metrics::to_text`], by this version or an older one.
+    /// Reads the output of [`Metrics::to_text`], of this version or an older one.
     pub fn from_text(text: &str) -> Result<Self, Malformed> {
         if !text.starts_with(&format!("{HEADER}\n")) {
             return Err(Malformed::NotOurs);
@@ -82,7 +82,7 @@ impl Metrics {
     }
 }
 
-/// Of labels whose values are all known beforehand.
+/// For labels with a fixed set of values.
 fn combinations(labels: &[Label]) -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
     for label in labels {
@@ -103,7 +103,7 @@ fn write_sample(text: &mut String, name: &str, labels: &[(&str, &str)], value: &
     text.push_str(name);
     for (at, (label, value)) in labels.iter().enumerate() {
         let opening = if at == 0 { '{' } else { ',' };
-        // Writing to a string does not fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{opening}{label}=\"{}\"", escape_value(value));
     }
     if !labels.is_empty() {
@@ -120,7 +120,7 @@ fn escape_value(text: &str) -> String {
     escape_help(text).replace('"', "\\\"")
 }
 
-/// Exact: what is counted are whole numbers, and seconds are written to the microsecond.
+/// Exact: counts are integers, and seconds have microsecond precision.
 pub(super) fn number(unit: Unit, value: u64) -> String {
     match unit {
         Unit::Times | Unit::Bytes => value.to_string(),
@@ -147,7 +147,7 @@ fn parse_number(unit: Unit, text: &str) -> Option<u64> {
     digits(seconds)?.checked_mul(1_000_000)?.checked_add(micros)
 }
 
-/// Histograms as they are written: cumulative, with what they must add up to.
+/// Histograms as they are written: cumulative, with the totals they must add up to.
 #[derive(Default)]
 struct Reading {
     metrics: Metrics,
@@ -243,7 +243,7 @@ impl Reading {
             let wrong = || Malformed::Buckets(family.name);
             let (sum, count) = (self.sums.get(family.name), self.counts.get(family.name));
             let cumulative = match (self.buckets.get(family.name), sum, count) {
-                // Written before there was such a metric.
+                // The file was written before this metric existed.
                 (None, None, None) => continue,
                 (Some(buckets), Some(_), Some(count))
                     if buckets.len() == bounds.len() + 1 && buckets.last() == Some(count) =>
@@ -265,7 +265,7 @@ impl Reading {
     }
 }
 
-/// `a="b",c="d"`. No value of ours needs an escape, so one that has one is not ours.
+/// `a="b",c="d"`. None of our values needs an escape, so a value with one is not ours.
 fn parse_labels(text: &str) -> Option<Vec<(String, String)>> {
     text.split(',')
         .map(|pair| {

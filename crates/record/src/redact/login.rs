@@ -1,5 +1,5 @@
-//! Logins on a command line: `user:password`, as curl and its like take it behind a flag, joined to one, or before
-//! the host of a proxy. A pair of numbers is a uid and a gid, and never taken for one.
+//! Logins on a command line: `user:password`, as curl and similar programs take it after a flag, joined to one, or
+//! before the host of a proxy. A pair of numbers is a uid and a gid, and must never be taken for a login.
 
 use super::{MASK, is_quote, is_secret_name, is_token, leading_name, separator};
 
@@ -8,12 +8,12 @@ use super::{MASK, is_quote, is_secret_name, is_token, leading_name, separator};
 pub(super) enum Form {
     /// `user:password`
     Pair,
-    /// `user:password@host`; with a scheme before it, it is a URL as everywhere.
+    /// `user:password@host`; with a scheme, it is handled as a URL.
     Proxy,
 }
 
 impl Form {
-    /// Of the value that a flag or a setting of this name takes.
+    /// The form of the value after a flag or a setting of this name.
     pub(super) fn behind(name: &str) -> Option<Form> {
         const PAIRS: [&str; 4] = ["user", "proxy-user", "cert", "proxy-cert"];
         const PROXIES: [&str; 3] = ["socks4", "socks5", "proxy1"];
@@ -26,7 +26,7 @@ impl Form {
             (0, _) => None,
             _ if PAIRS.contains(&bare.as_str()) => Some(Form::Pair),
             _ if PROXIES.iter().any(|known| bare.starts_with(known)) => Some(Form::Proxy),
-            // Several flags in one: the last one is it.
+            // Several combined flags: the last one takes the value.
             (1, last) if bare.bytes().all(|b| b.is_ascii_alphanumeric()) => Form::short(last),
             _ => None,
         }
@@ -40,8 +40,7 @@ impl Form {
         }
     }
 
-    /// Where in this text the value begins that its first word carries: `--user=VALUE`, `-uVALUE`, `-suVALUE`,
-    /// `https_proxy=VALUE`.
+    /// The form and offset of the value in the first word: `--user=VALUE`, `-uVALUE`, `-suVALUE`, `https_proxy=VALUE`.
     pub(super) fn attached(text: &str) -> Option<(Form, usize)> {
         let name = leading_name(text);
         let after = &text[name.len()..];
@@ -54,14 +53,14 @@ impl Form {
     }
 
     fn joined(word: &str) -> Option<(Form, usize)> {
-        // Of curl's flags those that take no value (curl(1)): behind any other the rest is its value.
+        // Flags of curl that take no value (curl(1)): after any other flag, the rest is its value.
         const ALONE: &str = "012346aBfgGiIjJklLMnNOpqRsSvVZ";
         let flags = word.strip_prefix('-')?;
         let at = flags.find(|flag| !ALONE.contains(flag))?;
         Some((Form::short(flags[at..].chars().next()?)?, at + "-u".len()))
     }
 
-    /// The value without its password, if it is a login.
+    /// The value with its password masked, if it is a login.
     pub(super) fn mask(self, value: &str) -> Option<String> {
         match self {
             Form::Pair => mask_pair(value),
@@ -74,7 +73,7 @@ fn mask_pair(value: &str) -> Option<String> {
     let (user, password) = value.split_once(':')?;
     let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     let is_url = password.starts_with("//") && is_scheme(user);
-    // Another option, or a variable whose name tells of a secret: masked as that.
+    // Another option, or a variable with the name of a secret: masked as such.
     let is_setting =
         user.contains('=') && (user.starts_with('-') || is_secret_name(leading_name(user)));
     if password.is_empty() || is_number(user) && is_number(password) || is_url || is_setting {
@@ -98,7 +97,7 @@ fn is_scheme(text: &str) -> bool {
     SCHEMES.contains(&transport)
 }
 
-/// `user:password` without the password, and without the user if that is a token.
+/// `user:password` with the password masked, and the user too if it is a token.
 pub(super) fn mask_password(login: &str) -> String {
     let (user, password) = login.split_once(':').map_or((login, None), |(u, p)| (u, Some(p)));
     let user = if is_token(user) { MASK } else { user };

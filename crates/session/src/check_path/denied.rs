@@ -1,6 +1,6 @@
-//! Is something denied, under whatever name it was reached?
+//! Decides whether a file is denied, under any name.
 //!
-//! Where that cannot be told, the answer is yes.
+//! Where that cannot be determined, the answer must be yes.
 
 use super::Identity;
 use super::glob::Glob;
@@ -17,12 +17,12 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// How many entries of directories are read in search of other names of a file.
+/// How many directory entries are read in search of other names of a file.
 const MAX_ENTRIES: usize = 100_000;
 
 #[derive(Debug)]
 pub(super) struct Denied {
-    /// `/`, from where denied paths are looked up: they may lie outside the checked root.
+    /// `/`, from where denied paths are resolved: they may lie outside the checked root.
     top: OwnedFd,
     rules: Vec<Rule>,
 }
@@ -38,19 +38,19 @@ struct Rule {
 enum Means {
     Path {
         absolute: PathBuf,
-        /// Kept open, so that the inode's number is not given to another file.
+        /// Kept open, so that the inode number is not reused.
         held: Option<OwnedFd>,
     },
     Glob(Glob),
 }
 
-/// What is judged.
+/// The file to judge.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
-    /// As it was asked for, absolute, under each name of the root.
+    /// As requested, absolute, under each name of the root.
     pub(super) names: Vec<PathBuf>,
     pub(super) real_path: &'a Path,
-    /// The thing and all directories above it, down from the root.
+    /// The root, the directories below it, and the file itself.
     pub(super) lineage: &'a [Identity],
     /// Whether it is a file with hard links.
     pub(super) other_names: bool,
@@ -167,8 +167,8 @@ impl Subject<'_> {
     }
 }
 
-/// What a denied path names, its real path, and whether all of it exists. `None` if the caller can
-/// not look there; then the name alone is denied.
+/// The file of a denied path, its real path, and whether all of it exists. `None` if the caller cannot access it; then
+/// only the name is denied.
 fn look_up(top: &OwnedFd, path: &Path) -> Option<(OwnedFd, PathBuf, bool)> {
     let names = [PathBuf::from("/")];
     let root = Root { directory: top.as_fd(), names: &names };
@@ -179,8 +179,8 @@ fn look_up(top: &OwnedFd, path: &Path) -> Option<(OwnedFd, PathBuf, bool)> {
     Some((reached.descriptor, real, whole))
 }
 
-/// Whether one path is below the other inside the file system they share: a part of it may be
-/// mounted a second time elsewhere, with no directory in common on the way.
+/// Whether one path is below the other inside the file system they share. A part of it may be mounted a second time
+/// elsewhere, with no directory in common on the way.
 fn is_below_by_mounts(path: &Path, denied: &Path, mounts: &[HostMount]) -> bool {
     match (place_on_device(path, mounts), place_on_device(denied, mounts)) {
         (Some((device, place)), Some((denied_device, denied_place))) => {
@@ -191,7 +191,7 @@ fn is_below_by_mounts(path: &Path, denied: &Path, mounts: &[HostMount]) -> bool 
 }
 
 fn place_on_device<'a>(path: &Path, mounts: &'a [HostMount]) -> Option<(&'a str, PathBuf)> {
-    // Of two mounts at one place the later one is seen; `max_by_key` takes the last of equals.
+    // Of two mounts at one mount point the later one is visible; `max_by_key` returns the last of equals.
     let mount = mounts
         .iter()
         .filter(|mount| path.starts_with(&mount.mount_point))
@@ -200,14 +200,14 @@ fn place_on_device<'a>(path: &Path, mounts: &'a [HostMount]) -> Option<(&'a str,
     Some((&mount.device, mount.root.join(below)))
 }
 
-/// Whether the thing has a name below this directory that `counts`. No link is followed.
+/// Whether the file has a name below this directory for which `counts` is true. Does not follow links.
 fn search(
     directory: BorrowedFd<'_>,
     thing: Option<Identity>,
     counts: &mut dyn FnMut(&Path) -> bool,
 ) -> Result<bool, String> {
     let mut entries = 0;
-    // One list a level, so that the descriptors held are as many as the tree is deep.
+    // One listing per level, which bounds the open descriptors by the depth of the tree.
     let mut open = vec![Listing::of(directory, PathBuf::new())?];
     while let Some(listing) = open.last_mut() {
         let Some(name) = listing.next()? else {
@@ -220,7 +220,7 @@ fn search(
         }
         let below = listing.path.join(&name);
         let found = match open_entry(&listing.directory, &name) {
-            // What is gone by now has no name.
+            // Removed meanwhile, so it is no name of the file.
             Err(error) if error.errno == Errno::NOENT => continue,
             found => found.map_err(|error| error.to_string())?,
         };
@@ -234,7 +234,7 @@ fn search(
     Ok(false)
 }
 
-/// A directory half read.
+/// A directory that is being read.
 struct Listing {
     directory: OwnedFd,
     entries: Dir,

@@ -1,21 +1,21 @@
-//! Patterns of names: `*` and `?` within a name, `**` for any number of directories. Matched by the gate's code, with
-//! a syntax of its own. Never looks at the tree.
+//! Name patterns: `*` and `?` within a name, `**` for any number of directories. Matched by the gate's code, with a
+//! different syntax. Must never access the tree.
 
 use palisade_gate::GlobPart;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
-/// An absolute pattern, with everything below what it fits.
+/// An absolute pattern; it covers everything below what it matches.
 #[derive(Clone, Debug)]
 pub(super) struct Glob(palisade_gate::Glob);
 
 impl Glob {
-    /// Whether this is a pattern at all, and not a path.
+    /// Whether this is a pattern and not a plain path.
     pub(super) fn is_one(text: &Path) -> bool {
         text.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b'*' | b'?'))
     }
 
-    /// `pattern` is relative to `root`, unless it is absolute. In the root's own name `*` is a letter like any other.
+    /// `pattern` is relative to `root`, unless it is absolute. A `*` in the root's own path is an ordinary character.
     pub(super) fn new(root: &Path, pattern: &Path) -> Self {
         let mut parts: Vec<GlobPart<'_>> = match pattern.is_absolute() {
             true => Vec::new(),
@@ -31,7 +31,7 @@ impl Glob {
                 Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
             }
         }
-        // All that is below: what is in it, and not the directory itself.
+        // A trailing `**` covers what is in the directory, not the directory itself.
         if parts.last() == Some(&GlobPart::AnyNumber) {
             parts.push(GlobPart::Wildcards(b"*"));
         }
@@ -39,7 +39,7 @@ impl Glob {
         Self(palisade_gate::Glob::from_parts(&parts))
     }
 
-    /// Whether the pattern fits this absolute path or a directory above it.
+    /// Whether the pattern matches this absolute path or a directory above it.
     pub(super) fn covers(&self, path: &Path) -> bool {
         self.0.matches_names(&names(path).collect::<Vec<_>>())
     }

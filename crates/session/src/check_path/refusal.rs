@@ -1,4 +1,4 @@
-//! Why a path was refused: each reason has a word for programs and a sentence for people.
+//! Why a path was refused: each reason has a code for programs and a sentence for people.
 
 use palisade_sys::SysError;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// One word for programs; it does not change with the sentence.
+    /// A code for programs; it stays the same when the sentence changes.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Empty => "empty",

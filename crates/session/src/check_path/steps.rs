@@ -1,5 +1,4 @@
-//! What can be said of a path without looking at the tree.
-//! `..` is kept: what it leads to depends on links, and only the tree knows those.
+//! The checks of a path that need no access to the tree. `..` is kept: its meaning depends on links in the tree.
 
 use super::refusal::Refusal;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +16,7 @@ pub(super) enum Step {
     Into(OsString),
 }
 
-/// The steps of a caller's path below `root`, which goes by all of these names.
+/// The steps of a caller's path below the root, which has all of these names.
 pub(super) fn below_root(path: &Path, root_names: &[PathBuf]) -> Result<Vec<Step>, Refusal> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() {
@@ -44,8 +43,7 @@ pub(super) fn below_root(path: &Path, root_names: &[PathBuf]) -> Result<Vec<Step
     Ok(steps)
 }
 
-/// The steps of a relative path, or of an absolute one behind the root's name; `None` if it has not
-/// the root's name in front.
+/// The steps of a relative path, or of an absolute one below one of the root's names; `None` if it is outside.
 pub(super) fn relative(path: &Path, root_names: &[PathBuf]) -> Option<Vec<Step>> {
     if path.is_relative() {
         return Some(steps_of(path));
@@ -63,7 +61,7 @@ pub(super) fn steps_of(path: &Path) -> Vec<Step> {
         .collect()
 }
 
-/// The steps as the kernel takes them.
+/// The steps as a path for the kernel.
 pub(super) fn to_path(steps: &[Step]) -> PathBuf {
     let mut path = PathBuf::from(".");
     path.extend(steps.iter().map(|step| match step {
@@ -73,7 +71,7 @@ pub(super) fn to_path(steps: &[Step]) -> PathBuf {
     path
 }
 
-/// The path with each `..` taken back by its letters alone.
+/// The path with each `..` removed lexically, ignoring links.
 pub(super) fn by_letters(steps: &[Step]) -> PathBuf {
     let mut path = PathBuf::new();
     for step in steps {

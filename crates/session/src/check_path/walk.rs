@@ -1,4 +1,4 @@
-//! From a path to the one thing it names: by the kernel, and by hand where the kernel only says no.
+//! Resolves a path to its file: by the kernel, and step by step where the kernel only refuses.
 //!
 //! Must never open anything but entries of directories that were reached from the root.
 
@@ -13,12 +13,12 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// As many as the kernel follows; see path_resolution(7).
+/// The kernel's own limit; see path_resolution(7).
 const MAX_LINKS: usize = 40;
 /// `PROC_SUPER_MAGIC`; see statfs(2).
 const PROC_MAGIC: i64 = 0x9fa0;
 
-/// A directory to stay below, and the names it is known by, the real one first.
+/// A directory to stay below, and its names, the real one first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Root<'a> {
     pub(super) directory: BorrowedFd<'a>,
@@ -28,15 +28,15 @@ pub(super) struct Root<'a> {
 /// Where a path leads.
 #[derive(Debug)]
 pub(super) struct Reached {
-    /// `O_PATH`; the thing itself, or the last directory on the way that exists.
+    /// `O_PATH`: the file itself, or the last existing directory on the way.
     pub(super) descriptor: OwnedFd,
-    /// What of the path does not exist; empty if all of it does.
+    /// The part of the path that does not exist; empty if all of it does.
     pub(super) missing: PathBuf,
 }
 
-/// The kernel's answer if it has one. It refuses absolute links even where they lead back in, does
-/// not say how much of a path exists, and under a container's filter openat2 itself may be refused
-/// (ENOSYS, EPERM). Then the path is walked, which also finds the reason for a refusal.
+/// Uses openat2(2) where it succeeds. It refuses absolute links even if they lead back in, does not report how much of
+/// a path exists, and a container's filter may refuse it (ENOSYS, EPERM). Then the path is walked step by step, which
+/// also finds the reason for a refusal.
 pub(super) fn resolve(root: Root<'_>, steps: &[Step]) -> Result<Reached, Refusal> {
     match resolve_beneath(root.directory, &steps::to_path(steps)) {
         Ok(descriptor) => Ok(Reached { descriptor, missing: PathBuf::new() }),
@@ -44,8 +44,8 @@ pub(super) fn resolve(root: Root<'_>, steps: &[Step]) -> Result<Reached, Refusal
     }
 }
 
-/// One step after the other, links as text. A `..` goes back on our own steps and never asks the
-/// kernel for a parent, so a directory that is moved away meanwhile leads nowhere new.
+/// Resolves step by step and reads links as text. A `..` goes back to a directory that is already open and never asks
+/// the kernel for a parent, so moving a directory meanwhile leads nowhere else.
 pub(super) fn by_hand(root: Root<'_>, steps: &[Step]) -> Result<Reached, Refusal> {
     let mut taken: Vec<(OsString, OwnedFd)> = Vec::new();
     let mut ahead: Vec<Step> = steps.iter().rev().cloned().collect();
@@ -110,7 +110,7 @@ impl Root<'_> {
     }
 }
 
-/// The names that are yet to be made. A `..` among them has no meaning before they are.
+/// The names that do not exist yet. A `..` among them is an error: it has no meaning before they exist.
 fn missing(first: OsString, ahead: Vec<Step>) -> Result<PathBuf, Refusal> {
     let mut missing = PathBuf::from(first);
     for step in ahead.into_iter().rev() {
@@ -126,7 +126,7 @@ pub(super) fn stat(file: impl AsFd) -> Result<Stat, SysError> {
     rustix::fs::fstat(file).call("fstat")
 }
 
-/// Where the kernel says that the descriptor's file is now.
+/// The current path of the descriptor's file, as the kernel reports it.
 pub(super) fn real_path(file: impl AsFd) -> Result<PathBuf, SysError> {
     let entry = PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()));
     rustix::fs::readlink(&entry, Vec::new())

@@ -1,7 +1,7 @@
-//! From the plan to what the egress process has to know: secrets read, the host's resolvers looked up.
+//! Builds the configuration of the egress process from the plan: reads secrets and looks up the host's resolvers.
 //!
-//! It fails closed: a credential that cannot be had stops the run before the command starts. No secret is ever in an
-//! error.
+//! Fails closed: a credential that cannot be read stops the run before the command starts. A secret must never be part
+//! of an error.
 
 use crate::error::SessionError;
 use palisade_egress::config::{
@@ -17,13 +17,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Files of the egress process that belong to no connection: listeners, the runtime, look-ups.
+/// Descriptors of the egress process that belong to no connection: listeners, the runtime, look-ups.
 const OWN_FILES: u64 = 32;
 
-/// Longer ones are no tokens, and no server takes such a header.
+/// No token is longer, and no server accepts such a header.
 const MAX_SECRET_BYTES: u64 = 16 * 1024;
 
-/// None where no process is needed.
+/// `None` if no egress process is needed.
 pub(crate) fn config(
     plan: &Plan,
     facts: &HostFacts,
@@ -31,15 +31,15 @@ pub(crate) fn config(
 ) -> Result<Option<Config>, SessionError> {
     match &plan.sandbox.egress {
         Some(Egress::Proxy(proxy)) => of_proxy(proxy, facts, authority).map(Some),
-        // Nothing leads out by the process: it tells what packet rules refused, and serves ports that lead in.
+        // No connection leaves through this process: it reports what packet rules refused, and serves published ports.
         Some(Egress::Nat(_)) => Ok(Some(closed())),
         None if !plan.sandbox.publish.is_empty() => Ok(Some(closed())),
         None => Ok(None),
     }
 }
 
-/// Every connection takes descriptors of the egress process, and a connection that gets none only waits. So no more are
-/// promised than fit; what to do about it is said.
+/// Every connection needs descriptors of the egress process, and a connection without one would only wait. So the limit
+/// is lowered to what fits. Returns a note that says how to raise it.
 pub(crate) fn bound_by_descriptors(config: &mut Config) -> Option<String> {
     bound(config, most_files())
 }
@@ -138,7 +138,7 @@ fn of_variable(variable: &str, facts: &HostFacts) -> Result<String, String> {
     }
 }
 
-/// Without the line's end that editors add.
+/// Without the newline that editors append.
 fn of_file(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let wrong = |why: &dyn std::fmt::Display| format!("{shown}: {why}");

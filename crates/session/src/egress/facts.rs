@@ -1,4 +1,5 @@
-//! Facts that only a way out needs: looked at only where the policy asks for one, so that other runs pay nothing.
+//! Facts about the host that only a network connection needs. Collected only if the policy requests one, so that other
+//! runs do not pay for it.
 
 use crate::caller::Caller;
 use crate::error::SessionError;
@@ -11,7 +12,7 @@ use palisade_plan::facts::HostFacts;
 use palisade_policy::model::{NetworkMode, Policy};
 use std::borrow::Cow;
 
-/// The caller's facts with those, and the authority whose certificate is among them.
+/// The caller's facts including these, and the authority whose certificate they contain.
 pub(crate) fn facts<'c>(
     caller: &'c Caller,
     policy: &Policy,
@@ -31,7 +32,8 @@ pub(crate) fn facts<'c>(
                 let facts = facts.to_mut();
                 facts.registries = registries.hosts;
                 facts.registry_notes = registries.notes;
-                // Settings that may hold passwords are not in the view; what the caller set himself stays.
+                // Settings that may contain passwords are not in the view. Variables that the caller set take
+                // precedence.
                 for (name, value) in registries.variables {
                     facts.env.entry(name).or_insert(value);
                 }

@@ -1,4 +1,4 @@
-//! What the egress process of a run is configured with: rules, credentials, certificates.
+//! The configuration of a run's egress process: rules, credentials, certificates.
 
 mod config;
 mod facts;

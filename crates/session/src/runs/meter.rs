@@ -1,7 +1,7 @@
-//! What a run uses at this moment (RES-3), read by somebody else than its supervisor.
+//! Measures the current usage of a run (RES-3) from outside its supervisor.
 //!
-//! Processes are looked at in `/proc`; where the run has control groups, they know memory and CPU time
-//! better. It only looks: a run does not notice.
+//! Reads processes from `/proc`; where the run has control groups, memory and CPU time come from them, which is more
+//! accurate. Must never affect the run.
 
 use super::Announced;
 use palisade_sys::Pid;
@@ -9,21 +9,21 @@ use palisade_usage::{Io, Tree, UsageError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What was used up to a moment.
+/// The usage up to a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     pub at: Instant,
     pub cpu: Duration,
     pub memory_bytes: u64,
-    /// The kernel's own where a group counts it, else the most that this meter saw.
+    /// The kernel's own where a group counts it, else the highest value that this meter saw.
     pub peak_memory_bytes: u64,
     pub processes: u64,
     pub threads: u64,
-    /// None where the kernel does not tell.
+    /// `None` where the kernel does not report it.
     pub io: Option<Io>,
 }
 
-/// Looks at one run again and again.
+/// Measures one run repeatedly.
 #[derive(Debug)]
 pub struct Meter {
     tree: Tree,
@@ -31,7 +31,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// None if the run is over.
+    /// `None` if the run has ended.
     pub fn of(run: &Announced) -> Result<Option<Self>, UsageError> {
         let Some(init) = i32::try_from(run.init).ok().and_then(Pid::from_raw) else {
             return Ok(None);
@@ -43,7 +43,7 @@ impl Meter {
         }
     }
 
-    /// None if the run is over.
+    /// `None` if the run has ended.
     pub fn read(&mut self) -> Result<Option<Reading>, UsageError> {
         let sample = match self.tree.sample() {
             Ok(sample) => sample,
@@ -65,7 +65,7 @@ impl Meter {
     }
 }
 
-/// What the files of control groups say, of either version.
+/// The values in the files of control groups, of either version.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct GroupNumbers {
     cpu: Option<Duration>,

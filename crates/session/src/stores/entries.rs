@@ -1,4 +1,4 @@
-//! What was decided once and for all, entry by entry: where each stands, and how to be rid of it.
+//! The saved rules one by one: where each is, whether it is in effect, and how to remove it.
 
 use super::{Kept, StoreStatus, Stores};
 use crate::config::{self, DocumentFile, PROJECT_DIRECTORY, PolicyRequest};
@@ -10,10 +10,10 @@ use serde::Serialize;
 use std::path::PathBuf;
 
 const HOSTS: &str = "network.allowedHosts";
-/// Opens the network to the hosts that the policy lists.
+/// Allows the hosts that the policy lists.
 pub(crate) const NETWORK_PROXY: &str = "--network proxy";
 
-/// An entry of a policy file, with its number in the list as it is now.
+/// An entry of a policy file, with its number in the current list.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedRule {
@@ -23,7 +23,7 @@ pub struct SavedRule {
     pub file: PathBuf,
     #[serde(flatten)]
     pub entry: ListEntry,
-    /// False for what a file allows that nobody trusts.
+    /// False for a permission in an untrusted file.
     pub counts: bool,
 }
 
@@ -32,14 +32,14 @@ fn layer_word<S: serde::Serializer>(layer: &Store, out: S) -> Result<S::Ok, S::E
 }
 
 impl Stores {
-    /// All of them, the organisation's first, in the order of their lines.
+    /// All entries, the organisation's first, in the order of their lines.
     pub fn rules(&self) -> Result<Vec<SavedRule>, SessionError> {
         let mut all = Vec::new();
         for layer in [Store::Organisation, Store::Project, Store::User] {
             let Some(file) = self.file_of(layer)? else { continue };
             let counts = self.standing(&file, layer)? != StoreStatus::NotTrusted;
             let found = match entries(&file.text, &file.path.to_string_lossy()) {
-                // Another program's file: it was not made by answers.
+                // A file of another program's format: answers are never saved there.
                 Err(SaveError::Foreign { .. }) => continue,
                 found => found?,
             };
@@ -52,7 +52,7 @@ impl Stores {
         Ok(all)
     }
 
-    /// What was kept since these stores were made, with where it stands now.
+    /// The answers saved since these stores were created, with their present locations.
     pub(crate) fn take_kept(&self) -> Vec<SavedAnswer> {
         let kept = std::mem::take(&mut *self.kept.borrow_mut());
         if kept.is_empty() {
@@ -64,7 +64,8 @@ impl Stores {
         kept.into_iter().map(told).collect()
     }
 
-    /// A list opens no network (NET-8): the option that the next run needs, unless a policy says `mode: proxy`.
+    /// A list of hosts does not turn the network on (NET-8). Returns the option that the next run needs, unless a
+    /// policy says `mode: proxy`.
     fn hosts_count_with(&self) -> Option<String> {
         let next = config::load(&self.caller, &PolicyRequest::default()).ok()?;
         let is_off = next.merged.policy.network.mode == NetworkMode::None;
@@ -92,7 +93,7 @@ impl Stores {
             Ok(what) => what,
             Err(error) => return SavedAnswer { error: Some(error), ..SavedAnswer::default() },
         };
-        // A host is kept without the word that says what becomes of it.
+        // A host is saved without the word for its effect.
         let is_it = |rule: &&SavedRule| {
             rule.file == path && (rule.entry.what == what || rule.entry.value == what)
         };

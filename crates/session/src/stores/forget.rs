@@ -1,7 +1,7 @@
-//! Removing saved rules, named by their numbers or by their own words.
+//! Removes saved rules, named by number or by text.
 //!
-//! Every name is looked up in the list as it is now before anything is removed: one that fits no rule, or several, stops
-//! all of it.
+//! Every name is looked up in the current list before anything is removed. Must never remove part of a request: a name
+//! that matches no rule, or several, stops all of it.
 
 use super::entries::SavedRule;
 use super::{FileChange, Stores};
@@ -13,11 +13,11 @@ use palisade_record::escape;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// How many rules are named where an argument matches none or several.
+/// How many candidates are listed when an argument matches none or several rules.
 const MAX_CANDIDATES: usize = 5;
 
 impl Stores {
-    /// Removes rules from their files; everything else in the files stays byte for byte.
+    /// Removes rules from their files; the rest of the files stays unchanged byte for byte.
     pub fn forget(&self, names: &[String]) -> Result<Vec<SavedRule>, SessionError> {
         let _lock = self.lock()?;
         let all = self.rules()?;
@@ -48,12 +48,12 @@ impl Stores {
         layer: Store,
         mut rules: Vec<&SavedRule>,
     ) -> Result<FileChange, SessionError> {
-        // A user who may not write there is told before anything is tried.
+        // A user without write access gets the error before anything is tried.
         let directory = self.directory(layer)?;
         let Some(file) = self.file_of(layer)? else {
             return Err(SessionError::NoSuchPolicy { path: directory });
         };
-        // The last first: an entry is found by its place in its list.
+        // Last entry first: an entry is found by its index in its list.
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.entry.index));
         let mut after = file.text.clone();
         for rule in rules {
@@ -70,7 +70,7 @@ impl Stores {
         self.caller.facts.home.as_deref()
     }
 
-    /// The words that name a rule of this list and no other.
+    /// A text that names this rule of the list and no other.
     pub fn words_for(&self, rule: &SavedRule, all: &[SavedRule]) -> String {
         let home = self.home();
         let short = below_home(&rule.entry.value, home);
@@ -81,7 +81,7 @@ impl Stores {
     }
 }
 
-/// The one rule that is meant.
+/// The only rule that matches.
 fn choose<'r>(
     name: &str,
     all: &'r [SavedRule],
@@ -101,12 +101,12 @@ fn choose<'r>(
     }
 }
 
-/// Every rule that is about exactly this, or that is shown in exactly these words.
+/// Every rule with exactly this value or this description.
 fn fitting<'r>(name: &str, all: &'r [SavedRule], home: Option<&Path>) -> Vec<&'r SavedRule> {
     let wanted = normal(name, home);
     let is_meant = |rule: &&SavedRule| {
         let SavedRule { entry, .. } = rule;
-        // As it is printed, where it cannot be printed as it is.
+        // As it is printed, where it cannot be printed literally.
         let printed = escape::text(&entry.value);
         normal(&entry.value, home) == wanted
             || normal(&unescaped(&entry.value), home) == wanted
@@ -118,7 +118,7 @@ fn fitting<'r>(name: &str, all: &'r [SavedRule], home: Option<&Path>) -> Vec<&'r
     all.iter().filter(is_meant).collect()
 }
 
-/// With the home directory written out, and everything below a directory in one form. A shell has done the first already.
+/// With the home directory expanded, as a shell would already have done, and one form for everything below a directory.
 fn normal(words: &str, home: Option<&Path>) -> String {
     let whole = match (words.strip_prefix("~/"), home) {
         (Some(below), Some(home)) => home.join(below).to_string_lossy().into_owned(),
@@ -130,7 +130,7 @@ fn normal(words: &str, home: Option<&Path>) -> String {
     }
 }
 
-/// A path without the backslashes by which a pattern says that it means a character itself.
+/// A path without the backslashes that make a pattern's characters literal.
 fn unescaped(pattern: &str) -> String {
     let mut plain = String::with_capacity(pattern.len());
     let mut characters = pattern.chars();
@@ -145,7 +145,7 @@ fn below_home<'w>(words: &'w str, home: Option<&Path>) -> Cow<'w, str> {
     below.map_or(Cow::Borrowed(words), |below| Cow::Owned(format!("~/{below}")))
 }
 
-/// What may have been meant: what has the words in it, or else all.
+/// Candidates: rules that contain the text, or else all.
 fn similar(name: &str, all: &[SavedRule]) -> String {
     let name = name.trim_start_matches('~').trim_end_matches(['*', '/']);
     let has_it = |rule: &&SavedRule| !name.is_empty() && rule.entry.what.contains(name);

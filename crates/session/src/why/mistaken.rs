@@ -1,18 +1,18 @@
-//! What was meant by a path that leads nowhere: a host or a variable may have been typed in its place.
+//! Recognises a host or a variable that was given in place of a path.
 
 use crate::caller::Caller;
 use palisade_hosts::Host;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Something else than a path.
+/// A subject that is not a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OtherSubject {
     Variable(String),
     Host(String),
 }
 
-/// What a path reads like, if nothing is there.
+/// What the text could mean instead, if no such path exists.
 pub fn other_subject(caller: &Caller, path: &Path) -> Option<OtherSubject> {
     if caller.facts.cwd.join(path).symlink_metadata().is_ok() {
         return None;
@@ -24,7 +24,8 @@ pub fn other_subject(caller: &Caller, path: &Path) -> Option<OtherSubject> {
     host_in(text).map(|host| OtherSubject::Host(host.to_owned()))
 }
 
-/// What files of a project end in. Some of these are domains, too; a file that is yet to be made is asked about more often.
+/// Extensions of project files. Some of these are also top-level domains, but a question about a file that does not
+/// exist yet is more likely.
 const FILE_ENDINGS: [&str; 44] = [
     "bak", "bash", "c", "cc", "cfg", "cnf", "conf", "cpp", "css", "csv", "diff", "env", "go", "h",
     "hpp", "html", "ini", "java", "jpg", "js", "json", "jsx", "key", "lock", "log", "lua", "md",
@@ -32,13 +33,13 @@ const FILE_ENDINGS: [&str; 44] = [
     "txt", "yaml", "yml",
 ];
 
-/// `notes.txt`, but not `notes.example.txt`, which nobody can tell from a host.
+/// `notes.txt`, but not `notes.example.txt`, which could equally be a host.
 fn is_file_name(text: &str) -> bool {
     let ending = text.rsplit_once('.').filter(|(stem, _)| !stem.contains('.'));
     ending.is_some_and(|(_, ending)| FILE_ENDINGS.contains(&&*ending.to_ascii_lowercase()))
 }
 
-/// The host of a URL, or a word that is one: a name with a dot, or an address.
+/// The host of a URL, or of a plain word: a name with a dot, or an address.
 fn host_in(text: &str) -> Option<&str> {
     if let Some((_, rest)) = text.split_once("://") {
         let host = rest.split(['/', '?', '#']).next()?;

@@ -1,4 +1,4 @@
-//! `sandbox why` about writing, hosts and variables. Read off the same plan as everything else.
+//! `sandbox why` for writes, hosts and variables. The answers come from the same plan as all others.
 
 use super::{Asked, WhyOutcome, WhyReason, plain, plan_of, supposed_plan};
 use crate::app_dirs::read_document;
@@ -16,18 +16,18 @@ use serde::Serialize;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What most programs connect to.
+/// The port that most programs connect to.
 const USUAL_PORT: u16 = 443;
 
-/// The answer about something that is not a path to read.
+/// The answer about a subject other than a path to read.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubjectAnswer {
-    /// As it was asked for.
+    /// As requested.
     pub subject: String,
     pub decision: SubjectDecision,
     pub because: String,
-    /// The files, lines and options that say so.
+    /// The files, lines and options that set it.
     pub set_by: Vec<Provenance>,
     /// The option that would allow it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ pub fn writing(
         (WhyReason::Absent, Some(above)) if asked.is_made_in_private_home(above) => {
             return Ok(made_in_private_home(named).noting(&policy));
         }
-        // To make something is to write the directory it is made in.
+        // Creating something writes to its directory.
         (WhyReason::Absent, Some(above)) => match asked.reason(above, true) {
             reason @ (WhyReason::Asked { .. } | WhyReason::Rule { .. }) => reason,
             _ => WhyReason::Absent,
@@ -144,7 +144,7 @@ pub fn writing(
     Ok(answer.noting(&policy))
 }
 
-/// Of something that nothing grants for writing.
+/// For a path that nothing makes writable.
 fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> SubjectAnswer {
     let rw = format!("--rw {}", escape::shell_word(&named));
     let protected = plan.sandbox.guard.as_ref().zip(plan.sandbox.gate.as_ref());
@@ -170,21 +170,21 @@ fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Sub
     }
 }
 
-/// Of the settings of git the file may hold some and not others (`crates/guard/src/gitconfig.rs`).
+/// Git configuration may contain some settings and not others (`crates/guard/src/gitconfig.rs`).
 const GIT_CONFIG: &str =
     "; settings that make git run a program, such as core.fsmonitor or core.hooksPath, are denied";
 
-/// So may a path file of Python (`crates/guard/src/path_file.rs`).
+/// The same applies to a Python path file (`crates/guard/src/path_file.rs`).
 const PATH_FILE: &str = "; new lines that Python would run are denied";
 
-/// What makes a place writable.
+/// What makes a path writable.
 struct Granted<'a> {
     grant: &'a str,
     set_by: Vec<Provenance>,
 }
 
 impl Asked<'_> {
-    /// Of something in a writable mount: the broker may still refuse it.
+    /// For a path in a writable mount: the broker may still refuse the write.
     fn in_writable(&self, path: &Path, named: String, granted: Granted<'_>) -> SubjectAnswer {
         let Granted { grant, set_by } = granted;
         let allowed = |but: &str| {
@@ -215,8 +215,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether what is missing there is made in the run's own home directory: no question is asked about a directory that
-    /// the view has from the start.
+    /// Whether something missing there is created in the private home directory: no question is asked about a directory
+    /// that is in the view from the start.
     fn is_made_in_private_home(&self, directory: &Path) -> bool {
         let Some(gate) = &self.plan.sandbox.gate else { return false };
         let mut planned = gate.mounted.iter().chain(&gate.directories);
@@ -236,12 +236,12 @@ fn made_in_private_home(named: String) -> SubjectAnswer {
     SubjectAnswer::new(named, SubjectDecision::Allowed, because)
 }
 
-/// The directory that something missing, or the first of the directories around it, would be made in.
+/// The directory in which a missing path, or the first missing directory above it, would be created.
 fn nearest_directory(path: &Path) -> Option<&Path> {
     path.ancestors().skip(1).find(|above| above.is_dir())
 }
 
-/// Links in what is there of it are resolved.
+/// With links in its existing part resolved.
 fn absent_name(path: &Path) -> PathBuf {
     let path = plain(path);
     let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
@@ -251,7 +251,7 @@ fn absent_name(path: &Path) -> PathBuf {
     }
 }
 
-/// Where a path of the host is in the view.
+/// The path in the view of a host path.
 fn inside(plan: &Plan, path: &Path) -> PathBuf {
     let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return path.to_owned() };
     let covering = inside.mounts.iter().filter_map(|op| match op {
@@ -271,7 +271,7 @@ pub fn host(
     text: &str,
 ) -> Result<SubjectAnswer, SessionError> {
     let split = || text.rsplit_once(':').map(|(name, port)| (name, port.parse::<u16>()));
-    // An address of IPv6 has colons of its own.
+    // An IPv6 address contains colons.
     let (name, port) = match Host::parse(text).is_err().then(split).flatten() {
         Some((name, Ok(port))) => (name, port),
         _ => (text, USUAL_PORT),
@@ -361,7 +361,7 @@ pub fn host(
     Ok(answer.noting(&policy))
 }
 
-/// The rule that would allow a host if the network were opened to what the policy lists.
+/// The rule that would allow a host if the network mode were proxy.
 fn rule_in_proxy_mode(
     caller: &Caller,
     policy: &LoadedPolicy,
@@ -426,8 +426,8 @@ pub fn variable(
     Ok(answer.noting(&policy))
 }
 
-/// Who wrote the entries of a list that are meant, line by line. Options have no lines, and come in where no file has
-/// such an entry; for what is no list, everybody who wrote it.
+/// The sources of the matching entries of a list, with their lines. Options have no lines and are returned only if no
+/// file has such an entry. For a key that is not a list, all sources.
 pub(super) fn said_by(
     policy: &LoadedPolicy,
     key: &str,

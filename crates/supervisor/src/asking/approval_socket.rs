@@ -1,7 +1,7 @@
-//! The socket at which people and programs answer (GATE-6): who may connect, and moving the bytes.
+//! The socket at which people and programs answer questions (GATE-6): checks who may connect, and moves the bytes.
 //!
-//! Only the same user, or root, as the kernel vouches. What is said there is `palisade_ask`'s. The socket is
-//! made when there is a first question, and goes with the run.
+//! Must never accept a peer other than the same user or root, by the kernel's credentials. `palisade_ask` implements
+//! the protocol. The socket is created with the first question, and removed at the end of the run.
 
 use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
@@ -17,9 +17,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Read from one client in one turn.
+/// How much is read from one client at a time.
 const ENOUGH_INPUT: usize = 16 * 1024;
-/// Keys in a poll set; a client's is its place in the list, counted from the first.
+/// Keys in a poll set; a client's key is its index in the list plus this.
 const LISTENER: usize = 0;
 const FIRST_CLIENT: usize = 1;
 
@@ -41,13 +41,13 @@ impl ApprovalSocket {
             let directory = directory.to_owned();
             SupervisorError::ApprovalSocket { directory, source }
         };
-        // Readable by its owner only.
+        // Accessible to its owner only.
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = rustix::fs::open(directory, flags, Mode::empty())
             .map_err(|errno| failed(errno.into()))?;
         let name = format!("{}.sock", introduction.session);
-        // An address has room for 107 bytes, and a home directory may be longer than that.
+        // A socket address has room for 107 bytes, and the path of a home directory may be longer.
         let address = format!("/proc/self/fd/{}/{name}", held.as_raw_fd());
         let listener = UnixListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -68,7 +68,7 @@ impl ApprovalSocket {
         }
     }
 
-    /// Moves what can be moved.
+    /// Reads and writes what is ready.
     pub(super) fn handle(&mut self, ready: &Ready, queue: &Queue) -> Vec<Received> {
         const READABLE: PollFlags = PollFlags::IN.union(PollFlags::HUP).union(PollFlags::ERR);
         let mut received = Vec::new();
@@ -87,7 +87,7 @@ impl ApprovalSocket {
         received
     }
 
-    /// Writes what there is to write.
+    /// Writes pending output.
     pub(super) fn write(&mut self, queue: &Queue) {
         let server = &mut self.server;
         self.clients.retain_mut(|(id, stream)| {
@@ -131,7 +131,7 @@ impl ApprovalSocket {
             let Ok(peer) = socket_peercred(&stream) else { continue };
             let uid = peer.uid.as_raw();
             let may_answer = peer.uid.is_root() || peer.uid == rustix::process::geteuid();
-            // The command has the same user; should it ever reach this socket, it must not answer itself.
+            // The command runs as the same user; should it ever reach this socket, it must not answer itself.
             let is_outside = peer.uid.is_root() || shares_user_namespace(peer.pid);
             if !may_answer || !is_outside || stream.set_nonblocking(true).is_err() {
                 continue;
@@ -166,20 +166,20 @@ impl ApprovalSocket {
 
 impl Drop for ApprovalSocket {
     fn drop(&mut self) {
-        // A socket that cannot be removed is found dead by the next client.
+        // If the socket cannot be removed, the next client finds it dead.
         let _ =
             rustix::fs::unlinkat(&self.directory, self.name.as_str(), rustix::fs::AtFlags::empty());
     }
 }
 
-/// A sandbox is in a user namespace of its own.
+/// A sandbox with namespaces has its own user namespace.
 fn shares_user_namespace(pid: rustix::process::Pid) -> bool {
     let namespace = |of: String| std::fs::read_link(format!("/proc/{of}/ns/user")).ok();
     let own = namespace("self".to_owned());
     own.is_some() && own == namespace(pid.as_raw_pid().to_string())
 }
 
-/// Whether somebody has `sandbox approve` open: it holds this file locked.
+/// Whether a `sandbox approve` is running: it keeps this file locked.
 pub(super) fn approver_is_there(directory: &Path) -> bool {
     let path: PathBuf = directory.join(palisade_ask::sessions::APPROVER_LOCK);
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;

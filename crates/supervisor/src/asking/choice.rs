@@ -1,11 +1,11 @@
-//! The answers that a question has, and the keys that give them.
+//! The possible answers to a question, and their keys.
 
 use palisade_ask::{Access, Act, Answer, FileSubject, Lifetime, Question, Scope, Store};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) key: char,
-    /// What is typed instead of a key to answer about a secret; none where that is not offered.
+    /// What is typed instead of a key to answer about a secret; empty if this answer is not offered there.
     pub(super) typed: &'static str,
     pub(super) word: &'static str,
     pub(super) meaning: &'static str,
@@ -13,7 +13,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Whether it can be given where the screen has room for one row only: nobody grants more than what that row says.
+    /// Whether it can be given where the screen has room for one row only: nobody may grant more than that row shows.
     pub(super) fn fits_one_row(self, shows_whole_path: bool) -> bool {
         match self.answer {
             Answer::Deny { lifetime } => lifetime == Lifetime::Session,
@@ -23,7 +23,7 @@ impl Choice {
         }
     }
 
-    /// Whether it holds for runs to come, and so needs Enter.
+    /// Whether it applies to later runs, and so needs Enter.
     pub(super) fn is_permanent(self) -> bool {
         match self.answer {
             Answer::Allow { lifetime, .. } | Answer::Deny { lifetime } => {
@@ -33,7 +33,7 @@ impl Choice {
     }
 }
 
-/// In the order they are shown.
+/// In the order of display.
 pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let file = question.subject.file();
     let has_directory = file.is_some_and(|file| file.directory.is_some());
@@ -42,7 +42,7 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let may_be_copied = file.is_some_and(|file| file.may_be_copied);
     let may_be_once = file.is_none_or(FileSubject::may_be_once);
     let may_last = file.is_none_or(FileSubject::may_last);
-    // What only looks into a directory is granted all of it.
+    // A request that only looks into a directory is granted all of it.
     let is_tree = file.is_some_and(FileSubject::is_tree);
     let is_metadata = file.is_some_and(|file| file.act == Act::Change);
     let is_entry = file.is_some_and(|file| file.entry.is_some());
@@ -51,12 +51,12 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
         true => tree,
         false => plain,
     };
-    // Programs look at a file before they open it, and are asked about it once.
+    // Programs look at a file before they open it, and the question is asked once.
     let is_look = file.is_some_and(|file| file.act == Act::See && !file.is_directory);
     let is_listed = file.is_some_and(|file| file.act == Act::Read && file.is_directory);
     let once = match file.map(|file| file.act) {
         _ if is_look => "allow this use of it, with reading",
-        // A descriptor of a directory leads to all that is below it.
+        // A descriptor of a directory gives access to everything below it.
         _ if is_listed => "allow this time, with everything below it while it is open",
         Some(Act::Create) => "allow it to be made, and this process to change it",
         _ => "allow this time",

@@ -1,11 +1,11 @@
 //! The key that puts a question aside and brings it back (`askKey`): Ctrl and a letter.
 //!
-//! It is the question's only while one is open; otherwise every key is the command's.
+//! It belongs to the question only while one is open; otherwise every key goes to the command.
 
 use palisade_policy::model::AskKey;
 use std::ops::Range;
 
-/// Ctrl and this small letter or sign.
+/// Ctrl and this lower-case letter or symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chord(u8);
 
@@ -16,13 +16,13 @@ impl From<AskKey> for Chord {
 }
 
 impl Chord {
-    /// As people write it.
+    /// The name for display.
     pub(super) fn name(self) -> String {
         format!("Ctrl-{}", char::from(self.0.to_ascii_uppercase()))
     }
 
-    /// Where it is in what was typed, in any form that the command may have made the terminal use: a control character,
-    /// kitty's keyboard protocol, xterm's `modifyOtherKeys`.
+    /// Its position in the input, in any encoding that the command may have enabled in the terminal: a control
+    /// character, kitty's keyboard protocol, xterm's `modifyOtherKeys`.
     pub(super) fn find(self, keys: &[u8]) -> Option<Range<usize>> {
         let forms = [
             vec![self.0 & 0x1f],

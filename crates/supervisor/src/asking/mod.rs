@@ -1,7 +1,7 @@
-//! Where a run asks people: one queue, one socket, one panel in the terminal, for the gate and for the way out alike.
+//! How a run asks people: one queue, one socket, one panel in the terminal, for both the gate and the egress process.
 //!
-//! It decides nothing. The answer goes to the part that asked, which carries it out. Nothing here waits: it is
-//! part of the supervisor's one poll loop.
+//! Must never decide anything: an answer goes to the part that asked, which performs it. Nothing here blocks: it is
+//! part of the supervisor's only poll loop.
 
 mod approval_socket;
 mod choice;
@@ -33,9 +33,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tmux::Asker;
 
-/// How often to look whether a full-screen program has given the terminal back, or an approver came.
+/// How often to check whether a full-screen program has released the terminal, or an approver has started.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// How long nobody has to be there before open questions are denied: an approver may be started again at once.
+/// How long nobody must be present before open questions are denied: an approver may be restarted at once.
 const NOBODY_FOR: Duration = Duration::from_secs(1);
 
 /// Whether somebody could answer a question now.
@@ -45,7 +45,7 @@ pub(crate) enum People {
     Nobody,
 }
 
-/// When something is decided, who is there, and where questions go.
+/// The context of a decision: the time, who is present, and the queue for questions.
 #[derive(Debug)]
 pub(crate) struct Moment<'q> {
     pub(crate) queue: &'q mut Queue,
@@ -61,46 +61,46 @@ pub enum AskIn {
     Terminal,
     /// In `sandbox approve` only.
     Approve,
-    /// In `sandbox approve`, which tmux opens over or beside the run's window.
+    /// In `sandbox approve`, which tmux opens over or next to the run's window.
     Tmux,
-    /// Nowhere: nobody is there.
+    /// Nowhere: nobody can be asked.
     None,
 }
 
 /// What the terminal can be used for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PanelUse {
-    /// A panel can be shown and keys be read.
+    /// A panel can be shown and keys can be read.
     Panel,
-    /// The same, as soon as the terminal is between two sequences of what the command writes.
+    /// The same, as soon as the command's output is between two sequences.
     Settling,
-    /// Somebody else draws on it.
+    /// Another program draws on it.
     Taken,
-    /// It only shows, it is not ours now, or there is none: a line on standard error does no harm.
+    /// It is output only, not ours at the moment, or missing: a line on standard error does no harm.
     Apart,
 }
 
-/// What keys were, while a question was open in the terminal.
+/// The meaning of keys while a question was open in the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
     ForTheCommand(Vec<u8>),
     ForThePanel,
-    /// Both: no, and Ctrl-C.
+    /// Both: the answer no, and Ctrl-C for the command.
     Interrupt,
 }
 
-/// What people are told of the run that asks.
+/// What people are shown about the run that asks.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) session: String,
-    /// Where the sockets of all sessions are.
+    /// The directory with the sockets of all sessions.
     pub(crate) runtime: PathBuf,
-    /// The command, as a log would show it.
+    /// The command, masked as in a log.
     pub(crate) command: String,
     pub(crate) project: PathBuf,
-    /// Open at once.
+    /// The maximum number of open questions.
     pub(crate) most_questions: usize,
-    /// What happens to a question that nobody is there to answer.
+    /// What happens to a question if nobody can answer it.
     pub(crate) on_ask: OnAsk,
     pub(crate) ask_in: AskIn,
     /// Puts a question in the terminal aside, and brings it back.
@@ -109,13 +109,13 @@ pub(crate) struct Setting {
     pub(crate) arming: Arming,
 }
 
-/// What a question is drawn on.
+/// The background of a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Backdrop {
     /// A terminal in a known state.
     #[default]
     Known,
-    /// Only without the layer `known-terminal`: whatever the command has made of it, in the terminal's own colours.
+    /// Only without the layer `known-terminal`: the state that the command left, in the terminal's own colours.
     AsItIs,
 }
 
@@ -125,7 +125,7 @@ impl Backdrop {
     }
 }
 
-/// A client wants the session's answers kept.
+/// A client's request to save the session's answers.
 #[derive(Debug)]
 pub(crate) struct SaveWish {
     pub(crate) store: Store,
@@ -138,18 +138,18 @@ pub struct Asking {
     queue: Queue,
     approval_socket: Option<ApprovalSocket>,
     panel: Option<Panel>,
-    /// To draw again what is behind the panel, and whether that moves.
+    /// Redraws what is behind the panel, and whether that moves up.
     again: Vec<u8>,
     behind: Behind,
-    /// Questions that nobody was told of.
+    /// Questions that were not announced yet.
     untold: VecDeque<QuestionId>,
-    /// Answers that nobody has carried out.
+    /// Answers that were not performed yet.
     decided: VecDeque<Decided>,
     saves: Vec<SaveWish>,
     window: tmux::Window,
-    /// Whether the title of the terminal says that a question waits.
+    /// Whether the terminal's title shows that a question waits.
     is_in_title: bool,
-    /// Since when nobody is there who could answer what is open, and when that was looked for last.
+    /// Since when nobody could answer the open questions, and the time of the last check.
     deserted_since: Option<Instant>,
     looked_at: Option<Instant>,
     /// For standard error.
@@ -186,11 +186,11 @@ impl Asking {
         Moment { queue: &mut self.queue, people, now: Now::read() }
     }
 
-    /// Whether somebody could answer; looked for only where that makes a difference.
+    /// Whether somebody could answer; checked only where that matters.
     pub(crate) fn people(&self, terminal: Option<&HostTerminal>, on_ask: OnAsk) -> People {
         match self.setting.ask_in {
             AskIn::Terminal => {}
-            // Whoever said so comes when the question is there.
+            // The user of this option comes when there is a question.
             AskIn::Approve | AskIn::Tmux => return People::Present,
             AskIn::None => return People::Nobody,
         }
@@ -200,7 +200,7 @@ impl Asking {
         if is_somebody { People::Present } else { People::Nobody }
     }
 
-    /// Whether the run's own terminal is left alone.
+    /// Whether questions are asked outside the run's own terminal.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.setting.ask_in != AskIn::Terminal
     }
@@ -220,7 +220,7 @@ impl Asking {
         }
     }
 
-    /// What time alone decides, and what nobody is left to answer.
+    /// Decides what has timed out, and what nobody is left to answer.
     pub(crate) fn pass(&mut self, terminal: Option<&HostTerminal>) {
         let now = Now::read();
         let expired = self.queue.expire(now);
@@ -235,14 +235,14 @@ impl Asking {
         }
     }
 
-    /// Whether questions are open and everybody who could answer them is gone: with `onAsk: ask` they are then denied, as if
-    /// nobody had been there from the start.
+    /// Whether questions are open and everybody who could answer them has left. With `onAsk: ask` they are then denied,
+    /// as if nobody had been present from the start.
     fn is_deserted(&mut self, terminal: Option<&HostTerminal>, now: Instant) -> bool {
         if self.queue.is_empty() || self.setting.on_ask != OnAsk::Ask {
             self.deserted_since = None;
             return false;
         }
-        // It is looked for in the file system.
+        // At intervals: the check accesses the file system.
         if self.looked_at.is_none_or(|looked| now >= looked + LOOK_AGAIN) {
             self.looked_at = Some(now);
             match self.people(terminal, self.setting.on_ask) {
@@ -255,7 +255,7 @@ impl Asking {
         self.deserted_since.is_some_and(|since| now >= since + NOBODY_FOR)
     }
 
-    /// An answer that is to be carried out by who asked.
+    /// The next answer for the part that asked to perform.
     pub(crate) fn next_decided(&mut self) -> Option<Decided> {
         self.decided.pop_front()
     }
@@ -272,7 +272,7 @@ impl Asking {
         }
     }
 
-    /// Writes to clients what there is to write.
+    /// Writes pending output to clients.
     pub(crate) fn flush(&mut self) {
         if let Some(approval_socket) = &mut self.approval_socket {
             approval_socket.write(&self.queue);
@@ -286,16 +286,16 @@ impl Asking {
         }
         let comes_back = self.panel.as_ref().and_then(Panel::comes_back);
         let deadlines = self.queue.next_deadline().into_iter().chain(comes_back);
-        // While something waits for people, they may come and go unheard.
+        // While a question is open, people may come and go without an event.
         deadlines.chain([Instant::now() + LOOK_AGAIN]).min()
     }
 
-    /// Whether keys are looked at here first.
+    /// Whether keys are checked here first.
     pub(crate) fn wants_keys(&self) -> bool {
         self.panel.is_some()
     }
 
-    /// Whether a question is to be shown in the terminal, and not put aside.
+    /// Whether a question is to be shown in the terminal, and is not put aside.
     pub(crate) fn wants_panel(&self) -> bool {
         let is_aside =
             self.panel.as_ref().is_some_and(|panel| panel.place() == PanelPosition::PutAside);
@@ -306,7 +306,7 @@ impl Asking {
         !self.queue.is_empty()
     }
 
-    /// What the terminal itself said among what was read from it, while a question is shown: that is the command's. The rest is keys.
+    /// Separates the terminal's replies from keys while a question is shown: replies belong to the command.
     pub(crate) fn tell_apart(&self, read: &[u8]) -> Read {
         match self.panel.as_ref().map(Panel::place) {
             Some(PanelPosition::Shown) => replies::tell_apart(read),
@@ -316,7 +316,7 @@ impl Asking {
         }
     }
 
-    /// Takes keys, and says whose they are.
+    /// Handles keys, and returns whom they belong to.
     pub(crate) fn pressed(&mut self, keys: &[u8]) -> Typed {
         let now = Now::read();
         let for_the_command = || Typed::ForTheCommand(keys.to_vec());
@@ -342,14 +342,14 @@ impl Asking {
             Pressed::Answer(answer) => (answer, Typed::ForThePanel),
             Pressed::Interrupt => (Answer::Deny { lifetime: Lifetime::Once }, Typed::Interrupt),
         };
-        // Somebody else may have been faster; then there is nothing left to do.
+        // Another client may have answered first; then there is nothing left to do.
         if let Ok(decided) = self.queue.answer(id, answer, &Source::Terminal, now) {
             self.decided.extend(decided);
         }
         typed
     }
 
-    /// The terminal has another size.
+    /// The terminal was resized.
     pub(crate) fn resized(&mut self, terminal: &mut HostTerminal, relay: &mut Relay) {
         if let Some(panel) = self.panel.as_mut().filter(|_| terminal.is_covered()) {
             let around = relay.surroundings();
@@ -359,29 +359,29 @@ impl Asking {
         }
     }
 
-    /// What people should be told on standard error.
+    /// Messages for standard error.
     pub(crate) fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
 
-    /// Which questions were asked and answered.
+    /// Questions that were asked and answered.
     pub(crate) fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 
-    /// Questions that were never put to anybody, as too many were open.
+    /// Questions that were denied unasked because too many were open.
     pub(crate) fn unasked(&self) -> Option<UnaskedQuestions> {
         let (count, limit) = self.queue.refused();
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         (count > 0).then_some(UnaskedQuestions { count, limit })
     }
 
-    /// What the report should say.
+    /// Notes for the report.
     pub(crate) fn into_notes(self) -> Vec<String> {
         self.notes
     }
 
-    /// Puts what waits where people see it.
+    /// Shows open questions to people.
     pub(crate) fn show(
         &mut self,
         terminal: Option<&mut HostTerminal>,
@@ -406,7 +406,7 @@ impl Asking {
             let opened =
                 self.window.look(Asker { session, runtime }, is_new, approver, Instant::now());
             if let Err(error) = opened {
-                // The person here would wait for a window that does not come.
+                // Otherwise, the person here would wait for a window that never appears.
                 self.notes.push(format!("tmux: {error}; questions were asked in the terminal"));
                 self.setting.ask_in = AskIn::Terminal;
                 self.untold.extend(self.queue.open().map(|question| question.id));
@@ -425,7 +425,7 @@ impl Asking {
         }
     }
 
-    /// Nothing of ours is to be seen in the terminal.
+    /// Removes everything of ours from the terminal.
     fn put_away(&mut self, terminal: &mut HostTerminal, relay: &Relay) {
         terminal.uncover();
         if self.is_in_title && may_write(terminal, relay) {
@@ -457,7 +457,7 @@ impl Asking {
             return self.put_in_title(terminal, relay);
         }
         let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
-        // Only with what is drawn: the answers that can be given are those of the panel that a person sees.
+        // Only when it is drawn: the possible answers are those of the panel that a person sees.
         if !terminal.is_covered() || (panel.is_stale() && terminal.is_up_to_date()) {
             panel.fit(|panel| prompt::legible(panel, question, others, page));
         }
@@ -480,7 +480,7 @@ impl Asking {
         }
     }
 
-    /// People should see this question.
+    /// Announces a new question.
     pub(crate) fn opened(&mut self, id: QuestionId) {
         self.untold.push_back(id);
         let asked = self.queue.get(id).map(prompt::summary);
@@ -504,14 +504,14 @@ impl Asking {
         self.changed(id);
     }
 
-    /// More wait for this question.
+    /// More processes wait for this question.
     pub(crate) fn changed(&mut self, id: QuestionId) {
         if let Some(approval_socket) = &mut self.approval_socket {
             approval_socket.asked(id);
         }
     }
 
-    /// Nobody needs to answer it any more.
+    /// The question needs no answer any more.
     pub(crate) fn closed(&mut self, decided: &Decided) {
         self.events.push(Event::QuestionAnswered {
             question: decided.question.id.0,
@@ -521,7 +521,7 @@ impl Asking {
         if let Some(approval_socket) = &mut self.approval_socket {
             approval_socket.decided(decided);
         }
-        // What covers the screen goes when it is known that no other question follows.
+        // The panel is removed once it is known that no other question follows.
         self.panel.take_if(|panel| panel.question == decided.question.id);
     }
 
@@ -539,12 +539,12 @@ impl Asking {
     }
 }
 
-/// Whether words of ours between those of the command would disturb neither.
+/// Whether our text between the command's output would disturb neither.
 fn may_write(terminal: &HostTerminal, relay: &Relay) -> bool {
     !terminal.is_covered() && relay.is_between_sequences()
 }
 
-/// Who answered, in the word of a record.
+/// Who answered, in the words of the audit log.
 pub(crate) fn who(source: &Source) -> String {
     match source {
         Source::Socket { name, .. } => name.clone(),

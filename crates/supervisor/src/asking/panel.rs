@@ -1,8 +1,8 @@
 //! A question that is open in the terminal: which keys answer it, and when (GATE-8, GATE-11).
 //!
-//! A key is an answer only if it stands alone, after a time in which nothing was typed and the question could be read: what somebody
-//! was typing for the command must not grant anything. What holds for runs to come needs Enter; to let a secret be read
-//! needs a whole word and Enter.
+//! A key is an answer only if it comes alone, after a time in which nothing was typed and the question could be read:
+//! what somebody was typing for the command must never grant anything. An answer that applies to later runs needs
+//! Enter; to allow reading a secret takes a whole word and Enter.
 
 use super::choice::{Choice, choices};
 use super::chord::Chord;
@@ -10,10 +10,10 @@ use palisade_ask::{Answer, Question, QuestionId};
 use palisade_plan::model::Hardening;
 use std::time::{Duration, Instant};
 
-/// A key is an answer if nothing was typed for this long before it, while the question was shown.
-/// Long enough to read a screen.
+/// How long a question stays aside without a key: long enough to read a screen.
 pub(super) const ASIDE: Duration = Duration::from_secs(10);
-/// A person who types is faster.
+/// A key is an answer only if nothing was typed for this long before it, while the question was shown. Normal typing is
+/// faster.
 pub(super) const PAUSE: Duration = Duration::from_millis(600);
 
 /// Ctrl-C.
@@ -25,15 +25,15 @@ const PASTE_ENDS: &[u8] = b"\x1b[201~";
 /// No word that is an answer is longer.
 const MAX_WORD_LEN: usize = 12;
 
-/// What keys are read as.
+/// How keys are interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Choosing,
-    /// This is answered at Enter.
+    /// Enter confirms this choice.
     Confirming(Choice),
 }
 
-/// What became of the last key.
+/// What happened to the last key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
     Nothing,
@@ -41,18 +41,18 @@ pub(super) enum Note {
     Pasted,
     Unknown,
     AloneOnly,
-    /// For an explanation.
+    /// There is no room for an explanation.
     NoRoom,
 }
 
-/// Whether the question covers the screen, or a person looks at what is below it.
+/// Whether the question covers the screen, or was put aside to see what is below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PanelPosition {
     Shown,
     PutAside,
 }
 
-/// How much of a question the screen has room for.
+/// How much of a question fits on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Legible {
     All,
@@ -62,22 +62,22 @@ pub(super) enum Legible {
     },
 }
 
-/// What keys mean.
+/// The meaning of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pressed {
     /// Nothing yet; the panel may have changed.
     Nothing,
     Answer(Answer),
-    /// No, and the command should hear of it as well.
+    /// The answer no; the command also gets the interrupt.
     Interrupt,
     /// The person wants to see what is below.
     PutAside,
 }
 
-/// Which keys may be answers.
+/// Which keys can be answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Arming {
-    /// Those that come [`PAUSE`] after the question could be read.
+    /// Those that are pressed [`PAUSE`] after the question could be read.
     #[default]
     AfterPause,
     /// Only without the layer `armed-keys`: all.
@@ -102,12 +102,12 @@ pub(super) struct Panel {
     is_pasting: bool,
     chord: Chord,
     arming: Arming,
-    /// When the question was there or a key was pressed, whichever was later. None while the terminal has not
-    /// taken all of it: nobody can have read it.
+    /// When the question was displayed or a key was pressed, whichever was later. `None` until the terminal has
+    /// received all of it: nobody can have read it before.
     quiet_since: Option<Instant>,
-    /// While it is put aside: when that was, or when the last key was typed.
+    /// While it is put aside: since when, or the time of the last key.
     aside_since: Option<Instant>,
-    /// Whether it has to be drawn again.
+    /// Whether it has to be redrawn.
     is_stale: bool,
 }
 
@@ -130,12 +130,12 @@ impl Panel {
         }
     }
 
-    /// Somebody does something with the program meanwhile: it stays aside.
+    /// Stays aside while the person uses the program.
     pub(super) fn stay_aside(&mut self, now: Instant) {
         self.aside_since = (self.place == PanelPosition::PutAside).then_some(now);
     }
 
-    /// When it comes back by itself: nothing else says that the command waits for an answer.
+    /// When it comes back by itself: nothing else shows that the command waits for an answer.
     pub(super) fn comes_back(&self) -> Option<Instant> {
         self.aside_since.map(|since| since + ASIDE)
     }
@@ -164,8 +164,8 @@ impl Panel {
         self.chord
     }
 
-    /// Takes up what `legible` says of it: how much of it a person can read. An explanation that has no room is left out
-    /// before anything else is.
+    /// Adapts to how much a person can read, which `legible` determines. If there is too little room, the explanation
+    /// is left out first.
     pub(super) fn fit(&mut self, legible: impl Fn(&Self) -> Legible) {
         self.legible = legible(self);
         if self.legible != Legible::All && std::mem::take(&mut self.shows_help) {
@@ -173,7 +173,7 @@ impl Panel {
             self.legible = legible(self);
         }
         if self.legible != Legible::All {
-            // What would be confirmed is not said in one row.
+            // One row does not show what would be confirmed.
             self.state = State::Choosing;
         }
     }
@@ -194,7 +194,7 @@ impl Panel {
         })
     }
 
-    /// Whether what stands in the terminal is not what it should be.
+    /// Whether the terminal shows outdated content.
     pub(super) fn is_stale(&self) -> bool {
         self.is_stale
     }
@@ -203,7 +203,7 @@ impl Panel {
         self.is_stale = false;
     }
 
-    /// It stands elsewhere from now on, or comes back: nobody has read it there.
+    /// It has moved or comes back: nobody has read it there yet.
     pub(super) fn moved(&mut self) {
         self.quiet_since = None;
         self.word.clear();
@@ -211,7 +211,7 @@ impl Panel {
         self.is_stale = true;
     }
 
-    /// The terminal has all of it.
+    /// The terminal has received all of it.
     pub(super) fn is_there(&mut self, now: Instant) {
         self.quiet_since.get_or_insert(now);
     }
@@ -222,7 +222,7 @@ impl Panel {
         self.moved();
     }
 
-    /// Takes what was typed at once.
+    /// Handles keys that arrived together.
     pub(super) fn press(&mut self, keys: &[u8], question: &Question, now: Instant) -> Pressed {
         if keys.contains(&INTERRUPT) {
             return Pressed::Interrupt;
@@ -252,7 +252,7 @@ impl Panel {
                 self.word.clear();
                 self.shows_help = false;
             }
-            // An arrow, a click: nothing here.
+            // An arrow key or a click has no meaning here.
             (State::Choosing, [ESCAPE, ..]) => {}
             (State::Choosing, keys) if question.is_secret => {
                 return self.spell(keys, question, quiet);
@@ -271,7 +271,7 @@ impl Panel {
         Pressed::Nothing
     }
 
-    /// A word, letter by letter, and Enter by itself: a pasted line is no answer.
+    /// Reads a word, letter by letter, and a separate Enter: a pasted line is not an answer.
     fn spell(&mut self, keys: &[u8], question: &Question, quiet: Duration) -> Pressed {
         if self.word.is_empty() && quiet < PAUSE {
             self.note = Note::TooFast;

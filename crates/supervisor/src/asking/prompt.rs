@@ -1,6 +1,6 @@
-//! The words of a question in the run's own terminal, and the rows they are drawn in (GATE-8, GATE-11).
+//! The text of a question in the run's own terminal, and the rows in which it is drawn (GATE-8, GATE-11).
 //!
-//! Every text that came from inside is escaped. Colours are given in full, so that no palette changes them.
+//! Must never show text from inside unescaped. Colours are direct RGB values, so that no palette changes them.
 
 use super::Backdrop;
 use super::choice::choices;
@@ -11,30 +11,30 @@ use palisade_record::escape;
 use rustix::termios::Winsize;
 use std::fmt::Write as _;
 
-/// Colours of the panel, the same on a light and on a dark terminal.
+/// Colours of the panel, the same on light and dark terminals.
 const BASE: &str = "\x1b[0;38;2;232;232;232;48;2;32;36;48m";
 const STRONG: &str = "\x1b[0;1;38;2;255;255;255;48;2;32;36;48m";
 const FAINT: &str = "\x1b[0;38;2;170;176;190;48;2;32;36;48m";
 const HEAD: &str = "\x1b[0;1;38;2;255;255;255;48;2;40;80;140m";
-/// Of a secret: in red.
+/// For a secret.
 const RED: &str = "\x1b[0;1;38;2;255;255;255;48;2;176;0;0m";
 const PLAIN: &str = "\x1b[0m";
 const BOLD: &str = "\x1b[0;1m";
-/// The terminal shows nothing in between.
+/// Synchronized output: the terminal shows nothing in between.
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 
 /// A smaller terminal has room for one row only.
 const MIN_COLUMNS: usize = 24;
 const MIN_ROWS: usize = 10;
-/// Before what a question in one row wants.
+/// Precedes the request in a question with one row.
 const ONE_ROW_KEYS: &str = "yn? ";
-/// A program's name is no longer than this.
+/// Program names are truncated to this.
 const MAX_NAME_LEN: usize = 32;
-/// A path is given so much room on the smallest of screens.
+/// The minimum room for a path, even on the smallest screen.
 const MIN_PATH_WIDTH: usize = 24;
 
-/// For a screen that a program owns: a bell, and the window's title, kept on xterm's stack meanwhile.
+/// For a screen that a program uses: a bell, and the window's title, which is saved on xterm's stack meanwhile.
 pub(super) const TITLE: &str =
     "\x1b[22;2t\x1b]2;palisade: a question waits (sandbox approve)\x07\x07";
 pub(super) const TITLE_BACK: &str = "\x1b[23;2t";
@@ -46,7 +46,7 @@ pub(super) enum Colour {
 }
 
 impl Colour {
-    /// As <https://no-color.org> has it.
+    /// As defined by <https://no-color.org>.
     pub(super) fn of_environment() -> Self {
         let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -54,18 +54,18 @@ impl Colour {
     }
 }
 
-/// What a question is written on.
+/// The area on which a question is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
     pub(super) columns: usize,
     pub(super) rows: usize,
     pub(super) colour: Colour,
-    /// What is behind may move up, so that its last rows can be read above the panel.
+    /// Whether what is behind may move up, so that its last rows can be read above the panel.
     pub(super) behind: Behind,
 }
 
 impl Page {
-    /// A terminal that does not know its size says 0.
+    /// A terminal that does not know its size reports 0.
     pub(super) fn of_terminal(size: Winsize, backdrop: Backdrop) -> Self {
         let or = |number: u16, classic| if number == 0 { classic } else { usize::from(number) };
         Self {
@@ -102,7 +102,7 @@ impl Styles {
     }
 }
 
-/// Rows of text, cut where a row is full.
+/// Rows of text, wrapped at the full width.
 #[derive(Debug)]
 struct Rows {
     columns: usize,
@@ -148,8 +148,8 @@ impl Rows {
     }
 }
 
-/// The panel with the question, for a terminal of this size: the last rows of it. All of it fits on the screen: a path that is
-/// too long for that loses its middle, never its end.
+/// The panel with the question, in the last rows of a terminal of this size. It always fits on the screen: a path that
+/// is too long loses its middle, never its end.
 pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: Page) -> String {
     let styles = Styles::of(page.colour);
     let rows = match panel.legible() {
@@ -163,13 +163,13 @@ pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: P
         let _ = write!(text, "\x1b[{};1H{}", page.rows, "\n".repeat(needed));
     }
     for (index, row) in rows.iter().enumerate() {
-        // Writing to a String has no way to fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "\x1b[{};1H{}\x1b[2K{row}{}", first + index, styles.base, styles.base);
     }
     text + END
 }
 
-/// How much of the question this page has room for.
+/// How much of the question fits on this page.
 pub(super) fn legible(panel: &Panel, question: &Question, others: usize, page: Page) -> Legible {
     let has_room = page.columns >= MIN_COLUMNS && page.rows >= MIN_ROWS;
     if has_room
@@ -218,7 +218,7 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
         rows.add(styles.base, &format!(" with {}", cut(&shown(also), room.each_other)));
     }
     if let Some(file) = file.filter(|file| file.is_tree()) {
-        // To open a directory once is to have all of it, while it is open.
+        // Opening a directory once gives access to all of it while it is open.
         let is_listed = file.act == Act::Read;
         let given = if file.may_be_once() && !is_listed { "for longer than once: " } else { "" };
         rows.begin(styles.faint, &format!("  {given}all of "));
@@ -254,7 +254,7 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
     rows
 }
 
-/// What can be answered, what was typed, and what became of it.
+/// The possible answers, the input, and what happened to it.
 fn answers(rows: &mut Rows, panel: &Panel, question: &Question, styles: Styles) {
     let chord = panel.chord().name();
     rows.begin(styles.faint, " ");
@@ -301,7 +301,7 @@ fn answers(rows: &mut Rows, panel: &Panel, question: &Question, styles: Styles) 
     }
 }
 
-/// For a terminal with room for nothing else. What it cannot show cannot be granted there.
+/// For a terminal without room for more. What is not shown cannot be granted there.
 fn one_row(panel: &Panel, question: &Question, page: Page, styles: Styles) -> String {
     let (verb, what) = wanted(&question.subject);
     let keys: String = match question.is_secret {
@@ -315,7 +315,7 @@ fn one_row(panel: &Panel, question: &Question, page: Page, styles: Styles) -> St
     format!("{head}{keys}{}{verb} {what}", styles.base)
 }
 
-/// As much of the end of a text as has room behind an ellipsis.
+/// The end of a text that fits after an ellipsis.
 fn end_of(text: &str, room: usize) -> String {
     let mut used = width('…');
     let fits = |c: &char| {
@@ -326,7 +326,7 @@ fn end_of(text: &str, room: usize) -> String {
     std::iter::once('…').chain(end.into_iter().rev()).collect()
 }
 
-/// What is to be done, and what with.
+/// The requested action and its object.
 fn wanted(subject: &Subject) -> (&'static str, String) {
     match subject {
         Subject::File(file) => (file.act.verb(file.is_directory), shown(file.named())),
@@ -334,7 +334,7 @@ fn wanted(subject: &Subject) -> (&'static str, String) {
     }
 }
 
-/// Columns for the paths of a question.
+/// The columns available for the paths of a question.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     path: usize,
@@ -343,14 +343,14 @@ struct Room {
 
 impl Room {
     fn of(question: &Question, page: Page) -> Self {
-        /// Around a path: the words before it, its length; or a label and the length.
+        /// Around a path: the words before it and its length; or a label and the length.
         const WORDS: usize = 56;
         const LABEL: usize = 36;
         let file = question.subject.file();
         // Half of a wide character does not fit at the end of a row.
         let columns = page.columns.saturating_sub(1).max(1);
         let keys: usize = 1 + choices(question).map(|choice| choice.word.len() + 4).sum::<usize>();
-        // Besides the keys: the title, what else waits, other keys and a note, on a narrow page in two rows.
+        // Besides the keys: the title, waiting questions, other keys and a note, which take two rows on a narrow page.
         let rows = page.rows.saturating_sub(keys.div_ceil(columns) + 7);
         let others = file.map_or(0, |file| {
             file.also.len()
@@ -368,7 +368,7 @@ impl Room {
     }
 }
 
-/// Columns that a character takes, at most.
+/// The maximum number of columns of a character.
 fn width(c: char) -> usize {
     if c.is_ascii() { 1 } else { 2 }
 }
@@ -377,7 +377,7 @@ fn columns_of(text: &str) -> usize {
     text.chars().map(width).sum()
 }
 
-/// The beginning and the end of a text that has no room, and how long it is; of a path, the end tells more.
+/// The beginning and the end of a text that does not fit, and its length. The end of a path is more informative.
 fn cut(text: &str, room: usize) -> String {
     if columns_of(text) <= room {
         return text.to_owned();
@@ -395,12 +395,12 @@ fn cut(text: &str, room: usize) -> String {
     format!("{beginning}…{end} ({} characters)", text.chars().count())
 }
 
-/// The question where nobody can be asked here: one line, for `sandbox approve`.
+/// The question in one line, where it cannot be asked here: for `sandbox approve`.
 pub(super) fn notice(question: &Question) -> String {
     format!("waiting: {}; answer with `sandbox approve`", summary(question))
 }
 
-/// Which program wants what, and nothing of its arguments: they may hold secrets.
+/// Which program requests what. Without its arguments, which may contain secrets.
 pub(super) fn summary(question: &Question) -> String {
     let (verb, mut what) = wanted(&question.subject);
     if let Some(new) = question.subject.file().and_then(|file| file.new_path.as_deref()) {
@@ -410,7 +410,7 @@ pub(super) fn summary(question: &Question) -> String {
     format!("{} wants to {verb} {what}", program(question))
 }
 
-/// Quoted, so that a name cannot go on as if it were words of ours.
+/// Quoted, so that a name cannot look like our own words.
 fn program(question: &Question) -> String {
     let Some(process) = question.processes.first() else { return "a program".to_owned() };
     let name = process.executable.rsplit('/').next().unwrap_or_default();

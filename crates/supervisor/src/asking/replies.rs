@@ -1,17 +1,17 @@
-//! What the terminal itself says among keys: answers to what the command asked of it before a question was shown. They are the
-//! command's, which may wait for them; to a question they mean nothing.
+//! Replies of the terminal among keys: answers to what the command asked it before a question was shown. They belong to
+//! the command, which may wait for them, and must never answer a question.
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 
-/// What was read from a terminal, told apart.
+/// The input of a terminal, separated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) keys: Vec<u8>,
     pub(crate) replies: Vec<u8>,
 }
 
-/// Takes whole replies out of what was read at once.
+/// Extracts complete replies from input that was read at once.
 pub(super) fn tell_apart(mut bytes: &[u8]) -> Read {
     let mut read = Read::default();
     while let Some(first) = bytes.first() {
@@ -29,7 +29,8 @@ pub(super) fn tell_apart(mut bytes: &[u8]) -> Read {
     read
 }
 
-/// How long the reply is that begins here. The forms are those of xterm's "Control Sequences"; keys have none of them.
+/// The length of the reply that begins here. The forms are those of xterm's "Control Sequences"; no key has such a
+/// form.
 fn reply(bytes: &[u8]) -> Option<usize> {
     match bytes {
         [ESCAPE, b'[', rest @ ..] => {
@@ -37,10 +38,10 @@ fn reply(bytes: &[u8]) -> Option<usize> {
             let (body, end) = (&rest[..length], rest[length]);
             let is_private = matches!(body.first(), Some(b'?' | b'>' | b'='));
             let is_reply = match end {
-                // Device attributes, modes, kitty's keyboard, colour schemes.
+                // Device attributes, modes, kitty's keyboard protocol, colour schemes.
                 b'c' | b'u' | b'n' if is_private => true,
                 b'y' => body.contains(&b'$'),
-                // The cursor's place. A modified F3 is 1 and a number up to 16.
+                // The cursor position. A modified F3 is 1 and a number up to 16.
                 b'R' => is_private || is_place(body),
                 b'n' => body == b"0" || body == b"3",
                 b't' => !body.is_empty(),

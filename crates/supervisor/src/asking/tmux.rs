@@ -1,7 +1,7 @@
-//! `sandbox approve` in a window of tmux, for a run that is asked there: a popup over the run's pane, or a pane beside it where no
-//! client could show a popup. It shows the questions of this run only.
+//! Opens `sandbox approve` in a tmux window for a run that asks there: a popup over the run's pane, or a pane next to
+//! it if no client can show a popup. It shows the questions of this run only.
 //!
-//! tmux starts it, outside of everything the command can reach. Nothing here waits for it.
+//! tmux starts it, out of the command's reach. Nothing here waits for it.
 
 use super::People;
 use std::ffi::OsString;
@@ -10,9 +10,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A list that ends because nothing was open is gone within this, and does not show a question that came meanwhile.
+/// A list that closes because no question is open ends within this time, and does not show a question that arrives
+/// meanwhile.
 const ENDING: Duration = Duration::from_millis(500);
-/// How long a pane may take until its list has joined the session.
+/// How long a pane may take until its list has connected to the session.
 const STARTING: Duration = Duration::from_secs(3);
 
 /// How tmux shows it.
@@ -26,23 +27,23 @@ enum Form {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asker<'a> {
     pub(super) session: &'a str,
-    /// Where its socket is.
+    /// The directory of its socket.
     pub(super) runtime: &'a Path,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    /// The client that asked tmux for it; of a popup, as long as it is open.
+    /// The tmux client that requested it; for a popup, it runs while the popup is open.
     client: Option<(Form, Child)>,
-    /// When a pane was opened in which nobody has joined the session so far.
+    /// When a pane was opened whose list has not connected yet.
     starting_since: Option<Instant>,
-    /// When the last question came, as long as it may have come to a list that was about to end.
+    /// When the last question arrived, while it may have reached a list that was about to close.
     unseen_since: Option<Instant>,
 }
 
 impl Window {
-    /// Opens a window for a new question, unless somebody is there already. It closes itself: the list ends with the session, and
-    /// when nothing is open.
+    /// Opens a window for a new question, unless an approver is already running. The window closes itself: the list
+    /// ends with the session, and when no question is open.
     pub(super) fn look(
         &mut self,
         asker: Asker<'_>,
@@ -50,7 +51,7 @@ impl Window {
         approver: People,
         now: Instant,
     ) -> io::Result<()> {
-        // Who closes a list has seen what was in it for longer than that.
+        // A person who closes a list has seen older questions in it.
         self.unseen_since = match is_new {
             true => Some(now),
             false => self.unseen_since.filter(|since| now < *since + ENDING),
@@ -62,7 +63,7 @@ impl Window {
             let form = *form;
             let Some(status) = client.try_wait()? else { return Ok(()) };
             self.client = None;
-            // Without an attached client there is nothing to show a popup on.
+            // Without an attached client, tmux cannot show a popup.
             if !status.success() && form == Form::Popup {
                 return self.open(Form::Split, asker, now);
             }
@@ -99,7 +100,7 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         if let Some((_, client)) = &mut self.client {
-            // The list in it ends with the session's socket; one that is gone already needs nothing.
+            // The list ends with the session's socket. If the client has already ended, this has no effect.
             let _ = client.kill();
             let _ = client.wait();
         }

@@ -1,10 +1,10 @@
-//! How text looks that is written next: `SGR`, as ECMA-48 and xterm have it.
+//! The attributes of text that is written next: `SGR`, as defined by ECMA-48 and xterm.
 //!
-//! Kept as the numbers that set it, so that it can be set again exactly.
+//! Stored as the numbers that set them, so that they can be restored exactly.
 
 use std::collections::BTreeMap;
 
-/// What a number of `SGR` is about; one of each is in force.
+/// The aspect that an `SGR` number sets; each has one value at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Aspect {
     Bold,
@@ -22,7 +22,7 @@ enum Aspect {
     UnderlineColour,
 }
 
-/// A colour or style is never longer than this.
+/// No colour or style is longer than this.
 const MAX_STYLE_BYTES: usize = 40;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Takes the body of one `SGR` sequence.
+    /// Applies the body of one `SGR` sequence.
     pub(super) fn apply(&mut self, body: &[u8]) {
         let mut parts = body.split(|byte| *byte == b';');
         while let Some(part) = parts.next() {
@@ -96,12 +96,12 @@ impl Attributes {
         self.set.retain(|aspect, _| !aspects.contains(aspect));
     }
 
-    /// The colour that is behind text, and left where text is erased.
+    /// The background colour, which erasing also leaves behind.
     pub(super) fn background(&self) -> Option<&[u8]> {
         self.set.get(&Aspect::Background).map(Vec::as_slice)
     }
 
-    /// Sets it all again, whatever is in force.
+    /// Restores all attributes, whatever is set now.
     pub(super) fn restore(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(b"\x1b[0");
         for part in self.set.values() {

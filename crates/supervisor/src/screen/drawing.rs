@@ -1,4 +1,4 @@
-//! What the model holds, as a terminal is told to draw it: on a screen that is empty, without margins or origin.
+//! Converts the model's content to terminal output: for an empty screen, without margins or origin mode.
 
 use super::looks::{Looks, number_of};
 use super::pen::Look;
@@ -7,11 +7,11 @@ use super::pen::Look;
 pub(super) fn contents(screen: &vt100::Screen, looks: &Looks, to: &mut Vec<u8>) {
     let (rows, columns) = screen.size();
     let mut last = None;
-    // Where the terminal's cursor is in a row, if it is there.
+    // The cursor's column, if it is in this row.
     let mut at = None;
     to.extend_from_slice(b"\x1b[?7h");
     for row in 0..rows.get() {
-        // A line that went on in this row does so again: the terminal joins such rows when they are copied.
+        // A line that wrapped into this row does so again: the terminal joins such rows when they are copied.
         let goes_on = row > 0 && at == Some(columns.get()) && screen.row_wrapped(row - 1);
         at = goes_on.then_some(0);
         let mut column = 0;
@@ -48,7 +48,8 @@ pub(super) fn contents(screen: &vt100::Screen, looks: &Looks, to: &mut Vec<u8>) 
     Look::default().restore(to);
 }
 
-/// Puts the cursor where it was, also behind the last column, where the next letter wraps. Rows are counted from `first`.
+/// Restores the cursor position, also after the last column, where the next character wraps. Rows are counted from
+/// `first`.
 pub(super) fn cursor(screen: &vt100::Screen, looks: &Looks, first: u16, to: &mut Vec<u8>) {
     let columns = screen.size().1.get();
     let (row, column) = screen.cursor_position();
@@ -56,7 +57,7 @@ pub(super) fn cursor(screen: &vt100::Screen, looks: &Looks, first: u16, to: &mut
     if column < columns {
         return place((counted, column), to);
     }
-    // Only a letter that is written there takes it behind the last column.
+    // Only writing a character there moves the cursor after the last column.
     let is_half = screen.cell(row, columns - 1).is_some_and(vt100::Cell::is_wide_continuation);
     let last = columns.saturating_sub(if is_half { 2 } else { 1 });
     place((counted, last), to);
@@ -70,7 +71,7 @@ fn look_of(looks: &Looks, number: u32) -> Look {
     looks.get(number).cloned().unwrap_or_default()
 }
 
-/// How many cells from here on are empty and look like this.
+/// How many cells from here on are empty and have this look.
 fn count_erased(screen: &vt100::Screen, (row, column): (u16, u16), number: u32) -> u16 {
     let is_erased = |column: &u16| {
         screen.cell(row, *column).is_some_and(|cell| {

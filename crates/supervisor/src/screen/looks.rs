@@ -1,22 +1,22 @@
-//! Numbers for looks. The model keeps a colour with every cell; it is given these numbers for colours, and so keeps all of a look: what
-//! it does not know (blinking, struck out, kinds of underline, links) and what it does know, alike.
+//! Numbers for looks. The model stores a colour with every cell. It is given these numbers as colours, and so stores
+//! complete looks: both what it supports and what it does not (blinking, strike-through, kinds of underline, links).
 
 use super::pen::Look;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Looks on a screen and in what was written since the last count. One more than that is plain.
+/// The maximum number of looks on a screen and in the output since the last count. Further ones become plain.
 const MAX_LOOKS: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Looks {
-    /// By number, less one: 0 is plain.
+    /// By number minus one: 0 is plain.
     looks: Vec<Look>,
     numbers: BTreeMap<Look, u32>,
     free: Vec<u32>,
 }
 
 impl Looks {
-    /// The number of this look. `in_use` says which numbers are on the screen, should there be too many.
+    /// The number of this look. `in_use` returns the numbers on the screen, in case there are too many.
     pub(super) fn number(&mut self, look: &Look, in_use: impl FnOnce() -> BTreeSet<u32>) -> u32 {
         if *look == Look::default() {
             return 0;
@@ -57,7 +57,7 @@ fn index_of(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX).wrapping_sub(1)
 }
 
-/// A number as a colour that the model is told.
+/// Encodes a number as a colour for the model.
 pub(super) fn sequence_of(number: u32) -> Vec<u8> {
     let [_, red, green, blue] = number.to_be_bytes();
     match number {
@@ -66,7 +66,7 @@ pub(super) fn sequence_of(number: u32) -> Vec<u8> {
     }
 }
 
-/// And back.
+/// Decodes it.
 pub(super) fn number_of(cell: &vt100::Cell) -> u32 {
     match cell.fgcolor() {
         vt100::Color::Rgb(red, green, blue) => u32::from_be_bytes([0, red, green, blue]),

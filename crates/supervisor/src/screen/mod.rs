@@ -1,7 +1,7 @@
-//! What the inside has made of the terminal, told from what it writes, so that a question can be put over it and
-//! taken away again (GATE-11).
+//! Tracks the state of the terminal from the command's output, so that a question can be shown over it and removed
+//! again (GATE-11).
 //!
-//! It only listens; what it is shown goes to the terminal unchanged. It costs next to nothing as long as nobody is asked.
+//! It only observes: the output goes to the terminal unchanged. It costs almost nothing while no question is open.
 
 mod attributes;
 mod drawing;
@@ -18,11 +18,11 @@ use model::{Drawn, Model};
 use modes::Modes;
 use scan::Scanner;
 
-/// Leaves the alternate screen and takes the cursor back to where it was.
+/// Leaves the alternate screen and restores the cursor position.
 const LEAVE: &[u8] = b"\x1b[?1049l";
-/// Keeps the cursor and enters the alternate screen.
+/// Saves the cursor and enters the alternate screen.
 const ENTER: &[u8] = b"\x1b[?1049h";
-/// Ends what was begun, then plain text and no link.
+/// Ends an unfinished sequence, then plain text and no link.
 const RESET: &[u8] = b"\x18\x1b\\\x1b[0m\x1b]8;;\x1b\\";
 const CLEAR: &[u8] = b"\x1b[H\x1b[2J";
 
@@ -34,25 +34,25 @@ pub(crate) struct Screen {
     size: Size,
 }
 
-/// What is written around a question.
+/// What is written before and after a question.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
-    /// Before it: the terminal in a known state, showing what it showed.
+    /// Before it: sets the terminal to a known state with the same content.
     pub(crate) before: Vec<u8>,
-    /// To draw the same again, after the window has another size.
+    /// Draws the same content again, after the window was resized.
     pub(crate) again: Vec<u8>,
-    /// After it: everything as it was.
+    /// After it: restores everything.
     pub(crate) after: Vec<u8>,
     pub(crate) behind: Behind,
 }
 
-/// What becomes of what the terminal showed while a question covers a part of it.
+/// What happens to the terminal's content while a question covers a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Behind {
     #[default]
     Stays,
-    /// It is a copy, since the terminal itself keeps the main screen, and moves up as far as the question needs more than the
-    /// rows that are free below it.
+    /// It is a copy, since the terminal itself keeps the main screen. It moves up by as many rows as the question needs
+    /// beyond the free rows below it.
     MovesUp { free_rows: usize },
 }
 
@@ -61,24 +61,24 @@ impl Screen {
         Self { scanner: Scanner::default(), modes: Modes::default(), model: Model::default(), size }
     }
 
-    /// Takes note of what is written to the terminal, wherever it is cut into pieces.
+    /// Observes output, in pieces of any size.
     pub(crate) fn watch(&mut self, written: &[u8]) {
         let modes = &mut self.modes;
         self.scanner.scan(written, |token| modes.apply(&token));
         self.model.take(written, modes.is_alternate(), self.size);
     }
 
-    /// Whether what was written ended between sequences and characters, where a question disturbs nothing.
+    /// Whether the output ended between sequences and characters, where a question does not disturb it.
     pub(crate) fn is_between_sequences(&self) -> bool {
         self.scanner.unfinished().is_empty()
     }
 
-    /// How much of what is written next ends the sequence or character that was begun; all of it, if that does not end it.
+    /// How much of the next output completes the unfinished sequence or character; all of it if nothing does.
     pub(crate) fn length_to_finish(&self, next: &[u8]) -> usize {
         self.scanner.length_to_finish(next)
     }
 
-    /// The terminal has another size from now on.
+    /// The terminal was resized.
     pub(crate) fn resize(&mut self, size: Size) {
         if size != self.size {
             self.model.resize(self.size, size);
@@ -91,7 +91,7 @@ impl Screen {
         let modes = &self.modes;
         let mut around = Surroundings::default();
         Modes::interrupt(&mut around.before);
-        // The cursor is kept before margins go, which moves it home.
+        // The cursor is saved before margins are reset, which moves it home.
         if !modes.is_alternate() {
             around.before.extend_from_slice(ENTER);
         }
@@ -127,8 +127,8 @@ impl Screen {
             }
         }
         modes.restore_pen(&mut around.after);
-        // What the question cut off begins anew, and goes on with what is written next. Of a string longer than any terminal needs
-        // the middle is lost; the rest of it is still no text.
+        // What the question interrupted starts again, and continues with the next output. A string longer than any
+        // terminal needs loses its middle; the rest of it is still not taken for text.
         around.after.extend_from_slice(self.scanner.unfinished());
         around
     }

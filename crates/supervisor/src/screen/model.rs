@@ -1,8 +1,8 @@
-//! What the terminal shows, cell by cell, as far as the inside has written it.
+//! The terminal's content, cell by cell, as far as the command has written it.
 //!
-//! Kept by the `vt100` crate, and fed only when that is needed. On the main screen the last output is remembered as it is and read
-//! when a question comes: for something to show behind it; the terminal itself keeps what was there. A full-screen program's output is
-//! fed as it comes, a batch at a time, since the terminal has no second place to keep that screen in.
+//! The `vt100` crate maintains it, and is fed only when necessary. On the main screen the last output is stored and
+//! parsed only for a question, to show something behind it; the terminal itself keeps that screen. A full-screen
+//! program's output is fed in batches as it arrives, since the terminal cannot keep that screen elsewhere.
 
 use super::drawing;
 use super::looks::{Looks, number_of, sequence_of};
@@ -11,13 +11,13 @@ use super::scan::{Scanner, Token, numbers};
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
-/// Output that is remembered before it is fed or forgotten.
+/// How much output is stored before it is fed or dropped.
 const BATCH: usize = 64 * 1024;
-/// A larger screen is not modelled: memory is bounded.
+/// Larger screens are not modelled, to bound memory.
 const MAX_ROWS: u16 = 300;
 const MAX_COLUMNS: u16 = 1000;
 
-/// Columns from one tab stop to the next, unless the inside has set others.
+/// The default distance of tab stops.
 const TAB: u16 = 8;
 
 /// Rows and columns.
@@ -26,7 +26,7 @@ pub(crate) type Size = (u16, u16);
 #[derive(Debug, Default)]
 pub(super) struct Model {
     waiting: Vec<u8>,
-    /// None as long as nothing had to be fed.
+    /// `None` until something had to be fed.
     fed: Option<Fed>,
 }
 
@@ -35,12 +35,12 @@ struct Fed {
     scanner: Scanner,
     pen: Pen,
     looks: Looks,
-    /// `DECAWM` off, `IRM` on: the crate knows neither.
+    /// `DECAWM` off and `IRM` on: the crate supports neither.
     never_wraps: bool,
     inserts: bool,
 }
 
-/// The screen as it is now.
+/// The present screen.
 #[derive(Debug)]
 pub(super) struct Drawn<'m>(&'m Fed);
 
@@ -52,7 +52,7 @@ impl Drawn<'_> {
         drawn
     }
 
-    /// Rows at the bottom with nothing in them, below the cursor.
+    /// The number of empty rows at the bottom, below the cursor.
     pub(super) fn free_rows(&self) -> usize {
         let screen = self.0.parser.screen();
         let (rows, columns) = screen.size();
@@ -62,7 +62,7 @@ impl Drawn<'_> {
         blank.min(usize::from(rows.get().saturating_sub(cursor + 1)))
     }
 
-    /// The cursor, in rows that are counted from `first`.
+    /// The cursor, with rows counted from `first`.
     pub(super) fn cursor(&self, first: u16) -> Vec<u8> {
         let mut drawn = Vec::new();
         drawing::cursor(self.0.parser.screen(), &self.0.looks, first, &mut drawn);
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Fed {
 }
 
 impl Model {
-    /// Takes what was written; `is_alternate` says on which screen that ended.
+    /// Takes output; `is_alternate` is the screen at its end.
     pub(super) fn take(&mut self, written: &[u8], is_alternate: bool, size: Size) {
         self.waiting.extend_from_slice(written);
         if self.waiting.len() < BATCH {
@@ -88,19 +88,19 @@ impl Model {
         } else {
             self.fed = None;
             let surplus = self.waiting.len() - BATCH / 2;
-            // From a line's beginning, so that no sequence is cut.
+            // From the beginning of a line, so that no sequence is cut.
             let cut = memchr::memchr(b'\n', &self.waiting[surplus..]);
             self.waiting.drain(..cut.map_or(self.waiting.len(), |at| surplus + at + 1));
         }
     }
 
-    /// The screen as it is now.
+    /// The present screen.
     pub(super) fn drawn(&mut self, size: Size) -> Option<Drawn<'_>> {
         self.feed(size);
         self.fed.as_ref().map(Drawn)
     }
 
-    /// Everything so far was written for this size; what follows is for another.
+    /// Everything so far was written for size `from`; what follows is for `to`.
     pub(super) fn resize(&mut self, from: Size, to: Size) {
         if self.fed.is_some() || !self.waiting.is_empty() {
             self.feed(from);
@@ -119,7 +119,7 @@ impl Model {
                 return;
             };
             let mut parser = vt100::Parser::new(rows, columns, 0);
-            // Where the cursor was is not known; most often it is on the last row.
+            // The cursor position is unknown; usually it is in the last row.
             parser.process(format!("\x1b[{rows};1H").as_bytes());
             self.fed = Some(Fed::new(parser));
         }
@@ -148,7 +148,7 @@ impl Fed {
         self.scanner = scanner;
     }
 
-    /// Rewrites what the crate does not know; strings are of no use to it.
+    /// Rewrites what the crate does not support, and drops strings, which it does not need.
     fn take(&mut self, token: &Token<'_>) {
         let change = self.pen.apply(token);
         match *token {
@@ -193,7 +193,7 @@ impl Fed {
     fn sequence(&mut self, body: &[u8], end: u8) {
         let count = || numbers(body).next().unwrap_or(0).max(1);
         match (body, end) {
-            // By its pen.
+            // Handled by the pen.
             (body, b'm') if is_plain(body) => {}
             (b"", b's') => self.parser.process(b"\x1b7"),
             (b"", b'u') => self.parser.process(b"\x1b8"),
@@ -241,7 +241,7 @@ impl Fed {
     }
 }
 
-/// Numbers of looks that are on the screen.
+/// The numbers of looks on the screen.
 fn in_use(screen: &vt100::Screen) -> BTreeSet<u32> {
     let (rows, columns) = screen.size();
     let cells = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));

@@ -1,13 +1,14 @@
-//! What the inside has made of the terminal beside writing on it: modes, margins, colours, and what it writes with.
+//! The terminal state that the command has changed apart from the content: modes, margins, colours, and text
+//! attributes.
 //!
-//! A question needs a terminal in a known state, and the inside must find its own again afterwards. What a question sets
-//! does not depend on what was understood here; only what is put back does.
+//! A question needs a terminal in a known state, and the command must find its own state afterwards. What a question
+//! sets must never depend on what was understood here; only what is restored does.
 
 use super::palette::Palette;
 use super::pen::{NO_LINK, Pen, is_plain};
 use super::scan::{Token, numbers};
 
-/// A private mode of a terminal (`DECSET`), with its state at first and while a question is shown.
+/// A private mode of a terminal (`DECSET`), with its initial state and its state during a question.
 struct PrivateMode {
     number: u16,
     at_first: bool,
@@ -20,21 +21,21 @@ const fn mode(number: u16, at_first: bool, in_question: bool) -> PrivateMode {
 
 /// `DECNKM`.
 const KEYPAD: u16 = 66;
-/// The names are those of xterm's "Private Modes".
+/// The names are those in xterm's "Private Modes".
 const PRIVATE: [PrivateMode; 17] = [
-    // Keys of the cursor.
+    // Cursor keys.
     mode(1, false, false),
     // Reverse video.
     mode(5, false, false),
-    // Margins to the left and right; origin. Both move the cursor home.
+    // Left and right margins; origin mode. Both move the cursor home.
     mode(69, false, false),
     mode(6, false, false),
-    // Wrapping: a question places its rows.
+    // Wrapping: off, because a question positions its rows.
     mode(7, true, false),
     mode(25, true, true),
-    // Keys of the number pad.
+    // Keypad keys.
     mode(KEYPAD, false, false),
-    // The mouse: what is tracked, and how it is told.
+    // Mouse tracking and its encodings.
     mode(9, false, false),
     mode(1000, false, false),
     mode(1002, false, false),
@@ -44,10 +45,10 @@ const PRIVATE: [PrivateMode; 17] = [
     mode(1006, false, false),
     mode(1015, false, false),
     mode(1016, false, false),
-    // What is pasted is marked, and so no answer.
+    // Bracketed paste: pasted text is marked, and so not an answer.
     mode(2004, false, true),
 ];
-/// Output that is shown at once later. Never put back: the inside may be waiting and not end it.
+/// Synchronized output. Never restored: the command may be waiting and not end it.
 const SYNCHRONIZED: u16 = 2026;
 /// `DECSET` numbers of the alternate screen.
 const ALTERNATE: [u16; 3] = [47, 1047, 1049];
@@ -57,14 +58,14 @@ pub(super) struct Modes {
     private: [bool; PRIVATE.len()],
     is_alternate: bool,
     inserts: bool,
-    /// `DECSTBM` and `DECSLRM`: the numbers as they came.
+    /// `DECSTBM` and `DECSLRM`: the numbers as received.
     margins: Option<(u16, u16)>,
     side_margins: Option<(u16, u16)>,
     pen: Pen,
     palette: Palette,
     /// xterm's `modifyOtherKeys`.
     other_keys: u16,
-    /// Whether the last text ended with the first half of a character.
+    /// Whether the last text ended with the first byte of a two-byte character.
     ends_with_c2: bool,
 }
 
@@ -89,7 +90,7 @@ impl Modes {
         self.is_alternate
     }
 
-    /// The first row of where the cursor's rows are counted from.
+    /// The first row of origin mode, from which cursor rows are counted.
     pub(super) fn origin(&self) -> Option<u16> {
         self.get(6).then(|| self.margins.map_or(1, |(top, _)| top.max(1)))
     }
@@ -101,7 +102,7 @@ impl Modes {
     pub(super) fn apply(&mut self, token: &Token<'_>) {
         self.pen.apply(token);
         match *token {
-            // `OSC` as one character, which some terminals know.
+            // `OSC` as a single character, which some terminals support.
             Token::Text(text) => {
                 let is_cut = self.ends_with_c2 && text.first() == Some(&0x9d);
                 if is_cut || memchr::memmem::find(text, b"\xc2\x9d").is_some() {
@@ -121,7 +122,7 @@ impl Modes {
         match end {
             b'=' => self.set(KEYPAD, true),
             b'>' => self.set(KEYPAD, false),
-            // The colours stay: not every terminal resets them.
+            // The colours are kept: not every terminal resets them.
             b'c' => {
                 *self = Self { palette: std::mem::take(&mut self.palette), ..Self::default() };
             }
@@ -171,32 +172,32 @@ impl Modes {
         }
     }
 
-    /// Ends what was begun and must not swallow what comes next: an unfinished sequence or string (`CAN`; `ST` where
-    /// that is not heard), VT52 and printer modes, output that is held back.
+    /// Ends what would swallow the following output: an unfinished sequence or string (`CAN`; `ST` where `CAN` is
+    /// ignored), VT52 and printer modes, synchronized output.
     pub(super) fn interrupt(to: &mut Vec<u8>) {
         to.extend_from_slice(b"\x18\x1b\\\x1b<\x1b[4i");
         to.extend_from_slice(format!("\x1b[?{SYNCHRONIZED}l").as_bytes());
     }
 
-    /// A state in which a question is read as it is written, whatever was understood of what came before. Moves the
-    /// cursor.
+    /// Sets a state in which a question is displayed as written, whatever was understood of the earlier output. Moves
+    /// the cursor.
     pub(super) fn reset_for_question(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(b"\x1b[r\x1b[4l");
         for mode in &PRIVATE {
             set_private(mode.number, mode.in_question, to);
         }
         to.extend_from_slice(b"\x1b(B\x1b)B\x0f\x1b[0m");
-        // No row of a question leads to where the inside wants.
+        // No row of a question may link to an address of the command's.
         to.extend_from_slice(NO_LINK);
         self.palette.reset(to);
-        // Keys come as plain bytes: kitty's protocol is put aside, xterm's switched off.
+        // Keys arrive as plain bytes: kitty's protocol is pushed on its stack, xterm's is switched off.
         to.extend_from_slice(b"\x1b[>0u");
         if self.other_keys > 0 {
             to.extend_from_slice(b"\x1b[>4;0m");
         }
     }
 
-    /// What the inside had set, but for what `DECSC` keeps. Moves the cursor.
+    /// Restores what the command had set, except what `DECSC` saves. Moves the cursor.
     pub(super) fn restore_modes(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(b"\x1b[<u");
         if self.other_keys > 0 {
@@ -207,7 +208,7 @@ impl Modes {
             (first, 0) => format!("\x1b[{}{end}", first.max(1)),
             (first, last) => format!("\x1b[{};{last}{end}", first.max(1)),
         };
-        // First what is off: of the mouse's modes, any that is switched off may switch off the others.
+        // First the modes that are off: switching off one of the mouse modes may switch off the others.
         let differs = || PRIVATE.iter().zip(self.private).filter(|(it, is)| it.in_question != *is);
         for (mode, _) in differs().filter(|(_, is_set)| !is_set) {
             set_private(mode.number, false, to);
@@ -227,14 +228,14 @@ impl Modes {
         }
     }
 
-    /// What the inside writes with. Leaves the cursor.
+    /// Restores the text attributes. Does not move the cursor.
     pub(super) fn restore_pen(&self, to: &mut Vec<u8>) {
         self.pen.restore(to);
     }
 }
 
 fn set_private(number: u16, to: bool, bytes: &mut Vec<u8>) {
-    // By its older name, which more terminals know.
+    // By the older sequence, which more terminals support.
     if number == KEYPAD {
         bytes.extend_from_slice(if to { b"\x1b=" } else { b"\x1b>" });
         return;

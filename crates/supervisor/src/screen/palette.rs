@@ -1,22 +1,22 @@
-//! Colours that the inside has changed: `OSC 4`, `5`, `10` to `19` (xterm's "Operating System Commands").
+//! Colours that the command has changed: `OSC 4`, `5`, `10` to `19` (xterm's "Operating System Commands").
 //!
-//! Black text on black says nothing. A question is asked in the terminal's own colours, and what the inside made of them
-//! comes back afterwards.
+//! A changed palette could make a question unreadable, such as black on black. So a question is shown in the terminal's
+//! own colours, and the command's changes are restored afterwards.
 
 use std::collections::BTreeMap;
 
-/// Colours of the palette, with the special ones that some terminals count behind them.
+/// The size of the palette, including the special colours that some terminals number after it.
 const MAX_COLOURS: u16 = 512;
-/// `rgb:ffff/ffff/ffff` and names of colours are shorter.
+/// `rgb:ffff/ffff/ffff` and the names of colours are shorter.
 const MAX_COLOUR_BYTES: usize = 64;
 
-/// Which colour: the command, and for a palette the number in it.
+/// Identifies a colour: the command, and for a palette the index in it.
 type Name = (u16, u16);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Palette {
     changed: BTreeMap<Name, Vec<u8>>,
-    /// Whether anything was written that may have changed a colour.
+    /// Whether any output may have changed a colour.
     is_touched: bool,
 }
 
@@ -52,7 +52,7 @@ impl Palette {
         }
     }
 
-    /// Something was written that some terminals take for such a command.
+    /// Records output that some terminals take for such a command.
     pub(super) fn touch(&mut self) {
         self.is_touched = true;
     }
@@ -66,8 +66,8 @@ impl Palette {
         }
     }
 
-    /// The terminal's own colours. Only where the inside may have changed them: what a person has set by such
-    /// commands, outside, cannot be read back.
+    /// Resets to the terminal's own colours. Only if the command may have changed them: colours that a person set
+    /// outside by such commands cannot be read back.
     pub(super) fn reset(&self, to: &mut Vec<u8>) {
         if self.is_touched {
             to.extend_from_slice(b"\x1b]104\x1b\\\x1b]105\x1b\\");

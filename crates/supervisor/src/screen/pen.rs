@@ -1,15 +1,15 @@
-//! What text is written with: its look, its letters, the link it belongs to. Kept apart from where it is written, since `DECSC`
-//! keeps it and a question has to give it back.
+//! The attributes with which text is written: its look, its character set, its link. Separate from the position, since
+//! `DECSC` saves them and a question has to restore them.
 
 use super::attributes::Attributes;
 use super::scan::{Token, numbers};
 
-/// What `OSC 8` begins with.
+/// The prefix of `OSC 8`.
 const LINK: &[u8] = b"8;";
 /// No link: `OSC 8` without parameters and address.
 pub(super) const NO_LINK: &[u8] = b"\x1b]8;;\x1b\\";
 
-/// Which letters are in force: `SCS`, and the shifts between them.
+/// The active character sets: `SCS`, and the shifts between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Letters {
     sets: [u8; 4],
@@ -32,13 +32,13 @@ impl Letters {
     }
 }
 
-/// How a cell looks, as far as that is not its letter.
+/// How a cell looks, apart from its character.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Look {
     pub(super) attributes: Attributes,
     /// Parameters and address of `OSC 8`; empty for none.
     link: Vec<u8>,
-    /// DEC's special graphics: lines and corners in the place of letters.
+    /// DEC's special graphics: lines and corners instead of letters.
     draws_lines: bool,
 }
 
@@ -53,7 +53,7 @@ impl Look {
     }
 }
 
-/// What a token did to the pen.
+/// The effect of a token on the pen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PenChange {
     Nothing,
@@ -64,7 +64,7 @@ pub(super) enum PenChange {
 pub(super) struct Pen {
     look: Look,
     letters: Letters,
-    /// What `DECSC` keeps beside the cursor's place.
+    /// What `DECSC` saves besides the cursor position.
     saved: (Attributes, Letters),
     /// `DECLRMM`: `CSI s` sets margins.
     has_side_margins: bool,
@@ -141,7 +141,7 @@ impl Pen {
         PenChange::Look
     }
 
-    /// Sets it all again, whatever is in force.
+    /// Restores all attributes, whatever is set now.
     pub(super) fn restore(&self, to: &mut Vec<u8>) {
         self.look.restore(to);
         self.letters.restore(to);

@@ -1,7 +1,7 @@
-//! Cuts what is written to a terminal into text, controls and sequences, wherever it is cut into pieces.
+//! Splits terminal output into text, controls and sequences, in pieces of any size.
 //!
-//! The states are those of ECMA-48 and of xterm's "Control Sequences". Memory is bounded: a sequence or string that is
-//! longer than any this program acts on is skipped.
+//! The states are those of ECMA-48 and of xterm's "Control Sequences". Memory must stay bounded: a sequence or string
+//! that is longer than any that matters here is skipped.
 
 const BELL: u8 = 0x07;
 const SHIFT_OUT: u8 = 0x0e;
@@ -9,15 +9,15 @@ const SHIFT_IN: u8 = 0x0f;
 const CANCEL: u8 = 0x18;
 const SUBSTITUTE: u8 = 0x1a;
 const ESCAPE: u8 = 0x1b;
-/// Sequences and strings that are looked at are shorter.
+/// Sequences and strings that matter here are shorter.
 const MAX_SEQUENCE_BYTES: usize = 4096;
-/// An unfinished sequence or string is kept up to this length, so that it can be begun again.
+/// An unfinished sequence or string is kept up to this length, so that it can be repeated.
 const MAX_UNFINISHED_BYTES: usize = 16 * 1024;
 
-/// One piece of what was written.
+/// One piece of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// Text with its line ends, tabs and backspaces.
+    /// Text including newlines, tabs and backspaces.
     Text(&'a [u8]),
     Control(u8),
     /// `ESC` and what follows.
@@ -25,7 +25,7 @@ pub(super) enum Token<'a> {
         intermediate: Option<u8>,
         end: u8,
     },
-    /// `ESC [`: what is between, and the last letter.
+    /// `ESC [`: the parameters and the final character.
     Sequence {
         body: &'a [u8],
         end: u8,
@@ -43,7 +43,7 @@ enum State {
     Sequence,
     Command,
     CommandEscape,
-    /// A device control, application, privacy or start string: nothing in it is looked at.
+    /// A device control, application, privacy or start string: its content is ignored.
     Other,
     OtherEscape,
 }
@@ -53,14 +53,14 @@ pub(super) struct Scanner {
     state: State,
     kept: Vec<u8>,
     is_too_long: bool,
-    /// A sequence, string or character that has begun and not ended, as it was written.
+    /// A sequence, string or character that has begun and not ended, as written.
     unfinished: Vec<u8>,
 }
 
 impl Scanner {
     pub(super) fn scan(&mut self, written: &[u8], mut found: impl FnMut(Token<'_>)) {
         let mut rest = written;
-        // Where what is unfinished began; before this piece, as long as that is not known.
+        // Where the unfinished part began; before this piece if unknown.
         let mut begun = None;
         while !rest.is_empty() {
             let used = self.step(rest, &mut found);
@@ -72,12 +72,12 @@ impl Scanner {
         self.note_unfinished(written, begun);
     }
 
-    /// What has begun and not ended, up to [`MAX_UNFINISHED_BYTES`]; empty between sequences and characters.
+    /// The unfinished part, up to [`MAX_UNFINISHED_BYTES`]; empty between sequences and characters.
     pub(super) fn unfinished(&self) -> &[u8] {
         &self.unfinished
     }
 
-    /// How much of `next` ends what is unfinished; all of it, if that does not end it.
+    /// How much of `next` completes the unfinished part; all of it if nothing does.
     pub(super) fn length_to_finish(&self, next: &[u8]) -> usize {
         let mut ahead =
             Self { state: self.state, unfinished: self.unfinished.clone(), ..Self::default() };
@@ -95,7 +95,7 @@ impl Scanner {
     fn note_unfinished(&mut self, written: &[u8], begun: Option<usize>) {
         match (self.state, begun) {
             (State::Text, _) => {
-                // A character may have begun in the piece before.
+                // A character may have begun in the previous piece.
                 let [before, last] = [&self.unfinished, written].map(last_bytes);
                 let end = [before, last].concat();
                 self.unfinished = end[end.len() - unfinished_character(&end)..].to_vec();
@@ -113,7 +113,7 @@ impl Scanner {
         self.unfinished.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// Takes the next piece of what was written, and says how long it was. An `ESC` ends a piece.
+    /// Processes the next piece of output, and returns its length. An `ESC` ends a piece.
     fn step(&mut self, written: &[u8], found: &mut impl FnMut(Token<'_>)) -> usize {
         match (self.state, written) {
             (_, []) => 0,
@@ -138,13 +138,13 @@ impl Scanner {
         }
     }
 
-    /// Takes a part of a string, up to what may end it.
+    /// Processes a part of a string, up to what may end it.
     fn string(&mut self, written: &[u8]) -> usize {
         let is_command = self.state == State::Command;
         let ends = |byte: &u8| {
             matches!(*byte, ESCAPE | CANCEL | SUBSTITUTE) || (is_command && *byte == BELL)
         };
-        // The byte that ends it is left to `next`, in the state for that.
+        // The byte that ends it is handled by `next`, in the corresponding state.
         let length = written.iter().position(ends).unwrap_or(written.len());
         if is_command {
             self.keep(&written[..length]);
@@ -223,12 +223,12 @@ impl Scanner {
     }
 }
 
-/// As many as belong to an unfinished character at most.
+/// The maximum length of an unfinished character.
 fn last_bytes(written: &[u8]) -> &[u8] {
     &written[written.len().saturating_sub(3)..]
 }
 
-/// How many bytes at the end are the beginning of a character (UTF-8).
+/// How many bytes at the end are an incomplete character (UTF-8).
 fn unfinished_character(end: &[u8]) -> usize {
     let begins = |length: &usize| {
         let last = std::str::from_utf8(&end[end.len() - length..]);
@@ -237,7 +237,7 @@ fn unfinished_character(end: &[u8]) -> usize {
     (1..=end.len().min(3)).rev().find(begins).unwrap_or(0)
 }
 
-/// The numbers of a sequence; one that is left out is 0, parts after a colon are ignored.
+/// The numbers of a sequence; a missing one is 0, parts after a colon are ignored.
 pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = u16> + '_ {
     body.split(|byte| *byte == b';').map(|part| {
         let digits = part.iter().take_while(|byte| byte.is_ascii_digit());

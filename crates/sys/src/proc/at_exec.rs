@@ -10,16 +10,16 @@ use rustix::io::{Errno, FdFlags};
 use super::close_range;
 use crate::error::{At as _, Result, SysError};
 
-/// The first that no program expects to be a stream.
+/// The first number after the standard streams.
 const FIRST_FREE: RawFd = 3;
 
-/// Lets the next exec leave this descriptor open.
+/// Leaves this descriptor open across the next exec.
 pub fn keep_over_exec(number: RawFd) -> Result<()> {
     with_number(number, |fd| rustix::io::fcntl_setfd(fd, FdFlags::empty())).call("fcntl F_SETFD")
 }
 
-/// Takes a descriptor that was left open for this program. Must be called before anything else is opened: the value that
-/// owned the number would lose it.
+/// Takes a descriptor that was left open for this program. Must be called before anything else is opened: a value that
+/// already owned the number would lose it.
 pub fn take_inherited(number: RawFd) -> Result<OwnedFd> {
     if number < FIRST_FREE {
         return Err(SysError::new("fcntl", number.to_string(), Errno::BADF));

@@ -10,8 +10,8 @@ use rustix::process::Pid;
 
 use crate::error::{At, Result, check};
 
-/// A process group or session as our pid namespace numbers it; without a number, its leader is
-/// outside. All of those look the same, as they do to the programs in there.
+/// A process group or session as numbered in our pid namespace; `None` if its leader is outside. All of those look the
+/// same, as they do to programs inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobId(Option<Pid>);
 
@@ -47,7 +47,7 @@ pub fn foreground_group(terminal: impl AsFd) -> Result<JobId> {
     Ok(JobId::from_raw(group))
 }
 
-/// Sends `signal` to every process of our own group, ourselves among them.
+/// Sends `signal` to every process of our own group, including ourselves.
 pub fn kill_own_group(signal: i32) -> Result<()> {
     super::kill_raw(0, signal).call("kill")
 }

@@ -21,13 +21,13 @@ pub fn get_rlimit(resource: Resource) -> ResourceLimit {
     ResourceLimit { soft: current, hard: maximum }
 }
 
-/// Sets a limit of this process and of what it will start.
+/// Sets a limit of this process and its future children.
 pub fn set_rlimit(resource: Resource, limit: ResourceLimit) -> Result<()> {
     rustix::process::setrlimit(resource, Rlimit { current: limit.soft, maximum: limit.hard })
         .map_err(|errno| crate::SysError::new("setrlimit", format!("{resource:?}"), errno))
 }
 
-/// Binds this process, and what it starts, to these CPUs.
+/// Binds this process and its future children to these CPUs.
 pub fn run_only_on(cpus: &[u32]) -> Result<()> {
     let failed = |errno| crate::SysError::new("sched_setaffinity", format!("{cpus:?}"), errno);
     let mut mask = CpuSet::new();

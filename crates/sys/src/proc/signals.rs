@@ -20,7 +20,7 @@ pub mod sig {
     };
 }
 
-/// A signal that arrived, and who sent it.
+/// A signal that arrived, and its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SigInfo {
     pub signo: i32,
@@ -34,35 +34,34 @@ pub struct SigInfo {
 /// The size of `struct signalfd_siginfo`: one read gives one signal.
 const SIGNALFD_RECORD: usize = 128;
 
-/// Blocks `signals` besides those already blocked; a signalfd gets only what is blocked.
+/// Blocks `signals` in addition to those already blocked; a signalfd receives only blocked signals.
 pub fn block_signals(signals: &[i32]) -> Result<()> {
     set_mask(libc::SIG_BLOCK, &signal_set(signals)?)
 }
 
-/// Lets `signals` through, whatever the caller had blocked.
+/// Unblocks `signals`, also those that were blocked on entry.
 pub fn unblock_signals(signals: &[i32]) -> Result<()> {
     set_mask(libc::SIG_UNBLOCK, &signal_set(signals)?)
 }
 
-/// Blocks nothing any more.
+/// Unblocks all signals.
 pub fn unblock_all() -> Result<()> {
     set_mask(libc::SIG_SETMASK, &signal_set(&[])?)
 }
 
-/// Gives a signal its default action.
+/// Resets a signal to its default action.
 pub fn reset_action(signal: i32) {
     // SAFETY: the default action runs no code of ours.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// Ignores a signal; exec(2) leaves it so.
+/// Ignores a signal, also after exec(2).
 pub fn ignore(signal: i32) {
     // SAFETY: ignoring runs no code of ours.
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
-/// Whether this process ignores a signal, which is how nohup(1) and a shell's `&` ask for it: by
-/// inheritance.
+/// Whether this process ignores a signal. nohup(1) and a shell's `&` make a program ignore signals by inheritance.
 pub fn is_ignored(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: a null pointer asks for the present action only; it is written where we point.

@@ -13,27 +13,27 @@ use crate::error::{At, Result, SysError, check};
 use crate::flags::flag_set;
 
 flag_set! {
-    /// What to wait for besides an end.
+    /// What to wait for in addition to exits.
     pub struct WaitFlags: i32 {
         /// Do not block.
         NOHANG = libc::WNOHANG;
         /// Report children that stopped.
         UNTRACED = libc::WUNTRACED;
-        /// Report children that went on.
+        /// Report children that continued.
         CONTINUED = libc::WCONTINUED;
     }
 }
 
-/// What became of a child.
+/// A change of a child's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It ended with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// It was ended by this signal.
+    /// It was killed by this signal.
     Signaled { signal: i32, core_dumped: bool },
     /// It was stopped by this signal.
     Stopped(i32),
-    /// It goes on after a stop.
+    /// It continued after a stop.
     Continued,
 }
 
@@ -54,12 +54,12 @@ pub struct Reaped {
     pub usage: ResourceUsage,
 }
 
-/// Waits for any child; `None` only with [`WaitFlags::NOHANG`]. `ECHILD` says that there are none.
+/// Waits for any child; `None` only with [`WaitFlags::NOHANG`]. `ECHILD`: there are no children.
 pub fn wait_any(flags: WaitFlags) -> Result<Option<Reaped>> {
     wait4(-1, flags)
 }
 
-/// Waits for the end of one child and says what it used.
+/// Waits for one child to end and returns its resource usage.
 pub fn wait_pid_rusage(pid: Pid) -> Result<Reaped> {
     wait4(pid.as_raw_pid(), WaitFlags::NONE)?
         .ok_or_else(|| SysError::new("wait4", pid.as_raw_pid().to_string(), Errno::CHILD))

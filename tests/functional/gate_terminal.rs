@@ -362,8 +362,8 @@ fn a_tiny_terminal_asks_in_one_row_and_grants_nothing_it_cannot_show() {
 fn a_terminal_of_another_session_is_told_where_to_answer() {
     let world = World::new();
     let file = hidden(&world, "wanted");
-    let tmux = Tmux::new(&world);
     for start in ["setsid -w sandbox run", "sandbox run"] {
+        let tmux = Tmux::new(&world);
         let end = if start == "sandbox run" { " & wait" } else { "" };
         tmux.line(&format!("clear; {start} -- cat {file}{end}"));
         tmux.wait_for("answer with `sandbox approve`");

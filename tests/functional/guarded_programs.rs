@@ -64,7 +64,7 @@ fn git_commits_branches_pushes_and_rewrites() {
          git checkout --quiet main; echo c > c; git add c; git commit --quiet -m four
          git rebase --quiet main side; git checkout --quiet main; git merge --quiet side
          git tag v1; git branch -m side renamed; git branch -D renamed >/dev/null
-         git gc --quiet; git repack -qad; git fsck --strict; git log --format=%s",
+         git gc --quiet; git repack -qad; git fsck --strict --no-dangling; git log --format=%s",
     );
     assert_eq!(log, "three\ntwo\nfour\none\n");
     let remote = world.bare("git").args(["config", "branch.side.remote"]).run();

@@ -51,6 +51,7 @@ mod gate_failure;
 mod gate_output;
 mod gate_programs;
 mod gate_screen;
+mod gate_standing;
 mod gate_terminal;
 mod gate_unattended;
 pub(crate) mod gate_writes;

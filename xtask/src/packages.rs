@@ -70,6 +70,8 @@ const ALL: &[Package] = &[
     program(Tests, "ps", "procps"),
     program(Tests, "ip", "iproute2"),
     program(Tests, "nft", "nftables"),
+    // Names of protocols, which nft prints.
+    file(Tests, "/etc/protocols", "netbase"),
     program(Tests, "su", "util-linux"),
     program(Tests, "umount", "mount"),
     program(Tests, "ssh", "openssh-client"),

@@ -85,25 +85,6 @@ pub enum Act {
     Change,
 }
 
-impl Act {
-    /// Completes "wants to …".
-    pub fn verb(self, is_directory: bool) -> &'static str {
-        match self {
-            Self::See => "look at",
-            Self::Read if is_directory => "look into",
-            Self::Read => "read",
-            Self::Enter => "enter",
-            Self::Execute => "run",
-            Self::Write => "write",
-            Self::Create => "create",
-            Self::Replace => "replace",
-            Self::Rename => "rename",
-            Self::Remove => "remove",
-            Self::Change => "change",
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     File(FileSubject),
@@ -152,6 +133,8 @@ pub struct FileSubject {
     pub new_path: Option<PathBuf>,
     /// Whether the run can get a private copy of what would be changed.
     pub may_be_copied: bool,
+    /// Whether a yes shows only that a directory exists, because something in it is hidden.
+    pub is_name_only: bool,
     /// Files that are granted with it because it cannot run without them: interpreter, loader.
     pub also: Vec<PathBuf>,
     /// The directory that may be allowed instead. Never one that contains a secret.
@@ -159,6 +142,34 @@ pub struct FileSubject {
 }
 
 impl FileSubject {
+    /// As in "wants to …".
+    pub fn verb(&self) -> &'static str {
+        match self.act {
+            Act::See => "look at",
+            Act::Read if self.is_directory => "look into",
+            Act::Read => "read",
+            Act::Enter => "enter",
+            Act::Execute => "run",
+            Act::Write => "write",
+            Act::Create => "create",
+            Act::Replace => "replace",
+            Act::Rename => "rename",
+            Act::Remove => "remove",
+            Act::Change => self.changed_attribute(),
+        }
+    }
+
+    /// By the system call.
+    fn changed_attribute(&self) -> &'static str {
+        match self.operation.as_str() {
+            call if call.contains("chmod") => "change the mode of",
+            call if call.contains("chown") => "change the owner of",
+            call if call.contains("xattr") => "change an extended attribute of",
+            call if call.contains("utime") => "change the times of",
+            _ => "change",
+        }
+    }
+
     /// Whether it may be allowed for one call. A rename cannot: it changes the directory permanently.
     pub fn may_be_once(&self) -> bool {
         self.act != Act::Rename
@@ -170,13 +181,14 @@ impl FileSubject {
         match self.act {
             Act::Remove => false,
             Act::Change => !self.is_directory,
+            Act::Create | Act::Rename => !self.is_name_only,
             _ => true,
         }
     }
 
     /// Whether permission for longer than once includes everything below the path.
     pub fn is_tree(&self) -> bool {
-        self.is_directory && self.may_last()
+        self.is_directory && self.may_last() && !self.is_name_only
     }
 
     /// The path to display.
@@ -313,6 +325,12 @@ impl NewQuestion {
 }
 
 impl Question {
+    /// How long an answer is waited for; none without a limit.
+    pub fn patience(&self) -> Option<Duration> {
+        let until = self.expires_at?;
+        Duration::try_from(until.duration_since(self.asked_at)).ok()
+    }
+
     /// The directory that may be allowed instead; none for a secret.
     pub fn offered(&self) -> Option<&PathBuf> {
         let file = self.subject.file()?;

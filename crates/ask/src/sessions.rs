@@ -9,6 +9,7 @@ use crate::leftover::{self, SUFFIX};
 use crate::message::{Audit, ClientCommand, Hello, PROTOCOL, Refused, ServerEvent};
 use crate::question::{Question, QuestionId};
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -35,6 +36,9 @@ fn is_own(directory: &Path) -> bool {
     fs::metadata(directory)
         .is_ok_and(|found| found.is_dir() && found.uid() == mine && found.mode() & 0o022 == 0)
 }
+
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A shared lock, held by every client that displays questions and could answer them; see [`Sessions::attend`].
 pub const APPROVER_LOCK: &str = "approver.lock";
@@ -164,9 +168,14 @@ impl Sessions {
         let lock = self.directory.join(APPROVER_LOCK);
         let held = rustix::fs::open(lock, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|errno| attend(errno.into()))?;
-        // Sessions hold the lock only for an instant, so this does not block for long.
-        rustix::fs::flock(&held, FlockOperation::LockShared)
-            .map_err(|errno| attend(errno.into()))?;
+        // Sessions hold the lock only for an instant. One that was stopped meanwhile must not keep people waiting.
+        let since = Instant::now();
+        while let Err(errno) = rustix::fs::flock(&held, FlockOperation::NonBlockingLockShared) {
+            if errno != Errno::AGAIN || since.elapsed() >= LOCK_TIMEOUT {
+                return Err(attend(errno.into()));
+            }
+            std::thread::sleep(PAUSE);
+        }
         self.attendance = Some(held);
         Ok(())
     }

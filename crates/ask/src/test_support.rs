@@ -27,6 +27,7 @@ pub(crate) fn file(path: &str, directory: Option<&str>) -> FileSubject {
         entry: None,
         new_path: None,
         may_be_copied: false,
+        is_name_only: false,
         also: Vec::new(),
         directory: directory.map(PathBuf::from),
     }

@@ -32,7 +32,7 @@ pub(crate) fn unseen(
     let mut program = open(base.as_ref(), path).ok()?;
     for _ in 0..MAX_INTERPRETERS {
         if let Some(path) = grounds.unexecutable(&program) {
-            return Some(Missing { path, existing: 0 });
+            return Some(Missing { path, existing: 0, is_covered: false });
         }
         let next = match needs_of(caller, &program)? {
             Needs::Nothing => return None,

@@ -204,6 +204,16 @@ impl Attributes {
         }
     }
 
+    /// Takes over what changed between two looks at another file.
+    pub(crate) fn take_changes(&mut self, before: &Self, after: &Self) {
+        if after.mode != before.mode {
+            self.mode = after.mode;
+        }
+        if after.modified != before.modified {
+            (self.accessed, self.modified) = (after.accessed, after.modified);
+        }
+    }
+
     pub(crate) fn times(&self) -> Timestamps {
         Timestamps { last_access: self.accessed, last_modification: self.modified }
     }

@@ -47,6 +47,7 @@ mod serve;
 mod signals;
 mod slow;
 mod staging;
+mod stand_ins;
 mod startup;
 #[cfg(test)]
 mod test_sandbox;

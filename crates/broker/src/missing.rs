@@ -44,6 +44,8 @@ pub(crate) struct Missing {
     pub(crate) path: Vec<u8>,
     /// How many bytes of it lead to an existing directory.
     pub(crate) existing: usize,
+    /// Whether that directory is covered by a mount that the caller, who was there before, does not see.
+    pub(crate) is_covered: bool,
 }
 
 /// The current position, and what remains.
@@ -154,10 +156,23 @@ impl ScaffoldMounts {
         }
         let mut path = self.path_of(directory)?;
         let existing = path.as_os_str().len();
+        let is_covered = self.is_covered(mount, &path);
         path.push(OsStr::from_bytes(rest));
         let path = path.into_os_string().into_vec();
         let is_told = path.len() < crate::path_access::MAX_PATH_BYTES && !self.is_never(&path);
-        is_told.then_some(Missing { path, existing })
+        is_told.then_some(Missing { path, existing, is_covered })
+    }
+
+    /// Whether a directory at this path, on this mount of ours, is below another mount.
+    fn is_covered(&self, mount: u64, path: &Path) -> bool {
+        let on_top = directory(path).and_then(|on_top| mounts::mount_id(on_top).ok());
+        on_top.is_some_and(|on_top| on_top != mount)
+    }
+
+    /// The path of a directory of ours.
+    pub(crate) fn path_of_own(&self, directory: &OwnedFd) -> Option<PathBuf> {
+        let mount = mounts::mount_id(directory).ok()?;
+        self.mounts.contains(&mount).then(|| self.path_of(directory))?
     }
 
     fn is_never(&self, path: &[u8]) -> bool {

@@ -19,7 +19,7 @@ pub(crate) const MAX_PATH_BYTES: usize = 4096;
 /// A call that is waiting for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathAccess {
-    /// Identifies it in every answer; never reused.
+    /// Identifies it in every answer; used again only after that answer, by the same call.
     pub id: u64,
     /// The system call.
     #[serde(with = "Truncated::<MAX_FIELD>")]
@@ -30,6 +30,8 @@ pub struct PathAccess {
     pub path: Vec<u8>,
     /// How many bytes of the path lead to a directory that exists inside; 0 if unknown.
     pub existing: usize,
+    /// Whether the caller looks in that directory below a grant that covers it: it was there before the grant.
+    pub is_covered: bool,
     /// The new name in a rename, for display only: the caller may change it meanwhile. Empty for all other
     /// calls.
     #[serde(with = "Truncated::<MAX_FIELD>")]

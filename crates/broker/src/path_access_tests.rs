@@ -11,6 +11,7 @@ fn the_longest_path_is_told_whole_whatever_comes_with_it() {
         wants: Wants::Open { directory: true, path_only: false },
         path: vec![0xff; MAX_PATH_BYTES],
         existing: MAX_PATH_BYTES,
+        is_covered: true,
         new_path: Vec::new(),
         follow: true,
         pid: 77,

@@ -120,7 +120,11 @@ impl Map {
         let Ok(tree) = self.tree_of(&path, parent.as_fd()) else { return Ok(Found::Elsewhere) };
         let name = OsStr::from_bytes(name).to_owned();
         let place = ResolvedParent { parent, name, path, tree, is_directory_meant };
-        Ok(if place.is_granted() { self.on_top(place) } else { Found::Ours(place) })
+        Ok(match &place.tree {
+            Some(_) if place.is_granted() => self.on_top(place),
+            Some(_) => Found::Ours(place),
+            None => Found::Ours(self.covering(place)),
+        })
     }
 
     /// Records a directory that is shown for one call at this path: a process that keeps it open is later on a
@@ -151,6 +155,16 @@ impl Map {
             Some(parent) => Found::Ours(ResolvedParent { parent, path, ..place }),
             None if shown.is_some() => Found::Ours(ResolvedParent { path, ..place }),
             None => Found::Elsewhere,
+        }
+    }
+
+    /// The grant that covers a directory of our scaffolding: a process that entered it before is still below the grant.
+    fn covering(&self, place: ResolvedParent) -> ResolvedParent {
+        let resolve = ResolveFlags::NO_SYMLINKS;
+        let now = openat2(CWD, place.directory(), DIRECTORY, NO_MODE, resolve).ok();
+        match now.filter(|now| self.ground.is_grant(&place.path, now.as_fd())) {
+            Some(parent) => ResolvedParent { parent, tree: Some(PathBuf::from(GRANTS)), ..place },
+            None => place,
         }
     }
 

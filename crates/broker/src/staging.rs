@@ -216,32 +216,40 @@ impl StagedConfig {
         git::judge(&self.name, Some(&old.content), &new.content, place)?;
         // What was set through the name meanwhile, for example by `os.utime(path)`, is newer.
         let now = Attributes::of(&found);
-        if now.mode != self.left.mode {
-            new.attributes.mode = now.mode;
-        }
-        if now.modified != self.left.modified {
-            (new.attributes.accessed, new.attributes.modified) = (now.accessed, now.modified);
-        }
-        self.put(&old, &new).map_err(|errno| Denied {
+        new.attributes.take_changes(&self.left, &now);
+        self.put(&old, &new, &now).map_err(|errno| Denied {
             rule: "git config".to_owned(),
             why: format!("what was written cannot be put in place: {errno}"),
         })
     }
 
-    fn put(&mut self, old: &Config, new: &Config) -> Result<(), Errno> {
+    /// `seen` is what the file that has the name had when it was judged.
+    fn put(&mut self, old: &Config, new: &Config, seen: &Attributes) -> Result<(), Errno> {
         let (dir, name) = (self.dir.as_fd(), self.name.as_os_str());
         if old.content != new.content {
             git::replace(dir, name, new)?;
+            // Static mode does not notify us of utimensat(2) and chmod(2): the last writer may have set the file that was
+            // just replaced.
+            let replaced = Attributes::of(&fstat(&self.present)?);
             self.present = pinned(dir, name)?;
+            let mut late = new.attributes;
+            late.take_changes(seen, &replaced);
+            if late != new.attributes {
+                set_attributes(dir, name, &late)?;
+            }
         } else if old.attributes != new.attributes {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let present = openat(dir, name, flags, NO_MODE)?;
-            rustix::fs::fchmod(&present, new.attributes.mode)?;
-            rustix::fs::futimens(&present, &new.attributes.times())?;
+            set_attributes(dir, name, &new.attributes)?;
         }
         self.left = Attributes::of(&fstat(&self.present)?);
         Ok(())
     }
+}
+
+fn set_attributes(dir: BorrowedFd<'_>, name: &OsStr, attributes: &Attributes) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let present = openat(dir, name, flags, NO_MODE)?;
+    rustix::fs::fchmod(&present, attributes.mode)?;
+    rustix::fs::futimens(&present, &attributes.times())
 }
 
 fn pinned(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {

@@ -5,7 +5,7 @@
 //! of its requests must be judged by the current rules.
 
 use crate::engine::{Admitted, Cause, Engine, Refused, Wanted};
-use crate::http::head::{Authority, Framing, MAX_HEAD_BYTES, RequestHead, Scheme, Target};
+use crate::http::head::{Authority, Framing, RequestHead, Scheme, Target};
 use crate::http::redirect::WebAddress;
 use crate::http_server::answer::{self, Shape};
 use crate::http_server::connection::{Last, NoHead, Plain, within};
@@ -16,7 +16,6 @@ use crate::passage;
 use crate::socks::{self, Reply, Request};
 use palisade_hosts::Host;
 use palisade_record::network::Via;
-use std::future::pending;
 use std::rc::Rc;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -78,22 +77,12 @@ async fn reach(
     mut wanted: Wanted,
 ) -> Option<Result<(Admitted, TcpStream), Refused>> {
     wanted.host = meant(engine, wanted.host);
-    let admitted = match engine.admit_while_there(wanted, gone(client)).await? {
+    let admitted = match engine.admit_while_there(wanted, client.until_gone()).await? {
         Ok(admitted) => admitted,
         Err(refused) => return Some(Err(refused)),
     };
     let dialled = engine.dial(&admitted).await;
     Some(dialled.map(|upstream| (admitted, upstream)))
-}
-
-/// Returns when the client has hung up. Until then, keeps what it sends, up to the maximum length of a head.
-async fn gone(client: &mut Plain) {
-    while client.incoming.bytes().len() <= MAX_HEAD_BYTES {
-        if !matches!(client.incoming.fill().await, Ok(1..)) {
-            return;
-        }
-    }
-    pending::<()>().await;
 }
 
 /// Tells the client that the tunnel is open, and passes the connection to the inspection of its first bytes.

@@ -2,6 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::process::Command;
+use std::sync::LazyLock;
 
 fn entries(text: &str) -> Vec<(String, Option<String>)> {
     let text_of = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -142,6 +143,16 @@ fn as_git_prints(entries: &[Entry]) -> Vec<u8> {
     out
 }
 
+/// Before 2.45, git read every white space within a value as a blank.
+static GIT_KEEPS_TABS: LazyLock<bool> =
+    LazyLock::new(|| seen_by_git("[a]\nb = x\ty").0.contains(&b'\t'));
+
+/// What can be compared with the git that is installed.
+fn comparable(printed: &[u8]) -> Vec<u8> {
+    let is_blank = |byte: &u8| !*GIT_KEEPS_TABS && matches!(byte, b'\t' | b'\r' | 0x0b | 0x0c);
+    printed.iter().map(|byte| if is_blank(byte) { b' ' } else { *byte }).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -149,11 +160,13 @@ proptest! {
     #[test]
     fn git_sees_exactly_what_is_seen_here(text in pieces()) {
         let (there, to_the_end) = seen_by_git(&text);
-        prop_assert_eq!(as_git_prints(&beginning_of(text.as_bytes())), there.clone(), "{:?}", text);
+        let there = comparable(&there);
+        let here = |entries: &[Entry]| comparable(&as_git_prints(entries));
+        prop_assert_eq!(here(&beginning_of(text.as_bytes())), there.clone(), "{:?}", text);
         match parse(text.as_bytes()) {
             Ok(entries) => {
                 prop_assert!(to_the_end, "git refuses {:?}", text);
-                prop_assert_eq!(as_git_prints(&entries), there, "{:?}", text);
+                prop_assert_eq!(here(&entries), there, "{:?}", text);
             }
             Err(_) => prop_assert!(!to_the_end || text.contains('\0'), "git reads {:?}", text),
         }

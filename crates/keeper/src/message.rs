@@ -68,6 +68,9 @@ pub enum What {
     Links,
     /// A private version that can be changed: a copy of a file, or an empty directory.
     Copy,
+    /// What is visible at its path, once more below the grant that covers this directory. A process that
+    /// entered the directory before that grant still looks there, and would not find it.
+    BelowCover(#[serde(with = "Raw")] PathBuf),
 }
 
 /// To the supervisor.

@@ -10,7 +10,7 @@ use palisade_sys::beneath::open_beneath;
 use palisade_sys::mounts::{MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result, SysError, mounts, other, proc};
 use rustix::fs::FileType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -33,6 +33,8 @@ pub(crate) struct SandboxMounts {
     root: OwnedFd,
     scaffold: Scaffold,
     grafts: BTreeMap<u64, Graft>,
+    /// Where the sandbox has a private version: it stays on top of whatever is granted around it.
+    copies: BTreeSet<PathBuf>,
     last: u64,
 }
 
@@ -53,6 +55,8 @@ struct Mounted {
     id: u64,
     /// The graft at the same path that it covers.
     on: Option<u64>,
+    /// The directory of the sandbox's own that it covers: processes may be in it.
+    covered: Option<OwnedFd>,
 }
 
 /// A part of the host's tree, ready to be attached.
@@ -100,8 +104,8 @@ impl SandboxMounts {
         });
         let (root, scaffold) = surveyed?;
         let mounted = layout.mounted;
-        let grafts = BTreeMap::new();
-        Ok(Self { namespace, own_namespace, mounted, root, scaffold, grafts, last: 0 })
+        let (grafts, copies) = (BTreeMap::new(), BTreeSet::new());
+        Ok(Self { namespace, own_namespace, mounted, root, scaffold, grafts, copies, last: 0 })
     }
 
     /// An error if it would cover a mount of the plan.
@@ -121,7 +125,7 @@ impl SandboxMounts {
     ) -> Result<u64> {
         let path = shown.path().map(Path::to_owned);
         let path = path.as_deref();
-        let Self { namespace, own_namespace, root, scaffold, grafts, .. } = self;
+        let Self { namespace, own_namespace, root, scaffold, grafts, copies, .. } = self;
         let (mount, names) = within(namespace, own_namespace, identity, || {
             // Links below the tree are visible with it.
             let is_covered = |place: &Path| path.is_some_and(|path| place.starts_with(path));
@@ -133,7 +137,9 @@ impl SandboxMounts {
                     GraftSource::Piece(piece) => attach(root, scaffold, grafts, piece).map(Some),
                     GraftSource::Name(path) => scaffold.make_directory(root, path).map(|()| None),
                     GraftSource::Copy(seen, content) => {
-                        copy(root, scaffold, seen, content.as_ref())
+                        let copied = copy(root, scaffold, seen, content.as_ref())?;
+                        copies.insert(seen.path.clone());
+                        Ok(copied)
                     }
                     GraftSource::Links => Ok(None),
                 });
@@ -146,9 +152,76 @@ impl SandboxMounts {
                 }
             }
         })?;
+        Ok(self.keep(mount, names))
+    }
+
+    /// Puts the private versions below `top` on top of what graft `number` has just shown there. Without them, the
+    /// graft is removed again.
+    pub(crate) fn restore_copies(
+        &mut self,
+        identity: &CallerIdentity,
+        own_files: &OwnFiles,
+        number: u64,
+        top: &Path,
+    ) -> Result<()> {
+        // Whoever is granted the very thing has no private version of it any more.
+        self.copies.remove(top);
+        let Self { namespace, own_namespace, root, scaffold, copies, .. } = self;
+        let mut below = copies.range(top.to_owned()..).take_while(|copy| copy.starts_with(top));
+        let first = below.next();
+        if first.is_none() {
+            return Ok(());
+        }
+        let restored = within(namespace, own_namespace, identity, || {
+            first.into_iter().chain(below).try_for_each(|copy| attach_copy(root, scaffold, copy))
+        });
+        if restored.is_err() {
+            self.ungraft(identity, own_files, number)?;
+        }
+        restored
+    }
+
+    /// Shows what is visible already in a directory that a graft covers, too, for the processes that are still in that
+    /// directory. It gives them nothing that its own path does not give.
+    pub(crate) fn graft_below_cover(
+        &mut self,
+        identity: &CallerIdentity,
+        seen: &HostFile,
+        directory: &Path,
+    ) -> Result<u64> {
+        // Everything below the first name comes with it.
+        let name = seen.path.strip_prefix(directory).ok().and_then(|rest| rest.iter().next());
+        let top = name.map(|name| directory.join(name));
+        let Self { namespace, own_namespace, root, scaffold, grafts, .. } = self;
+        let (mount, names) = within(namespace, own_namespace, identity, || {
+            let is_below = |place: &&(PathBuf, PathBuf)| {
+                place.0.starts_with(directory)
+                    && !top.as_ref().is_some_and(|top| place.0.starts_with(top))
+            };
+            let links: Vec<_> = seen.links.iter().filter(is_below).collect();
+            let made = links
+                .iter()
+                .try_for_each(|(place, text)| scaffold.make_covered_link(place, text))
+                .and_then(|()| match &top {
+                    Some(top) => attach_below_cover(root, scaffold, grafts, top),
+                    None => Ok(None),
+                });
+            let paths = links.iter().map(|(place, _)| place.as_path()).chain(top.as_deref());
+            match made {
+                Ok(mount) => Ok((mount, scaffold.hold(paths))),
+                Err(error) => {
+                    scaffold.clear();
+                    Err(error)
+                }
+            }
+        })?;
+        Ok(self.keep(mount, names))
+    }
+
+    fn keep(&mut self, mount: Option<Mounted>, names: Vec<Name>) -> u64 {
         self.last += 1;
         self.grafts.insert(self.last, Graft { mount, names, is_over: false });
-        Ok(self.last)
+        self.last
     }
 
     /// Removes a graft. One that no longer exists is no error.
@@ -219,10 +292,46 @@ fn attach(
         Err(error) if error.errno == Errno::NOENT => scaffold.make_place(path, seen.kind)?,
         Err(error) => return Err(error),
     };
-    mounts::move_mount(file.as_fd(), &place, Path::new(""))
-        .map_err(|error| SysError { subject: path.display().to_string(), ..error })?;
+    let is_stand_in =
+        seen.kind == FileKind::Directory && scaffold.is_ground(mounts::mount_id(&place)?);
+    move_to(&file, &place, path)?;
     let id = mounts::mount_id(&file)?;
-    Ok(Mounted { path: path.clone(), file, id, on })
+    let covered = is_stand_in.then_some(place);
+    Ok(Mounted { path: path.clone(), file, id, on, covered })
+}
+
+fn move_to(mount: &OwnedFd, place: &OwnedFd, path: &Path) -> Result<()> {
+    mounts::move_mount(mount.as_fd(), place, Path::new(""))
+        .map_err(|error| SysError { subject: path.display().to_string(), ..error })
+}
+
+/// Shows what is visible at `path` again, in a directory above it that grafts cover. None if it is there already.
+fn attach_below_cover(
+    root: &OwnedFd,
+    scaffold: &mut Scaffold,
+    grafts: &BTreeMap<u64, Graft>,
+    path: &Path,
+) -> Result<Option<Mounted>> {
+    let visible = open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW)?;
+    let kind = match FileType::from_raw_mode(rustix::fs::fstat(&visible).at("fstat", path)?.st_mode)
+    {
+        FileType::Directory => FileKind::Directory,
+        FileType::RegularFile => FileKind::File,
+        _ => return Err(SysError::new("move_mount", path.display().to_string(), Errno::ACCESS)),
+    };
+    let mounts_above = grafts.values().filter_map(|graft| graft.mount.as_ref());
+    let mut covers = mounts_above
+        .filter(|mount| path.starts_with(&mount.path) && path != mount.path)
+        .filter_map(|mount| Some((mount.covered.as_ref()?, mount.path.as_path())));
+    let Some(cover) = covers.next() else {
+        return Err(SysError::new("move_mount", path.display().to_string(), Errno::NOENT));
+    };
+    let Some(place) = scaffold.make_covered_place(cover, path, kind)? else { return Ok(None) };
+    // A clone of what the command sees has the same rights.
+    let file = mounts::open_tree(&visible, Path::new(""), Recursion::Recursive)?;
+    move_to(&file, &place, path)?;
+    let id = mounts::mount_id(&file)?;
+    Ok(Some(Mounted { path: path.to_owned(), file, id, on: None, covered: None }))
 }
 
 /// Puts a private version where the host has something. Nothing is mounted where the command can change it as
@@ -239,14 +348,31 @@ fn copy(
     if scaffold.is_writable_ground(mounts::mount_id(&place)?) {
         return Ok(None);
     }
-    let file = mounts::open_tree(&own, Path::new(""), Recursion::Single)?;
+    let file = mount_copy(&own, &place, path)?;
+    let id = mounts::mount_id(&file)?;
+    Ok(Some(Mounted { path: path.clone(), file, id, on: None, covered: None }))
+}
+
+fn mount_copy(own: &OwnedFd, place: &OwnedFd, path: &Path) -> Result<OwnedFd> {
+    let file = mounts::open_tree(own, Path::new(""), Recursion::Single)?;
     let set = MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::NOEXEC;
     let attr = MountAttr { set, private: true, ..MountAttr::default() };
     mounts::mount_setattr(&file, Recursion::Single, &attr)?;
-    mounts::move_mount(file.as_fd(), &place, Path::new(""))
-        .map_err(|error| SysError { subject: path.display().to_string(), ..error })?;
-    let id = mounts::mount_id(&file)?;
-    Ok(Some(Mounted { path: path.clone(), file, id, on: None }))
+    move_to(&file, place, path)?;
+    Ok(file)
+}
+
+/// Shows a private version again on top of a directory that was granted around it; the mount goes with that grant. One
+/// that the command has removed stays removed, and what the host has removed has no place.
+fn attach_copy(root: &OwnedFd, scaffold: &Scaffold, path: &Path) -> Result<()> {
+    let is_gone = |error: &SysError| error.errno == Errno::NOENT;
+    let found = scaffold
+        .open_own(path)
+        .and_then(|own| Ok((own, open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW)?)));
+    match found {
+        Err(error) if is_gone(&error) => Ok(()),
+        found => found.and_then(|(own, place)| mount_copy(&own, &place, path)).map(drop),
+    }
 }
 
 /// An existing directory of the sandbox's own may be covered, and the same file that was shown before with

@@ -116,6 +116,13 @@ impl Scaffold {
         made.map_err(|error| SysError { subject: path.display().to_string(), ..error })
     }
 
+    /// What is on the ground of a path, whatever is mounted there.
+    pub(crate) fn open_own(&self, path: &Path) -> Result<OwnedFd> {
+        let name = self.name(path)?;
+        let workbench = &self.grounds[name.ground].workbench;
+        open_on_mount(workbench, &name.path, OFlags::PATH | OFlags::NOFOLLOW)
+    }
+
     fn name(&self, path: &Path) -> Result<Name> {
         let on = |(ground, found): (usize, &OwnFilesystem)| {
             let rest = path.strip_prefix(&found.path).ok()?;
@@ -130,6 +137,41 @@ impl Scaffold {
 
     /// Creates a mount point, and opens it as the sandbox sees it.
     pub(crate) fn make_place(&mut self, path: &Path, kind: FileKind) -> Result<OwnedFd> {
+        let name = self.make_name(path, kind)?;
+        let seen = open_on_mount(
+            &self.grounds[name.ground].root,
+            &name.path,
+            OFlags::PATH | OFlags::NOFOLLOW,
+        );
+        seen.map_err(|error| SysError { subject: path.display().to_string(), ..error })
+    }
+
+    /// Creates a mount point, or finds it created already, below a directory of the ground that another mount
+    /// covers. `covered` is that directory, `top` its path. None if something is mounted there.
+    pub(crate) fn make_covered_place(
+        &mut self,
+        (covered, top): (&OwnedFd, &Path),
+        path: &Path,
+        kind: FileKind,
+    ) -> Result<Option<OwnedFd>> {
+        let below = path.strip_prefix(top);
+        let below =
+            below.map_err(|_| SysError::new("openat2", path.display().to_string(), Errno::XDEV))?;
+        let open = || open_on_mount(covered, below, OFlags::PATH | OFlags::NOFOLLOW);
+        let opened = match open() {
+            Err(error) if error.errno == Errno::NOENT => {
+                self.make_name(path, kind)?;
+                open()
+            }
+            opened => opened,
+        };
+        match opened {
+            Err(error) if error.errno == Errno::XDEV => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
+    fn make_name(&mut self, path: &Path, kind: FileKind) -> Result<Name> {
         let name = self.name(path)?;
         let (parent, last) = self.parent(&name)?;
         let last = Path::new(last);
@@ -143,12 +185,18 @@ impl Scaffold {
             }
         }
         self.remember(&name, &parent)?;
-        let seen = open_on_mount(
-            &self.grounds[name.ground].root,
-            &name.path,
-            OFlags::PATH | OFlags::NOFOLLOW,
-        );
-        seen.map_err(|error| SysError { subject: path.display().to_string(), ..error })
+        Ok(name)
+    }
+
+    /// Creates a link of the host on the ground, whatever covers that. One that exists is left alone.
+    pub(crate) fn make_covered_link(&mut self, path: &Path, text: &Path) -> Result<()> {
+        let name = self.name(path)?;
+        let (parent, last) = self.parent(&name)?;
+        match rustix::fs::symlinkat(text, &parent, Path::new(last)) {
+            Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(errno).at("symlink", path),
+            Ok(()) => self.remember(&name, &parent),
+        }
     }
 
     /// Creates a directory, if it does not exist.

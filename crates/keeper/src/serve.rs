@@ -151,6 +151,9 @@ impl KeeperServer {
                 return self.inside.graft(&self.identity, shown, &found.links).map(Some);
             }
             What::Name => return Err(refused(&found.path, Errno::NOTDIR)),
+            What::BelowCover(directory) => {
+                return self.inside.graft_below_cover(&self.identity, found, directory).map(Some);
+            }
             What::Copy => return self.copy(token).map(Some),
             What::Found => found,
             What::Directory(path) if found.path.starts_with(path) => {
@@ -170,7 +173,10 @@ impl KeeperServer {
             return Ok(None);
         }
         let piece = DetachedTree { mount: take(&mut self.identity, seen, rights)?, seen };
-        self.inside.graft(&self.identity, GraftSource::Piece(piece), &found.links).map(Some)
+        let top = seen.path.clone();
+        let graft = self.inside.graft(&self.identity, GraftSource::Piece(piece), &found.links)?;
+        self.inside.restore_copies(&self.identity, &self.own_files, graft, &top)?;
+        Ok(Some(graft))
     }
 
     /// Through its own read-only, detached mount: reopened inside through `/proc/self/fd`, it cannot be written

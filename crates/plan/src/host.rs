@@ -96,6 +96,15 @@ impl<'a> Host<'a> {
         self.home.as_deref()
     }
 
+    /// Every link on the way to a path's target, and finally the target.
+    pub(crate) fn way_to(&self, path: &Path) -> Vec<PathBuf> {
+        let (end, links) = match self.resolve(path) {
+            Ok(found) => (found.path, found.links),
+            Err(missing) => (join(&missing.parent, &missing.rest), missing.links),
+        };
+        links.into_iter().map(|link| link.place).chain([end]).collect()
+    }
+
     /// The home directories of accounts, with links resolved. The accounts are the same in every call. If many
     /// are in one directory, a listing shows which of them are links, and the homes themselves are not
     /// accessed.

@@ -54,15 +54,6 @@ pub(crate) struct Indirect {
     pub(crate) hooks: Vec<PathBuf>,
 }
 
-/// Every link on the way to a path's target, and finally the target.
-pub(crate) fn way_to(host: &Host<'_>, path: &Path) -> Vec<PathBuf> {
-    let (end, links) = match host.resolve(path) {
-        Ok(found) => (found.path, found.links),
-        Err(missing) => (join(&missing.parent, &missing.rest), missing.links),
-    };
-    links.into_iter().map(|link| link.place).chain([end]).collect()
-}
-
 struct Search<'s, 'h, Inside> {
     root: &'s Path,
     host: &'s Host<'h>,
@@ -75,7 +66,7 @@ struct Search<'s, 'h, Inside> {
 impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     /// Adds the target of a path, and every link on the way that could be changed to lead elsewhere.
     fn add(&mut self, path: &Path, why: &'static str) {
-        for path in way_to(self.host, path) {
+        for path in self.host.way_to(path) {
             if let Some(path) = (self.inside)(&path)
                 && !self.found.iter().any(|known| known.path == path)
             {

@@ -10,7 +10,6 @@ use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::grant::{Grant, GrantKind};
 use crate::host::{Host, join};
-use crate::writable::on_the_way;
 use palisade_guard::GuardedPath;
 use std::path::{Path, PathBuf};
 
@@ -64,7 +63,7 @@ fn everywhere(files: &[PathBuf], facts: &HostFacts, host: &Host<'_>) -> Vec<Path
     }
     let mounts = Mounts::new(&facts.mounts);
     let mut all: Vec<PathBuf> = Vec::new();
-    for place in files.iter().flat_map(|file| on_the_way(file, host)) {
+    for place in files.iter().flat_map(|file| host.way_to(file)) {
         let aliases = mounts.aliases(&place);
         all.extend(aliases);
         all.push(place);

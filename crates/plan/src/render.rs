@@ -248,7 +248,7 @@ fn limits(plan: &Plan, page: &mut Page) {
         page.line(format_args!("{name:12}  {value:>14}  {holder}, {grip}; overshoot: {overshoot}"));
     }
     if plan.sandbox.rlimits.iter().any(|limit| limit.resource == Resource::Core) {
-        page.section("  no core files");
+        page.line(format_args!("no core files"));
     }
     let Grace { after_signal_ms, after_timeout_ms } = plan.supervision.grace;
     if plan.supervision.timeout_ms.is_some() {
@@ -335,7 +335,9 @@ fn gate(plan: &Plan, page: &mut Page) {
             ));
         }
         OnAsk::Deny => page.line(format_args!("none: {what} that are not granted are denied")),
-        OnAsk::Allow => page.line(format_args!("none: {what} that are not granted are allowed")),
+        OnAsk::Allow => {
+            page.line(format_args!("none: {what} that are not granted are allowed, except secrets"))
+        }
     }
     let (never, secrets) = (gate.never.len(), gate.secrets.len());
     page.line(format_args!(

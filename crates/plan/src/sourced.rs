@@ -5,7 +5,7 @@
 
 use crate::facts::EntryKind;
 use crate::host::{Host, join};
-use crate::indirect::{Top, way_to};
+use crate::indirect::Top;
 use palisade_guard::GuardedPath;
 use std::path::{Path, PathBuf};
 
@@ -134,7 +134,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     }
 
     fn add(&mut self, path: &Path, why: &'static str) {
-        for path in way_to(self.host, path) {
+        for path in self.host.way_to(path) {
             // The directory of a flake itself must stay writable.
             let is_dir = self.host.kind(&path) == Some(EntryKind::Dir);
             if let Some(path) = (self.inside)(&path)

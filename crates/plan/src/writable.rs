@@ -6,7 +6,7 @@
 
 use crate::facts::{HostFacts, HostTree};
 use crate::grant::{GrantKind, Granter, Origin};
-use crate::host::{Host, join};
+use crate::host::Host;
 use crate::paths::Scope;
 use crate::{lists, locate, project};
 use palisade_policy::model::{Filesystem, Mode, ProjectAccess, View};
@@ -35,7 +35,7 @@ pub fn could_be_written(
 ) -> bool {
     let host = Host::new(tree, facts.home.as_deref());
     let own: Vec<PathBuf> = facts.own_paths.iter().flat_map(|own| host.places(own)).collect();
-    let mut ways = on_the_way(path, &host);
+    let mut ways = host.way_to(path);
     // These are never visible in a sandbox.
     ways.retain(|way| !own.iter().any(|own| way.starts_with(own)));
     if ways.is_empty() {
@@ -53,15 +53,6 @@ pub fn resolved_path(text: &str, facts: &HostFacts, tree: &dyn HostTree) -> Opti
     let host = Host::new(tree, facts.home.as_deref());
     let path = Scope::new(facts).typed(text).ok()?;
     Some(host.resolve(&path).ok()?.path)
-}
-
-/// Every link on the way to a path's target, and finally the target.
-pub(crate) fn on_the_way(path: &Path, host: &Host<'_>) -> Vec<PathBuf> {
-    let (end, links) = match host.resolve(path) {
-        Ok(found) => (found.path, found.links),
-        Err(missing) => (join(&missing.parent, &missing.rest), missing.links),
-    };
-    links.into_iter().map(|link| link.place).chain([end]).collect()
 }
 
 fn places(read_write_paths: &[String], facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {

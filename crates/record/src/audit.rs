@@ -7,7 +7,7 @@ use crate::chain;
 use crate::error::RecordError;
 use crate::event::Event;
 use crate::files;
-use crate::head::{Head, Lock, Position};
+use crate::head::{Head, Lock, Position, wait_for};
 use crate::rotation::{self, Rotation};
 use crate::verify;
 use rustix::fs::OFlags;
@@ -76,7 +76,7 @@ impl AuditLog {
         let head_file = self.head.try_clone().map_err(RecordError::io("open", &self.head_path))?;
         let _lock = Lock::exclusive(&head_file, &self.head_path)?;
         self.follow()?;
-        self.log.lock_shared().map_err(RecordError::io("lock", &self.log_path))?;
+        wait_for(&self.log, &self.log_path, File::try_lock_shared)?;
         self.rotation.full_at = u64::MAX;
         Ok(self)
     }
@@ -134,7 +134,12 @@ impl AuditLog {
             return Ok(head);
         }
         let at = (&self.head, self.head_path.as_path());
-        let (log, head) = rotation::rotate(&self.log_path, head, at, self.rotation)?;
+        let rotated = rotation::rotate(&self.log_path, head, at, self.rotation);
+        if rotated.is_err() {
+            // Another process may want to pin the log. The only possible error is a closed descriptor.
+            let _ = self.log.unlock();
+        }
+        let (log, head) = rotated?;
         self.log = log;
         self.put_aside = last_put_aside(Some(head));
         Ok(head)

@@ -44,6 +44,12 @@ pub enum RecordError {
     )]
     HeadMissing { log: PathBuf, head: PathBuf },
 
+    #[error(
+        "{} has been locked by another process for {} s: a sandbox may be stopped; `fuser {}` shows which",
+        path.display(), waited.as_secs(), path.display()
+    )]
+    Locked { path: PathBuf, waited: std::time::Duration },
+
     #[error("the audit head {} cannot be read: {what}; run `sandbox audit verify`", path.display())]
     HeadMalformed { path: PathBuf, what: String },
 

@@ -7,13 +7,18 @@
 use crate::digest::Digest;
 use crate::error::RecordError;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// One sector, which a disk writes atomically.
 const SIZE: usize = 512;
+/// A lock is held for one batch of records.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const FIRST_PAUSE: Duration = Duration::from_micros(100);
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 /// The second version adds rotated files.
 const VERSIONS: [u32; 2] = [1, 2];
 
@@ -126,24 +131,41 @@ pub(crate) struct Lock<'f>(&'f File);
 
 impl<'f> Lock<'f> {
     pub(crate) fn exclusive(file: &'f File, path: &Path) -> Result<Lock<'f>, RecordError> {
-        Lock::take(file, path, File::lock)
+        Lock::take(file, path, File::try_lock)
     }
 
     pub(crate) fn shared(file: &'f File, path: &Path) -> Result<Lock<'f>, RecordError> {
-        Lock::take(file, path, File::lock_shared)
+        Lock::take(file, path, File::try_lock_shared)
     }
 
     fn take(
         file: &'f File,
         path: &Path,
-        lock: impl Fn(&File) -> io::Result<()>,
+        lock: impl Fn(&File) -> Result<(), TryLockError>,
     ) -> Result<Lock<'f>, RecordError> {
-        loop {
-            match lock(file) {
-                Ok(()) => return Ok(Lock(file)),
-                // A signal arrived while another writer held the lock.
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(RecordError::io("lock", path)(error)),
+        wait_for(file, path, lock).map(|()| Lock(file))
+    }
+}
+
+/// Takes a lock that other processes hold for an instant. A process that was stopped while it holds the lock must not keep
+/// all others waiting: after [`LOCK_TIMEOUT`] this is an error.
+pub(crate) fn wait_for(
+    file: &File,
+    path: &Path,
+    lock: impl Fn(&File) -> Result<(), TryLockError>,
+) -> Result<(), RecordError> {
+    let since = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match lock(file) {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(RecordError::io("lock", path)(error)),
+            Err(TryLockError::WouldBlock) if since.elapsed() >= LOCK_TIMEOUT => {
+                return Err(RecordError::Locked { path: path.to_owned(), waited: LOCK_TIMEOUT });
+            }
+            Err(TryLockError::WouldBlock) => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
         }
     }

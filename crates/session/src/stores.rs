@@ -14,12 +14,14 @@ use palisade_gate::Effect;
 use palisade_policy::{HostList, Saved, StoredRule, add_hosts, add_rules};
 use palisade_supervisor::answers::AnswerStore;
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use std::cell::RefCell;
 use std::fs::{self, Permissions};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 mod entries;
 mod forget;
@@ -27,6 +29,9 @@ mod forget;
 pub(crate) use entries::NETWORK_PROXY;
 pub use entries::SavedRule;
 
+/// One file is read, changed and written while the lock is held.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(2);
 /// The name for a new file.
 const NEW_NAME: &str = "policy.yaml";
 
@@ -220,10 +225,17 @@ impl Stores {
         make_private_dir(state)?;
         let path = state.join("save.lock");
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fail = |errno: rustix::io::Errno| SessionError::io("lock", &path, errno.into());
+        let fail = |errno: Errno| SessionError::io("lock", &path, errno.into());
         let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(fail)?;
-        rustix::fs::flock(&file, FlockOperation::LockExclusive).map_err(fail)?;
-        Ok(file)
+        // Bounded: a process that was stopped while it saves must not keep the supervisors of other runs waiting.
+        let since = Instant::now();
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(Errno::AGAIN) if since.elapsed() < LOCK_TIMEOUT => std::thread::sleep(PAUSE),
+                Err(errno) => return Err(fail(errno)),
+            }
+        }
     }
 }
 

@@ -102,7 +102,14 @@ impl HostTerminal {
 
     /// Raw mode, if this process is in the foreground: a background job must not touch the terminal.
     pub(crate) fn take(&mut self) -> Result<(), SupervisorError> {
-        if self.saved.is_some() || self.sharing != Sharing::Alone || !self.is_foreground() {
+        match self.sharing {
+            Sharing::Alone if self.saved.is_none() => self.make_raw(),
+            _ => Ok(()),
+        }
+    }
+
+    fn make_raw(&mut self) -> Result<(), SupervisorError> {
+        if !self.is_foreground() {
             return Ok(());
         }
         let found = rustix::termios::tcgetattr(&self.input).map_err(SupervisorError::Terminal)?;
@@ -112,6 +119,36 @@ impl HostTerminal {
             .map_err(SupervisorError::Terminal)?;
         self.saved = Some(found);
         Ok(())
+    }
+
+    /// Raw mode again where somebody else has changed it: a shell sets its own when a job was stopped with SIGSTOP, of
+    /// which we hear only afterwards.
+    pub(crate) fn take_again(&mut self) -> Result<(), SupervisorError> {
+        if self.saved.is_some() && self.is_in_line_mode() {
+            self.saved = None;
+        }
+        self.take()
+    }
+
+    /// Raw mode while a question is shown on a terminal that only shows what the command writes. Not while another
+    /// program of the pipeline reads keys from it.
+    pub(crate) fn borrow_for_question(&mut self) -> Result<(), SupervisorError> {
+        match self.sharing {
+            Sharing::ShowsOnly if self.saved.is_none() && self.is_in_line_mode() => self.make_raw(),
+            _ => self.take(),
+        }
+    }
+
+    /// No question is shown any more.
+    pub(crate) fn return_borrowed(&mut self) {
+        if self.sharing == Sharing::ShowsOnly && !self.is_covered() {
+            self.give_back();
+        }
+    }
+
+    /// Whether keys typed now come to us one by one.
+    pub(crate) fn is_raw(&self) -> bool {
+        self.saved.is_some()
     }
 
     /// Leaves the terminal as it was found.
@@ -136,9 +173,15 @@ impl HostTerminal {
         self.output.as_fd()
     }
 
-    /// Whether nobody else is using it.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.sharing == Sharing::Alone
+    /// Whether a question can be drawn over what it shows, and answered there. A terminal without cursor movement
+    /// cannot take it away again.
+    pub(crate) fn can_show_panel(&self) -> bool {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        match self.sharing {
+            Sharing::Alone => !is_dumb,
+            Sharing::ShowsOnly => !is_dumb && (self.is_raw() || self.is_in_line_mode()),
+            Sharing::WithPipeline => false,
+        }
     }
 
     /// Whether the rest of the pipeline leaves it in its plain mode: nobody draws on it, and a line of ours does no harm.

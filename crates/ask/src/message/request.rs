@@ -61,6 +61,8 @@ pub struct FsRequest {
     pub new_path: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_copied: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_name_only: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,6 +157,7 @@ impl FsRequest {
             entry: file.entry.as_deref().map(text),
             new_path: file.new_path.as_deref().map(text),
             may_be_copied: file.may_be_copied,
+            is_name_only: file.is_name_only,
             also: file.also.iter().map(|path| text(path)).collect(),
             directory: question.offered().map(|path| text(path)),
             directory_bytes: question.offered().and_then(|path| bytes(path)),
@@ -180,6 +183,7 @@ impl From<FsRequest> for Question {
             entry: wire.entry.map(PathBuf::from),
             new_path: wire.new_path.map(PathBuf::from),
             may_be_copied: wire.may_be_copied,
+            is_name_only: wire.is_name_only,
             also: wire.also.into_iter().map(PathBuf::from).collect(),
             directory: wire.directory.map(|text| path(text, wire.directory_bytes)),
         };

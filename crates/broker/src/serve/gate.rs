@@ -26,6 +26,7 @@ use crate::replacing::stands_on_a_mount_of_its_own;
 use crate::serve::pending::{PendingCalls, Then, Waiting};
 use crate::serve::{BrokerServer, name_of, number_of};
 use crate::slow::Helpers;
+use crate::stand_ins::StandIns;
 use palisade_bpf::{Arch, table};
 use palisade_plan::model;
 use palisade_sys::Errno;
@@ -51,6 +52,7 @@ pub(crate) struct Gate {
     /// The same for changes: that a file does not exist says nothing about the directory it is created in.
     unchangeable: Absent,
     pending: PendingCalls,
+    pub(super) stand_ins: StandIns,
     private_home: Option<PathBuf>,
     /// Whether ungranted paths may be asked about.
     pub(super) asks: bool,
@@ -59,10 +61,12 @@ pub(crate) struct Gate {
 /// What is missing, and may be asked about.
 pub(crate) struct Unseen {
     wants: Wants,
-    missing: Missing,
+    pub(super) missing: Missing,
     follow: bool,
     /// As the caller wrote it, if that was an absolute path.
     typed: Option<Vec<u8>>,
+    /// Whether the same call was granted a moment ago, and did not find it.
+    pub(super) is_second_look: bool,
 }
 
 impl Gate {
@@ -81,6 +85,7 @@ impl Gate {
             absent: Absent::default(),
             unchangeable: Absent::default(),
             pending: PendingCalls::new(listener, proc),
+            stand_ins: StandIns::default(),
             private_home: gate.private_home.clone(),
             asks: gate.asks_people(),
         }
@@ -128,9 +133,10 @@ impl Gate {
         match self.glance(caller, &mut call) {
             Glance::GoOn if call.wants == Wants::Execute => {
                 let missing = executing::unseen(caller, &call, self.text.bytes(), &self.grounds)?;
-                Some(Unseen { wants: Wants::Execute, missing, follow: true, typed: None })
+                Some(Unseen::new(Wants::Execute, missing, true))
             }
-            Glance::GoOn | Glance::Remote => None,
+            Glance::GoOn => self.unlisted(caller, &call),
+            Glance::Remote => None,
             Glance::Missing => self.missing(caller, &call),
         }
     }
@@ -145,7 +151,19 @@ impl Gate {
         if self.absent.has(&missing.path, follow) {
             return None;
         }
-        Some(Unseen { wants: call.wants, missing, follow, typed: typed.map(<[u8]>::to_vec) })
+        let typed = typed.map(<[u8]>::to_vec);
+        Some(Unseen { typed, ..Unseen::new(call.wants, missing, follow) })
+    }
+
+    /// A directory of ours that stands for one of the host, and would be listed.
+    fn unlisted(&self, caller: &Caller, call: &PathCall) -> Option<Unseen> {
+        let text = self.text.bytes();
+        let missing = self.stand_ins.listed(caller, call, text, &self.grounds)?;
+        if self.absent.has(&missing.path, call.follow) {
+            return None;
+        }
+        let typed = text.starts_with(b"/").then(|| text.to_vec());
+        Some(Unseen { typed, ..Unseen::new(call.wants, missing, call.follow) })
     }
 
     /// A call would create this name in our scaffolding: whether the host has something there.
@@ -169,7 +187,7 @@ impl Gate {
         let path = place.path.as_os_str().as_bytes().to_vec();
         let is_told = path.len() < crate::path_access::MAX_PATH_BYTES;
         is_told.then_some(())?;
-        self.to_write(Missing { path, existing }, wants, false)
+        self.to_write(Missing { path, existing, is_covered: false }, wants, false)
     }
 
     /// A call found no directory to create something in: whether the host has it.
@@ -206,7 +224,13 @@ impl Gate {
 
     fn to_write(&self, missing: Missing, wants: Wants, follow: bool) -> Option<Unseen> {
         let is_known = self.unchangeable.has(&missing.path, follow);
-        (!is_known).then_some(Unseen { wants, missing, follow, typed: None })
+        (!is_known).then_some(Unseen::new(wants, missing, follow))
+    }
+}
+
+impl Unseen {
+    fn new(wants: Wants, missing: Missing, follow: bool) -> Self {
+        Self { wants, missing, follow, typed: None, is_second_look: false }
     }
 }
 
@@ -384,13 +408,15 @@ impl BrokerServer<'_> {
         let Some(gate) = self.gate.as_mut().filter(|gate| !gate.pending.is_full()) else {
             return self.respond(notification.id, Response::Fail(Errno::ACCESS));
         };
-        let Unseen { wants, missing: Missing { path, existing }, follow, typed } = unseen;
+        let Unseen { wants, missing, follow, typed, is_second_look } = unseen;
+        let Missing { path, existing, is_covered } = missing;
         let request = PathAccess {
             id: notification.id,
             call: name_of(notification),
             wants,
             path: path.clone(),
             existing,
+            is_covered,
             new_path,
             follow,
             pid: number_of(caller.thread),
@@ -408,6 +434,7 @@ impl BrokerServer<'_> {
             follow,
             wants,
             then,
+            is_second_look,
             was_signalled: false,
         };
         gate.pending.wait_for_answer(&self.events.supervisor, request, waiting);
@@ -495,7 +522,10 @@ impl BrokerServer<'_> {
             }
             AccessReply::Continue { .. } => {
                 gate.forget_absent();
-                self.go_on(helpers, &waiting.notification, waiting.then);
+                if waiting.wants == Wants::Enter {
+                    gate.stand_ins.entered(&waiting.paths.0, &gate.grounds);
+                }
+                self.go_on_granted(helpers, &waiting);
             }
             AccessReply::ContinueAndWatch { .. } => {
                 gate.forget_absent();
@@ -504,7 +534,7 @@ impl BrokerServer<'_> {
                     let shown = Path::new(OsStr::from_bytes(&waiting.paths.0));
                     self.executor.map.remember_shown(shown);
                 }
-                self.go_on(helpers, &waiting.notification, waiting.then);
+                self.go_on_granted(helpers, &waiting);
             }
             // No call waits for it any more.
             AccessReply::Ended { .. } => {}
@@ -536,6 +566,13 @@ impl BrokerServer<'_> {
         let path = PathBuf::from(OsString::from_vec(path));
         let done = self.executor.perform_lent(&caller, call, &Lent { file: lent, path });
         self.finish(helpers, &notification, &caller, call, done);
+    }
+
+    fn go_on_granted(&mut self, helpers: &mut Helpers, waiting: &Waiting) {
+        match waiting.then {
+            Then::Kernel => self.go_on_in_kernel(waiting),
+            then => self.go_on(helpers, &waiting.notification, then),
+        }
     }
 
     fn go_on(&mut self, helpers: &mut Helpers, notification: &Notification, then: Then) {

@@ -1,6 +1,7 @@
 //! The main loop: receive a call, find out why the filter notified it, answer.
 
 mod config_calls;
+mod covered;
 pub(crate) mod gate;
 mod openat2;
 mod pending;

@@ -42,6 +42,8 @@ pub(crate) struct Waiting {
     pub(crate) follow: bool,
     pub(crate) wants: Wants,
     pub(crate) then: Then,
+    /// Whether it was granted a moment ago, and did not find what was granted.
+    pub(crate) is_second_look: bool,
     /// A signal is pending that another thread may take.
     pub(crate) was_signalled: bool,
 }

@@ -72,15 +72,16 @@ fn constraints(hosts: &[HostPattern]) -> Option<NameConstraints> {
     let mut permitted = Vec::new();
     for pattern in hosts {
         let written = pattern.to_string();
-        permitted.push(match pattern.range() {
-            Some(range) => GeneralSubtree::IpAddress(CidrSubnet::from_addr_prefix(
-                range.addr(),
-                range.prefix_len(),
-            )),
+        let subtree = match pattern.range() {
+            Some(range) => {
+                let subnet = CidrSubnet::from_addr_prefix(range.addr(), range.prefix_len());
+                Some(GeneralSubtree::IpAddress(subnet))
+            }
             None if written == "*" => return None,
-            // A constraint on a name includes the names below it.
-            None => GeneralSubtree::DnsName(name_in(&written)?),
-        });
+            // A constraint on a name includes the names below it. What is no name permits none.
+            None => name_in(&written).map(GeneralSubtree::DnsName),
+        };
+        permitted.extend(subtree);
     }
     // A type of name without any constraint would be unrestricted.
     let has_names = permitted.iter().any(|one| matches!(one, GeneralSubtree::DnsName(_)));

@@ -376,7 +376,8 @@ impl Engine {
                 name: name.to_string(),
                 record: way_of(via).to_owned(),
                 answer: if counted.is_some() { "NOERROR" } else { "REFUSED" }.to_owned(),
-                rule: None,
+                // An allowed name: only the rate refuses it.
+                rule: reason.is_some().then(|| "limit of lookups".to_owned()),
                 reason,
                 suspicion,
                 count: 1,

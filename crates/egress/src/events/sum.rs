@@ -151,6 +151,8 @@ pub(super) fn join(sum: &mut EgressEvent, event: EgressEvent) {
         }
         (EgressEvent::Queried(sum), EgressEvent::Queried(more)) => {
             sum.count = sum.count.saturating_add(more.count);
+            keep_common(&mut sum.rule, more.rule.as_ref());
+            keep_common(&mut sum.reason, more.reason.as_ref());
         }
         // Keys of different kinds are never equal.
         _ => {}

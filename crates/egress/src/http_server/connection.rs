@@ -7,7 +7,7 @@ use crate::engine::tunnel;
 use crate::http::body::{Body, BodyFault, Frames};
 use crate::http::head::{self, MAX_HEAD_BYTES, Parsed, RequestHead};
 use crate::http::incoming::Incoming;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
@@ -37,6 +37,16 @@ impl Plain {
         let (reader, rest) = self.incoming.into_parts();
         let stream = reader.reunite(self.outgoing).map_err(io::Error::other)?;
         Ok((stream, rest))
+    }
+
+    /// Returns when the client has hung up. Until then, keeps what it sends, up to the maximum length of a head.
+    pub(crate) async fn until_gone(&mut self) {
+        while self.incoming.bytes().len() <= MAX_HEAD_BYTES {
+            if !matches!(self.incoming.fill().await, Ok(1..)) {
+                return;
+            }
+        }
+        pending::<()>().await;
     }
 }
 

@@ -48,7 +48,9 @@ pub(crate) async fn follow(
             Hop::Done => return Ok(()),
             Hop::LeadsTo(next) => next,
         };
-        if next.authority.host != place.authority.host || next.scheme != place.scheme {
+        // Another port may be another service (CVE-2022-27774).
+        let is_same_host = next.authority.host == place.authority.host;
+        if !is_same_host || next.scheme != place.scheme || next.port() != place.port() {
             PERSONAL.iter().for_each(|name| head.fields.remove(name));
         }
         place = next;
@@ -58,7 +60,12 @@ pub(crate) async fn follow(
         let wanted =
             Wanted { via: Via::Http, host: place.authority.host.clone(), port: place.port() };
         let refuse = |refused| Last::Words(answer::refused(&refused, shape));
-        let admitted = engine.admit_redirect(wanted).await.map_err(refuse)?;
+        let admitted = tokio::select! {
+            biased;
+            admitted = engine.admit_redirect(wanted) => admitted.map_err(refuse)?,
+            // A person may be asked meanwhile: nobody needs the answer any more.
+            () = client.until_gone() => return Err(Last::Cut),
+        };
         let stream = engine.dial(&admitted).await.map_err(refuse)?;
         done = match place.scheme {
             Scheme::Http => {

@@ -31,7 +31,7 @@ pub(super) fn without_secrets(url: &str) -> Option<String> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Some(url.to_owned());
     };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let place = authority.rsplit('@').next()?;
     let is_open = !path.contains(['?', '#', '@']) && !path.split('/').any(may_be_token);
     is_open.then(|| format!("{scheme}://{place}{path}"))

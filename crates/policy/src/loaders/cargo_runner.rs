@@ -159,7 +159,7 @@ fn security(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings)
                 foreign.refuse(&field, "the audit log cannot be turned off");
             }
             ("block_shell_access", Some(true)) => {
-                foreign.refuse(&field, "executables cannot be listed yet");
+                foreign.refuse(&field, "executables cannot be blocked by name");
             }
             _ => {}
         }
@@ -236,7 +236,9 @@ fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings
                         .warn(&field, "no linker here (cc, gcc, ld …): rustc cannot make a binary");
                 }
             }
-            "blocked_executables" => foreign.refuse(&field, "executables cannot be listed yet"),
+            "blocked_executables" => {
+                foreign.refuse(&field, "executables cannot be blocked by name")
+            }
             _ => {
                 patterns(foreign, &field);
                 foreign.refuse(&field, "command lines are not matched against patterns yet");

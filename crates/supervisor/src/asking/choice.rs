@@ -54,7 +54,10 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     // Programs look at a file before they open it, and the question is asked once.
     let is_look = file.is_some_and(|file| file.act == Act::See && !file.is_directory);
     let is_listed = file.is_some_and(|file| file.act == Act::Read && file.is_directory);
+    let is_name_only = file.is_some_and(|file| file.is_name_only);
     let once = match file.map(|file| file.act) {
+        Some(Act::Enter) => "allow it to enter; what is in it is asked about",
+        _ if is_name_only => "allow it to see that the directory exists",
         _ if is_look => "allow this use of it, with reading",
         // A descriptor of a directory gives access to everything below it.
         _ if is_listed => "allow this time, with everything below it while it is open",

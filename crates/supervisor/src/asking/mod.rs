@@ -456,6 +456,7 @@ impl Asking {
             terminal.uncover();
             return self.put_in_title(terminal, relay);
         }
+        panel.count_others(others);
         let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
         // Only when it is drawn: the possible answers are those of the panel that a person sees.
         if !terminal.is_covered() || (panel.is_stale() && terminal.is_up_to_date()) {

@@ -107,6 +107,8 @@ pub(super) struct Panel {
     quiet_since: Option<Instant>,
     /// While it is put aside: since when, or the time of the last key.
     aside_since: Option<Instant>,
+    /// How many other questions it says are waiting.
+    others: usize,
     /// Whether it has to be redrawn.
     is_stale: bool,
 }
@@ -126,6 +128,7 @@ impl Panel {
             arming,
             quiet_since: None,
             aside_since: None,
+            others: 0,
             is_stale: true,
         }
     }
@@ -197,6 +200,12 @@ impl Panel {
     /// Whether the terminal shows outdated content.
     pub(super) fn is_stale(&self) -> bool {
         self.is_stale
+    }
+
+    /// So many other questions wait now. What the panel asks stays where it is.
+    pub(super) fn count_others(&mut self, others: usize) {
+        self.is_stale |= self.others != others;
+        self.others = others;
     }
 
     pub(super) fn is_drawn(&mut self) {

@@ -24,6 +24,9 @@ const BOLD: &str = "\x1b[0;1m";
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 
+/// Terminals that know no colours, by the beginning of their names in terminfo(5).
+const MONOCHROME: [&str; 7] = ["dumb", "vt1", "vt2", "vt3", "vt4", "vt5", "ansi-m"];
+
 /// A smaller terminal has room for one row only.
 const MIN_COLUMNS: usize = 24;
 const MIN_ROWS: usize = 10;
@@ -49,8 +52,10 @@ impl Colour {
     /// As defined by <https://no-color.org>.
     pub(super) fn of_environment() -> Self {
         let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if is_unwanted || is_dumb { Self::No } else { Self::Yes }
+        let term = std::env::var_os("TERM").unwrap_or_default();
+        let is_monochrome =
+            MONOCHROME.iter().any(|name| term.as_encoded_bytes().starts_with(name.as_bytes()));
+        if is_unwanted || is_monochrome { Self::No } else { Self::Yes }
     }
 }
 
@@ -134,6 +139,17 @@ impl Rows {
             if let Some(row) = self.rows.last_mut() {
                 row.push(c);
             }
+        }
+    }
+
+    /// Text that is broken between its words, and in one that has no room in a row.
+    fn add_words(&mut self, style: &str, text: &str) {
+        for word in text.split_inclusive(' ') {
+            let needed = columns_of(word.trim_end());
+            if self.used + needed > self.columns && needed < self.columns / 2 {
+                self.begin(style, "          ");
+            }
+            self.add(style, word);
         }
     }
 
@@ -227,6 +243,17 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
             rows.add(styles.faint, " writable");
         }
     }
+    if let Some(file) = file.filter(|file| file.is_name_only) {
+        rows.begin(
+            styles.faint,
+            match file.access {
+                Access::Write => "  only this name: something in its directory is hidden",
+                _ => {
+                    "  only that it exists: something in it is hidden, files in it are asked about"
+                }
+            },
+        );
+    }
     let own = file.filter(|file| file.is_directory).map(|file| &file.path);
     let directory = file.and_then(|file| file.directory.as_ref());
     if let Some(directory) = directory.filter(|directory| own != Some(directory)) {
@@ -247,7 +274,13 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
                 false => choice.key.to_string(),
             };
             rows.begin(styles.strong, &format!("  {key:<8}"));
-            rows.add(styles.base, choice.meaning);
+            rows.add_words(styles.base, choice.meaning);
+        }
+        rows.begin(styles.faint, "  why asked: ");
+        rows.add_words(styles.base, &cut(&escape::text(&question.reason), room.each_other));
+        if let Some(patience) = question.patience() {
+            let seconds = patience.as_secs();
+            rows.begin(styles.faint, &format!("  denied without an answer after {seconds} s"));
         }
     }
     answers(&mut rows, panel, question, styles);
@@ -329,7 +362,7 @@ fn end_of(text: &str, room: usize) -> String {
 /// The requested action and its object.
 fn wanted(subject: &Subject) -> (&'static str, String) {
     match subject {
-        Subject::File(file) => (file.act.verb(file.is_directory), shown(file.named())),
+        Subject::File(file) => (file.verb(), shown(file.named())),
         Subject::Host(host) => ("connect to", escape::text(&host.to_string()).into_owned()),
     }
 }

@@ -16,6 +16,7 @@ pub(crate) fn question(path: &str) -> Question {
             entry: None,
             new_path: None,
             may_be_copied: false,
+            is_name_only: false,
             also: Vec::new(),
             directory: Some("/opt/sdk".into()),
         }),

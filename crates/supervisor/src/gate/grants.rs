@@ -66,7 +66,7 @@ impl Part {
         let path = match &self.what {
             What::Directory(directory) => directory.clone(),
             What::Found => self.found.path.clone(),
-            What::Name | What::Links | What::Copy => return None,
+            What::Name | What::Links | What::Copy | What::BelowCover(_) => return None,
         };
         Some(Standing { path, access: self.access, graft })
     }

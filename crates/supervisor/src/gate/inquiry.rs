@@ -85,6 +85,7 @@ impl Inquiry {
         self.requests.first().is_some_and(|first| {
             first.path == request.path
                 && first.follow == request.follow
+                && first.is_covered == request.is_covered
                 && is_alike(first.wants, request.wants)
         })
     }
@@ -183,6 +184,11 @@ impl Inquiry {
     pub(super) fn is_there_already(&self) -> bool {
         let existing = self.requests.first().and_then(PathAccess::existing_directory);
         existing.is_some() && self.found.as_ref().map(|found| found.path.as_path()) == existing
+    }
+
+    /// The directory the caller looks in, if a grant covers it: what the grant shows is not found there.
+    pub(super) fn covered_directory(&self) -> Option<&Path> {
+        self.requests.first().filter(|request| request.is_covered)?.existing_directory()
     }
 
     /// What is to be made or renamed in the directory that was found.

@@ -34,6 +34,7 @@ fn request(id: u64, path: &str, wants: Wants) -> PathAccess {
         wants,
         path: path.into(),
         existing: 0,
+        is_covered: false,
         new_path: Vec::new(),
         follow: true,
         pid: u32::MAX,

@@ -6,13 +6,19 @@ use palisade_ask::{Decided, Lifetime, Scope, Source, Subject};
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use palisade_keeper::FileKind;
 use palisade_record::{AccessDecided, Decision, TouchedPath};
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Instant;
+
+/// Where the rule of an answer can be read that is not saved.
+pub(super) const ANSWERED_HERE: &str = "answered in this session";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     /// Where it can be read.
     Rule(String),
+    /// The caller was allowed once to create it.
+    MadeByCaller,
     OnAsk,
     NobodyToAsk,
     TooManyQuestions,
@@ -38,6 +44,7 @@ impl Reason {
     fn word(&self) -> &'static str {
         match self {
             Self::Rule(_) => "rule",
+            Self::MadeByCaller => "made-once",
             Self::OnAsk => "on-ask",
             Self::NobodyToAsk => "nobody-to-ask",
             Self::TooManyQuestions => "too-many-questions",
@@ -99,11 +106,20 @@ impl Verdict {
         )
     }
 
+    /// What was decided about: a name in the directory that was found, unless the directory was allowed.
+    fn decided_path<'f>(&self, found: &'f Found, inquiry: &Inquiry) -> Cow<'f, Path> {
+        let is_for_directory = self.is_allowed && self.lifetime != Lifetime::Once;
+        match inquiry.entry().filter(|_| !is_for_directory) {
+            Some(entry) => Cow::Owned(entry),
+            None => Cow::Borrowed(&found.path),
+        }
+    }
+
     pub(super) fn event(&self, found: &Found, inquiry: &Inquiry, now: Instant) -> AccessDecided {
         let first = inquiry.requests.first();
         let latency = now.saturating_duration_since(inquiry.since);
         AccessDecided {
-            path: text(found.path.as_os_str().as_encoded_bytes()),
+            path: text(self.decided_path(found, inquiry).as_os_str().as_encoded_bytes()),
             access: inquiry.access().to_string(),
             decision: if self.is_allowed { Decision::Allowed } else { Decision::Denied },
             scope: match self.scope {
@@ -134,14 +150,15 @@ impl Verdict {
         let last = inquiry.requests.last();
         let is_written = inquiry.requests.iter().any(|request| request.wants.is_change());
         let is_refused_write = is_written && !self.is_allowed;
+        let path = self.decided_path(found, inquiry);
         TouchedPath {
-            path: text(found.path.as_os_str().as_encoded_bytes()),
+            path: text(path.as_os_str().as_encoded_bytes()),
             access: if is_refused_write {
                 "write".to_owned()
             } else {
                 inquiry.access().to_string()
             },
-            is_directory: found.kind == FileKind::Directory,
+            is_directory: found.kind == FileKind::Directory && *path == *found.path,
             is_secret,
             by: match self.reason.details() {
                 Some(details) => format!("{}: {details}", self.reason.word()),
@@ -168,11 +185,15 @@ pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>, is_wide: bool
         origin: Origin {
             by: Some(who(&decided.source)),
             at: Some(decided.at),
-            place: "answered in this session".to_owned(),
+            place: ANSWERED_HERE.to_owned(),
         },
     };
     let mut rules = Vec::new();
     match directory {
+        // A no is about what would be created or renamed, not about everything else in that directory.
+        _ if effect == Effect::Deny && file.entry.is_some() => {
+            rules.push(rule(Pattern::Exact(file.named().to_owned()), asked));
+        }
         Some(directory) => {
             rules.push(rule(Pattern::Tree(directory.to_owned()), granted_access(decided)));
         }

@@ -48,6 +48,9 @@ impl Supervisor<'_> {
             Wish::Resize => self.resize(),
             Wish::Continue => {
                 self.note(Signal::CONT, false);
+                if let Some(terminal) = &mut self.display.terminal {
+                    terminal.take_again()?;
+                }
                 self.resize()?;
                 self.signal_commands(Signal::CONT)
             }

@@ -221,7 +221,7 @@ fn draw_detail(frame: &mut Frame<'_>, area: Rect, board: &mut Board, theme: Them
 /// In a word, and whole.
 fn wanted(subject: &Subject) -> (String, String) {
     match subject {
-        Subject::File(file) => (file.act.verb(file.is_directory).to_owned(), path(file.named())),
+        Subject::File(file) => (file.verb().to_owned(), path(file.named())),
         Subject::Host(host) => ("connect".to_owned(), escape::text(&host.to_string()).into_owned()),
     }
 }
@@ -242,9 +242,15 @@ fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'st
         sheet.add("to", &path(new), plain.add_modifier(Modifier::BOLD));
     }
     match file {
-        Some(file) if file.entry.is_some() => {
+        Some(file) if file.entry.is_some() && file.may_last() => {
             let all = format!("for longer than once: all of {}/** writable", path(&file.path));
             sheet.add("", &all, plain);
+        }
+        Some(file) if file.is_name_only && file.access == Access::Write => {
+            sheet.add("", "only this name: something in its directory is hidden", plain);
+        }
+        Some(file) if file.is_name_only => {
+            sheet.add("", "only that it exists: something in it is hidden", plain);
         }
         Some(file) if file.is_tree() => {
             sheet.add("", "a directory, with everything below it", plain);

@@ -22,6 +22,7 @@ pub(super) fn question(id: u64, path: &str) -> Question {
             entry: None,
             new_path: None,
             may_be_copied: false,
+            is_name_only: false,
             also: Vec::new(),
             directory: Path::new(path).parent().map(PathBuf::from),
         }),

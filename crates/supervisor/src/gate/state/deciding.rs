@@ -5,7 +5,7 @@ use crate::asking::{Moment, People};
 use crate::gate::action::Action;
 use crate::gate::grants::Lasting;
 use crate::gate::inquiry::{Found, Inquiry, InquiryStage, Need};
-use crate::gate::verdict::{Reason, Verdict};
+use crate::gate::verdict::{ANSWERED_HERE, Reason, Verdict};
 use crate::process::{Known, describe, is_within, process_of, program_of, was_started_since};
 use palisade_ask::{Act, Asked, FileSubject, NewQuestion, Now, Subject};
 use palisade_broker::{AccessReply, PathAccess, Wants};
@@ -94,19 +94,28 @@ impl GateState<'_> {
         if !natures.contains(&Nature::Secret) {
             inquiry.nature = Nature::Ordinary;
         }
-        let links = inquiry.links.clone();
-        for link in &links {
-            if let Decision::Denied(rule) = self.decider.decide(link, access, now.wall) {
+        // So does the name that would be made or renamed: it may have been denied by itself.
+        let names: Vec<PathBuf> = inquiry.links.iter().cloned().chain(inquiry.entry()).collect();
+        for name in &names {
+            if let Decision::Denied(rule) = self.decider.decide(name, access, now.wall) {
                 let verdict = Verdict::denied(Reason::Rule(rule.origin.place.clone()));
                 return self.deny(token, &verdict, now);
             }
+        }
+        let entry = self.inquiries.get(&token).and_then(Inquiry::entry);
+        if entry.is_some_and(|entry| self.refused_names.contains(&entry)) {
+            let reason = Reason::Rule(ANSWERED_HERE.to_owned());
+            return self.deny(token, &Verdict::denied(reason), now);
         }
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let is_secret_link = worst_link == Nature::Secret;
         let is_shown = self.is_visible(&path, access) && !inquiry.needs_parent();
         if is_shown && inquiry.needs.is_empty() && !is_secret_link {
-            // Only the links that lead there are missing inside.
-            return self.grant(token, What::Links, access, Lasting::Session);
+            // Only the links that lead there are missing inside, or the caller is in a directory below the grant.
+            let below = inquiry.covered_directory().filter(|directory| **directory != *path);
+            let what =
+                below.map_or(What::Links, |directory| What::BelowCover(directory.to_owned()));
+            return self.grant(token, what, access, Lasting::Session);
         }
         if kind == FileKind::Special && !inquiry.needs_parent() {
             return self.decline(token, Reason::NotAFile, now);
@@ -114,9 +123,9 @@ impl GateState<'_> {
         let never_written = if access == Access::Write { self.never_written(token) } else { None };
         let is_there = self.inquiries.get(&token).is_some_and(Inquiry::is_there_already);
         if access == Access::Write && is_there {
-            let is_wide = self.is_wide(&Found { path: path.clone(), kind });
+            let is_never_lent = self.is_never_lent(&Found { path: path.clone(), kind });
             // Of a directory that is ours the kernel says that it cannot be written.
-            if is_wide || never_written.is_some() {
+            if is_never_lent || never_written.is_some() {
                 return self.let_go(token);
             }
         }
@@ -141,6 +150,9 @@ impl GateState<'_> {
             |path| matches!(self.decider.decide(path, access, now.wall), Decision::Denied(_));
         // What was denied since is denied.
         if (is_fresh || is_makers_own) && !wanted.iter().any(|path| is_denied(path)) {
+            if is_makers_own {
+                self.record(token, &Verdict::allowed(Reason::MadeByCaller), now);
+            }
             return self.grant(token, What::Found, access, Lasting::Once);
         }
         let mut allowed = None;
@@ -208,6 +220,9 @@ impl GateState<'_> {
             OnAsk::Ask | OnAsk::Wait => {}
         }
         let may_be_copied = self.may_be_copied(token);
+        let is_partly_hidden = self.is_wide(&found)
+            || (access != Access::Write && self.is_removed_in_part(&found.path));
+        let is_name_only = found.kind == FileKind::Directory && is_partly_hidden;
         let directory = match act {
             _ if is_secret => None,
             Act::Remove | Act::Change => self.writable_parent(&found),
@@ -233,6 +248,7 @@ impl GateState<'_> {
                     new_path: (act == Act::Rename && !request.new_path.is_empty())
                         .then(|| PathBuf::from(OsStr::from_bytes(&request.new_path))),
                     may_be_copied,
+                    is_name_only,
                     also: also.clone(),
                     directory: directory.clone(),
                 }),
@@ -352,7 +368,7 @@ impl GateState<'_> {
         }
         let is_changed = request.wants.is_change();
         if !is_changed && self.is_wide(found) {
-            why.push_str("; only that it is there would show, not what is in it");
+            why.push_str("; something in it is hidden, so only that it exists can be shown");
         } else if !is_changed && found.kind == FileKind::Directory {
             why.push_str("; everything below it would show, to whoever keeps it open for longer");
         }
@@ -371,15 +387,28 @@ impl GateState<'_> {
 
     /// A directory that holds, or may come to hold, what nobody would give away with it.
     pub(super) fn is_wide(&self, found: &Found) -> bool {
-        let is_top_level = found.path.components().count() <= 2;
+        let is_top_level = is_top_level(&found.path);
         let is_denied_in_part = || self.decider.denies_within(&found.path, Now::read().wall);
         found.kind == FileKind::Directory
             && (is_top_level || self.gate.holds_hidden(&found.path) || is_denied_in_part())
     }
 
+    /// Whether nobody is asked about creating a single name in it: it is at the top of the host, or the private home has room
+    /// for what is created beside the hidden files.
+    pub(super) fn is_never_lent(&self, found: &Found) -> bool {
+        self.is_wide(found) && (is_top_level(&found.path) || self.is_in_private_home(&found.path))
+    }
+
     /// Whether nothing in a directory is hidden by anybody.
     pub(super) fn may_show_whole(&self, directory: &Path, now: Now) -> bool {
-        !self.gate.holds_hidden(directory) && !self.decider.denies_within(directory, now.wall)
+        !self.gate.holds_hidden(directory)
+            && !self.is_removed_in_part(directory)
+            && !self.decider.denies_within(directory, now.wall)
+    }
+
+    /// Whether something below it was removed for this run alone: shown whole, it would be there again.
+    pub(super) fn is_removed_in_part(&self, directory: &Path) -> bool {
+        self.gone.iter().any(|path| path.starts_with(directory))
     }
 
     /// The directory that something is removed from, if all of it may be made writable: who removes a tree is not to be asked
@@ -408,7 +437,9 @@ impl GateState<'_> {
             self.offers.insert(nearest.to_owned(), offered.clone());
             offered
         });
-        offered.filter(|directory| !self.decider.denies_within(directory, now.wall))
+        offered.filter(|directory| {
+            !self.decider.denies_within(directory, now.wall) && !self.is_removed_in_part(directory)
+        })
     }
 
     fn offered_by_plan(&self, directory: &Path) -> Option<PathBuf> {
@@ -442,6 +473,11 @@ impl GateState<'_> {
     pub(super) fn is_secret(&self, token: u64) -> bool {
         self.inquiries.get(&token).is_some_and(|inquiry| inquiry.nature == Nature::Secret)
     }
+}
+
+/// `/` and the directories in it.
+fn is_top_level(path: &Path) -> bool {
+    path.components().count() <= 2
 }
 
 fn inquiry_touches(inquiries: &HashMap<u64, Inquiry>, token: u64) -> Vec<PathAccess> {

@@ -38,7 +38,10 @@ impl GateState<'_> {
         // Something in it may have been denied since it was offered.
         let directory = directory.filter(|directory| self.may_show_whole(directory, now));
         let may_last = file.may_last() || directory.is_some();
-        if lasting == Lasting::Session && scope != Some(Scope::PrivateCopy) && may_last {
+        let refused_name = file.entry.as_ref().filter(|_| !decided.answer.is_allowed());
+        if let (Some(name), Lifetime::Session) = (refused_name, decided.answer.lifetime()) {
+            self.refused_names.insert(name.clone());
+        } else if lasting == Lasting::Session && scope != Some(Scope::PrivateCopy) && may_last {
             let kind = if file.is_directory { FileKind::Directory } else { FileKind::File };
             let is_wide = self.is_wide(&Found { path: file.path.clone(), kind });
             let rules = rule_of(&decided, directory.as_deref(), is_wide);
@@ -138,7 +141,15 @@ impl GateState<'_> {
         let is_name_enough = lasting == Lasting::Once
             && found.kind == FileKind::Directory
             && inquiry.requests.iter().all(needs_no_content);
-        let is_less = what == What::Found && (is_name_enough || self.is_wide(found));
+        let is_partly_hidden = self.is_wide(found)
+            || (access != Access::Write && self.is_removed_in_part(&found.path));
+        let is_less = what == What::Found && (is_name_enough || is_partly_hidden);
+        // A process stays in the directory that it enters. What is in it is asked about.
+        let is_entered = inquiry.requests.iter().any(|request| request.wants == Wants::Enter);
+        let lasting = match is_name_enough && is_entered {
+            true => Lasting::Session,
+            false => lasting,
+        };
         let is_there_already = what == What::Found
             && inquiry.needs.is_empty()
             && !inquiry.links.is_empty()
@@ -175,7 +186,7 @@ impl GateState<'_> {
         }
         let shown_at = match &what {
             What::Directory(directory) => directory.clone(),
-            What::Found | What::Name | What::Links | What::Copy => found.path.clone(),
+            _ => found.path.clone(),
         };
         let kept = self.granted_at(&shown_at);
         self.shown.insert(shown_at);
@@ -269,13 +280,13 @@ impl GateState<'_> {
         if self.is_secret(token) { self.refuse(token) } else { self.let_go(token) }
     }
 
-    /// Whether something is to be made in a directory of which only the name could be granted: `~/.local`, say. There is
-    /// nothing to ask; what is made there is told as discarded.
+    /// Whether something is to be created in a directory that nobody is asked about: `~/.local`, say. In the private home it is
+    /// created, and reported as discarded.
     pub(super) fn is_made_beside(&self, token: u64) -> bool {
         let Some(inquiry) = self.inquiries.get(&token) else { return false };
         let is_written = inquiry.requests.iter().all(|request| request.wants.is_change())
             && !inquiry.needs_parent();
-        is_written && inquiry.found.as_ref().is_some_and(|found| self.is_wide(found))
+        is_written && inquiry.found.as_ref().is_some_and(|found| self.is_never_lent(found))
     }
 
     /// Nothing is there: the kernel says so.

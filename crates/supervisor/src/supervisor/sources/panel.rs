@@ -58,12 +58,12 @@ impl Supervisor<'_> {
             Some(terminal) if self.asking.is_elsewhere() && !terminal.only_shows() => {
                 PanelUse::Taken
             }
-            Some(terminal) if terminal.is_alone() => {
+            Some(terminal) if terminal.can_show_panel() => {
                 // Also before the command's exec, which may be what is asked about.
                 if self.asking.has_questions() {
-                    terminal.take()?;
+                    terminal.borrow_for_question()?;
                 }
-                match terminal.may_read() {
+                match terminal.is_raw() {
                     true if terminal.is_covered() || !self.asking.wants_panel() => PanelUse::Panel,
                     true => match self.display.relay.settle(terminal.output(), Instant::now()) {
                         Settled::Yes => PanelUse::Panel,
@@ -87,6 +87,11 @@ impl Supervisor<'_> {
             && !terminal.is_covered()
         {
             self.display.relay.release(terminal.output());
+        }
+        if let Some(terminal) =
+            self.display.terminal.as_mut().filter(|_| !self.asking.has_questions())
+        {
+            terminal.return_borrowed();
         }
         Ok(())
     }

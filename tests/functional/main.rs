@@ -48,6 +48,7 @@ mod gate_attributes;
 mod gate_calls;
 mod gate_changes;
 mod gate_failure;
+mod gate_other_terminals;
 mod gate_output;
 mod gate_programs;
 mod gate_screen;

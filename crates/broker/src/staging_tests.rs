@@ -257,3 +257,28 @@ fn what_is_still_open_at_the_end_is_put_in_place() {
     assert_eq!((scene.settle(), scene.text()), (0, format!("{HARMLESS}{NAMED}")));
     drop(file);
 }
+
+/// What was set through the name between judging and replacing went to the file that is replaced.
+///
+/// Proves: FS-9 git-in-place
+#[test]
+fn times_set_while_the_content_is_put_in_place_are_kept() {
+    let mut fixture = Fixture::with(HARMLESS);
+    let mut file = fixture.open(OFlags::WRONLY | OFlags::TRUNC);
+    file.write_all(NAMED.as_bytes()).unwrap();
+    drop(file);
+    assert!(fixture.staged.hear());
+    let path = fixture.path();
+    let staged = fixture.staged.closed().next().unwrap();
+    let seen = Attributes::of(&fstat(&staged.present).unwrap());
+    let old = git::read(staged.dir.as_fd(), &staged.name).unwrap();
+    let new = git::read_open(&staged.file).unwrap();
+    let named = File::options().write(true).open(&path).unwrap();
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(981_158_400);
+    named.set_modified(long_ago).unwrap();
+    named.set_permissions(fs::Permissions::from_mode(0o600)).unwrap();
+    staged.put(&old, &new, &seen).unwrap();
+    let found = fs::metadata(path).unwrap();
+    assert_eq!((found.modified().unwrap(), found.mode() & 0o777), (long_ago, 0o600));
+    assert_eq!(fixture.text(), NAMED);
+}

@@ -339,6 +339,29 @@ fn a_redirect_to_a_host_that_does_not_speak_tls_is_not_waited_for() {
     });
 }
 
+/// Another port of the same host may be another service.
+///
+/// Proves: NET-4 followed
+#[test]
+fn what_is_meant_for_one_port_does_not_follow_to_another() {
+    run(async {
+        let other = web(|_| FINE.to_owned()).await;
+        let to = format!("http://x.example:{}/", other.port);
+        let answer = format!("HTTP/1.1 302 there\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
+        let web = web(move |_| answer.clone()).await;
+        let mut config = local(&["x.example"], web.port);
+        let allowed = [web.port, other.port].map(|port| format!("x.example:{port}"));
+        config.rules = crate::test_support::config(&[&allowed[0], &allowed[1]]).rules;
+        config.follow_redirects = true;
+        let (address, _engine, _outbox) = proxy(config).await;
+        let answer = ask(address, &get(web.port, "/")).await;
+        assert!(answer.starts_with("HTTP/1.1 200 fine\r\n"), "{answer}");
+        assert!(web.requests()[0].contains("authorization: own"), "{:?}", web.requests());
+        let request = &other.requests()[0];
+        assert!(!request.contains("authorization") && !request.contains("cookie"), "{request}");
+    });
+}
+
 /// Proves: NET-5 credentials
 #[test]
 fn a_credential_is_added_outside_for_its_hosts_only() {

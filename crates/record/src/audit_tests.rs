@@ -265,3 +265,20 @@ fn an_empty_batch_writes_nothing() {
     assert_eq!(fs::metadata(&fixture.head).unwrap().len(), 0);
     assert_eq!(verify(&fixture.log, &fixture.head).unwrap().records, 0);
 }
+
+/// A process that was stopped while it holds the lock does not keep the others waiting for ever.
+///
+/// Proves: AUD-1 concurrent
+#[test]
+fn a_lock_that_is_not_released_is_an_error() {
+    let fixture = Fixture::new();
+    let mut log = fixture.open();
+    log.append_batch(&events("b-1", 1)).unwrap();
+    let held = fs::File::open(&fixture.head).unwrap();
+    held.lock().unwrap();
+    let error = log.append_batch(&events("b-1", 1)).unwrap_err();
+    assert!(matches!(error, RecordError::Locked { .. }), "{error}");
+    assert!(error.to_string().contains("fuser"), "{error}");
+    held.unlock().unwrap();
+    log.append_batch(&events("b-1", 1)).unwrap();
+}

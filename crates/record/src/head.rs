@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// One sector, which a disk writes atomically.
 const SIZE: usize = 512;
 /// A lock is held for one batch of records.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 /// The second version adds rotated files.

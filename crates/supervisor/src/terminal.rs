@@ -34,6 +34,8 @@ pub(crate) struct HostTerminal {
     /// As found, while raw mode is on.
     saved: Option<Termios>,
     sharing: Sharing,
+    /// Without cursor movement (`TERM=dumb`): nothing drawn on it could be taken away again.
+    is_dumb: bool,
     cover: Cover,
 }
 
@@ -71,6 +73,7 @@ impl HostTerminal {
             output: own_description(output, OFlags::WRONLY)?,
             saved: None,
             sharing,
+            is_dumb: std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
             cover: Cover::default(),
         }))
     }
@@ -173,20 +176,25 @@ impl HostTerminal {
         self.output.as_fd()
     }
 
-    /// Whether a question can be drawn over what it shows, and answered there. A terminal without cursor movement
-    /// cannot take it away again.
+    /// Whether a question can be drawn over what it shows, and answered there.
     pub(crate) fn can_show_panel(&self) -> bool {
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         match self.sharing {
-            Sharing::Alone => !is_dumb,
-            Sharing::ShowsOnly => !is_dumb && (self.is_raw() || self.is_in_line_mode()),
+            _ if self.is_dumb => false,
+            Sharing::Alone => true,
+            Sharing::ShowsOnly => self.is_raw() || self.is_in_line_mode(),
             Sharing::WithPipeline => false,
         }
     }
 
-    /// Whether the rest of the pipeline leaves it in its plain mode: nobody draws on it, and a line of ours does no harm.
-    pub(crate) fn is_plain_in_pipeline(&self) -> bool {
-        self.sharing == Sharing::WithPipeline && self.is_in_line_mode()
+    /// Whether a line of ours can stand among what it shows.
+    pub(crate) fn takes_lines(&self) -> bool {
+        match self.sharing {
+            _ if self.is_dumb => true,
+            Sharing::Alone => false,
+            Sharing::ShowsOnly => true,
+            // The rest of the pipeline leaves it in its plain mode: nobody draws on it.
+            Sharing::WithPipeline => self.is_in_line_mode(),
+        }
     }
 
     fn is_in_line_mode(&self) -> bool {

@@ -364,7 +364,7 @@ fn a_tool_is_told_its_mirror_without_secrets() {
             "/home/u/.config/pip/pip.conf",
             "[global]\nindex-url = https://u:secret@pip.example:8443/simple\n\
              extra-index-url =\n  https://one.example/simple\n  https://secret@two.example/simple\n\
-             find-links = https://links.example/?token=secret\n[install]\nindex-url = https://other.example\n",
+             find-links = https://links.example?token=secret\n[install]\nindex-url = https://other.example\n",
         );
     let told = |tool| setup(tool, &files, &[]).variables;
     let expected = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {

@@ -73,9 +73,7 @@ impl Supervisor<'_> {
                     false => PanelUse::Apart,
                 }
             }
-            Some(terminal) if !(terminal.only_shows() || terminal.is_plain_in_pipeline()) => {
-                PanelUse::Taken
-            }
+            Some(terminal) if !terminal.takes_lines() => PanelUse::Taken,
             Some(_) | None => PanelUse::Apart,
         };
         if stage == PanelUse::Panel && !self.asking.wants_keys() && self.asking.has_questions() {

@@ -25,7 +25,7 @@ fn a_directory_granted_around_a_process_reaches_its_relative_names() {
     // The first file makes the directory visible: to enter it is no question.
     let words = [
         "read", &first, "enter", &work, "read", "second", "stat", "third", "read", "deep/er",
-        "list", "deep", "read", "./third", "stat", "missing",
+        "list", "deep", "list", ".", "read", "./third", "stat", "missing",
     ];
     let run = acts(&world, &[], &words);
     let mut client = Client::connect(&world);
@@ -36,7 +36,7 @@ fn a_directory_granted_around_a_process_reaches_its_relative_names() {
     client.allow_directory(&question);
     let output = run.wait();
     let expected = "read content of work/first\nenter done\nread content of work/second\n\
-                    stat 0o644\nread content of work/deep/er\nlist er\n\
+                    stat 0o644\nread content of work/deep/er\nlist er\nlist deep first second third\n\
                     read content of work/third\nstat ENOENT\n";
     assert_eq!(output.out(), expected, "{}", output.err());
     assert_eq!(client.answer_all(&crate::gate::no("once")).len(), 0, "something else was asked");

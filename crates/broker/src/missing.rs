@@ -156,17 +156,17 @@ impl ScaffoldMounts {
         }
         let mut path = self.path_of(directory)?;
         let existing = path.as_os_str().len();
-        let is_covered = self.is_covered(mount, &path);
+        let is_covered = self.is_covered(directory, &path);
         path.push(OsStr::from_bytes(rest));
         let path = path.into_os_string().into_vec();
         let is_told = path.len() < crate::path_access::MAX_PATH_BYTES && !self.is_never(&path);
         is_told.then_some(Missing { path, existing, is_covered })
     }
 
-    /// Whether a directory at this path, on this mount of ours, is below another mount.
-    fn is_covered(&self, mount: u64, path: &Path) -> bool {
+    /// Whether a directory of ours, which has this path, is below another mount.
+    pub(crate) fn is_covered(&self, own: impl AsFd, path: &Path) -> bool {
         let on_top = directory(path).and_then(|on_top| mounts::mount_id(on_top).ok());
-        on_top.is_some_and(|on_top| on_top != mount)
+        on_top.is_some_and(|on_top| mounts::mount_id(own).is_ok_and(|own| own != on_top))
     }
 
     /// The path of a directory of ours.

@@ -1,5 +1,6 @@
-//! Directories of the host that a process entered while only their names were granted. An empty directory of ours
-//! stands for each; to list it is a question of its own, because an empty list would be wrong.
+//! Directories of ours that stand for directories of the host, and processes that list them. Where only the name was
+//! granted to a process that entered one, the list is a question of its own, because an empty list would be wrong. Where a
+//! grant covers one meanwhile, the list is that of the grant.
 
 use crate::caller::Caller;
 use crate::missing::{Missing, ScaffoldMounts};
@@ -19,20 +20,30 @@ pub(crate) const LISTING: Wants = Wants::Open { directory: true, path_only: fals
 const MAX_STAND_INS: usize = 256;
 
 #[derive(Debug, Default)]
-pub(crate) struct StandIns(HashSet<PathBuf>);
+pub(crate) struct StandIns {
+    /// Entered by name.
+    entered: HashSet<PathBuf>,
+    /// Whether something was granted that may cover one.
+    has_grants: bool,
+}
 
 impl StandIns {
+    /// Something was put into the view.
+    pub(crate) fn granted(&mut self) {
+        self.has_grants = true;
+    }
+
     /// A call may enter this directory now.
     pub(crate) fn entered(&mut self, path: &[u8], grounds: &ScaffoldMounts) {
         let path = Path::new(OsStr::from_bytes(path));
         let Ok(directory) = openat(CWD, path, DIRECTORY, NO_MODE) else { return };
         let own = grounds.path_of_own(&directory);
-        if self.0.len() < MAX_STAND_INS {
-            self.0.extend(own);
+        if self.entered.len() < MAX_STAND_INS {
+            self.entered.extend(own);
         }
     }
 
-    /// The directory that a call would list, if it is one of these.
+    /// The directory that a call would list, if it was entered by name or is covered.
     pub(crate) fn listed(
         &self,
         caller: &Caller,
@@ -40,7 +51,7 @@ impl StandIns {
         text: &[u8],
         grounds: &ScaffoldMounts,
     ) -> Option<Missing> {
-        if self.0.is_empty() || call.wants != LISTING {
+        if call.wants != LISTING || !(self.has_grants || !self.entered.is_empty()) {
             return None;
         }
         let base = match text.starts_with(b"/") {
@@ -50,12 +61,16 @@ impl StandIns {
         let at = base.as_ref().map_or(CWD, |base| base.as_fd());
         let resolve = ResolveFlags::NO_MAGICLINKS;
         let directory = openat2(at, OsStr::from_bytes(text), DIRECTORY, NO_MODE, resolve).ok()?;
-        let path = grounds.path_of_own(&directory).filter(|path| self.0.contains(path))?;
+        let path = grounds.path_of_own(&directory)?;
+        let is_covered = grounds.is_covered(&directory, &path);
+        if !is_covered && !self.entered.contains(&path) {
+            return None;
+        }
         let path = path.into_os_string().into_vec();
-        Some(Missing { existing: path.len(), path, is_covered: false })
+        Some(Missing { existing: path.len(), path, is_covered })
     }
 
     pub(crate) fn has(&self, path: &[u8]) -> bool {
-        self.0.contains(Path::new(OsStr::from_bytes(path)))
+        self.entered.contains(Path::new(OsStr::from_bytes(path)))
     }
 }

@@ -521,3 +521,69 @@ fn a_copy_can_be_written_and_the_file_stays_as_it_was() {
         assert_eq!(sandbox.command(0), "ENOENT");
     });
 }
+
+/// A process that was in the directory before it was granted looks below the mount of the grant.
+///
+/// Proves: GATE-4 around-a-process
+#[test]
+fn what_a_grant_shows_is_shown_below_it_too_with_the_same_rights() {
+    let command = |host: &Path, question| match question {
+        0 => said(std::env::set_current_dir(host.join("deep")).map(|()| "entered")),
+        1 => read("other"),
+        2 => open_for_writing("other"),
+        3 => read("er/file"),
+        4 => list("."),
+        _ => said(std::env::set_current_dir("/").map(|()| "left")),
+    };
+    play(command, |sandbox| {
+        let directory = sandbox.host.join("deep");
+        fs::create_dir_all(directory.join("er")).unwrap();
+        for file in ["first", "other", "er/file"] {
+            fs::write(directory.join(file), file).unwrap();
+        }
+        sandbox.graft(directory.join("first"));
+        assert_eq!(sandbox.command(0), "entered");
+        sandbox.graft(&directory);
+        assert_eq!(sandbox.command(1), "ENOENT", "below the grant");
+        let below = What::BelowCover(directory.clone());
+        for (file, question, seen) in [("other", 1, "other"), ("er/file", 3, "er/file")] {
+            let token = sandbox.look(directory.join(file)).token;
+            sandbox.graft_found(token, below.clone(), false).unwrap();
+            assert_eq!(sandbox.command(question), seen);
+            sandbox.graft_found(token, below.clone(), false).unwrap();
+        }
+        assert_eq!(sandbox.command(2), "EROFS");
+        assert_eq!(sandbox.command(4), "er first other", "what was asked for, and no more");
+        let token = sandbox.look(sandbox.host.join("home")).token;
+        let elsewhere = What::BelowCover(sandbox.host.clone());
+        assert!(sandbox.graft_found(token, elsewhere, false).is_err(), "nothing covers that");
+        assert_eq!(sandbox.command(5), "left");
+    });
+}
+
+/// Proves: GATE-10 private-copy
+#[test]
+fn a_copy_stays_on_top_of_a_directory_that_is_granted_later() {
+    let command = |host: &Path, question| {
+        let path = host.join("deep/file");
+        match question {
+            0 => said(fs::write(path, "changed").map(|()| "written")),
+            _ => read(path),
+        }
+    };
+    play(command, |sandbox| {
+        let directory = sandbox.host.join("deep");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("file"), "as it was").unwrap();
+        fs::set_permissions(directory.join("file"), Permissions::from_mode(0o666)).unwrap();
+        let token = sandbox.look(directory.join("file")).token;
+        sandbox.graft_found(token, What::Copy, false).unwrap();
+        assert_eq!(sandbox.command(0), "written");
+        let graft = sandbox.graft(&directory);
+        assert_eq!(sandbox.command(1), "changed");
+        assert_eq!(sandbox.command(0), "written");
+        sandbox.ungraft(graft);
+        assert_eq!(sandbox.command(1), "changed");
+        assert_eq!(fs::read_to_string(directory.join("file")).unwrap(), "as it was");
+    });
+}

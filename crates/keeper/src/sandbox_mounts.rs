@@ -14,6 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
+/// Far below what a mount namespace may hold (`fs.mount-max`, 100,000 by default).
+const MAX_BELOW_COVERS: usize = 4096;
+
 /// Paths inside that the plan defines.
 #[derive(Debug)]
 pub struct Layout {
@@ -35,6 +38,8 @@ pub(crate) struct SandboxMounts {
     grafts: BTreeMap<u64, Graft>,
     /// Where the sandbox has a private version: it stays on top of whatever is granted around it.
     copies: BTreeSet<PathBuf>,
+    /// Things shown below covers; each is a mount that no person was asked about.
+    below_covers: usize,
     last: u64,
 }
 
@@ -105,7 +110,19 @@ impl SandboxMounts {
         let (root, scaffold) = surveyed?;
         let mounted = layout.mounted;
         let (grafts, copies) = (BTreeMap::new(), BTreeSet::new());
-        Ok(Self { namespace, own_namespace, mounted, root, scaffold, grafts, copies, last: 0 })
+        let (below_covers, last) = (0, 0);
+        let sandbox = Self {
+            namespace,
+            own_namespace,
+            mounted,
+            root,
+            scaffold,
+            grafts,
+            copies,
+            below_covers,
+            last,
+        };
+        Ok(sandbox)
     }
 
     /// An error if it would cover a mount of the plan.
@@ -189,11 +206,14 @@ impl SandboxMounts {
         seen: &HostFile,
         directory: &Path,
     ) -> Result<u64> {
+        if self.below_covers >= MAX_BELOW_COVERS {
+            return Err(SysError::new("move_mount", seen.path.display().to_string(), Errno::NOSPC));
+        }
         // Everything below the first name comes with it.
         let name = seen.path.strip_prefix(directory).ok().and_then(|rest| rest.iter().next());
         let top = name.map(|name| directory.join(name));
         let Self { namespace, own_namespace, root, scaffold, grafts, .. } = self;
-        let (mount, names) = within(namespace, own_namespace, identity, || {
+        let names = within(namespace, own_namespace, identity, || {
             let is_below = |place: &&(PathBuf, PathBuf)| {
                 place.0.starts_with(directory)
                     && !top.as_ref().is_some_and(|top| place.0.starts_with(top))
@@ -204,18 +224,19 @@ impl SandboxMounts {
                 .try_for_each(|(place, text)| scaffold.make_covered_link(place, text))
                 .and_then(|()| match &top {
                     Some(top) => attach_below_cover(root, scaffold, grafts, top),
-                    None => Ok(None),
+                    None => Ok(()),
                 });
             let paths = links.iter().map(|(place, _)| place.as_path()).chain(top.as_deref());
             match made {
-                Ok(mount) => Ok((mount, scaffold.hold(paths))),
+                Ok(()) => Ok(scaffold.hold(paths)),
                 Err(error) => {
                     scaffold.clear();
                     Err(error)
                 }
             }
         })?;
-        Ok(self.keep(mount, names))
+        self.below_covers += 1;
+        Ok(self.keep(None, names))
     }
 
     fn keep(&mut self, mount: Option<Mounted>, names: Vec<Name>) -> u64 {
@@ -305,16 +326,17 @@ fn move_to(mount: &OwnedFd, place: &OwnedFd, path: &Path) -> Result<()> {
         .map_err(|error| SysError { subject: path.display().to_string(), ..error })
 }
 
-/// Shows what is visible at `path` again, in a directory above it that grafts cover. None if it is there already.
+/// Shows what is visible at `path` again, in a directory above it that grafts cover. It stays: no descriptor is held for
+/// it, because the command decides how many there are.
 fn attach_below_cover(
     root: &OwnedFd,
     scaffold: &mut Scaffold,
     grafts: &BTreeMap<u64, Graft>,
     path: &Path,
-) -> Result<Option<Mounted>> {
+) -> Result<()> {
     let visible = open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW)?;
-    let kind = match FileType::from_raw_mode(rustix::fs::fstat(&visible).at("fstat", path)?.st_mode)
-    {
+    let found = rustix::fs::fstat(&visible).at("fstat", path)?;
+    let kind = match FileType::from_raw_mode(found.st_mode) {
         FileType::Directory => FileKind::Directory,
         FileType::RegularFile => FileKind::File,
         _ => return Err(SysError::new("move_mount", path.display().to_string(), Errno::ACCESS)),
@@ -326,12 +348,10 @@ fn attach_below_cover(
     let Some(cover) = covers.next() else {
         return Err(SysError::new("move_mount", path.display().to_string(), Errno::NOENT));
     };
-    let Some(place) = scaffold.make_covered_place(cover, path, kind)? else { return Ok(None) };
+    let Some(place) = scaffold.make_covered_place(cover, path, kind)? else { return Ok(()) };
     // A clone of what the command sees has the same rights.
     let file = mounts::open_tree(&visible, Path::new(""), Recursion::Recursive)?;
-    move_to(&file, &place, path)?;
-    let id = mounts::mount_id(&file)?;
-    Ok(Some(Mounted { path: path.to_owned(), file, id, on: None, covered: None }))
+    move_to(&file, &place, path)
 }
 
 /// Puts a private version where the host has something. Nothing is mounted where the command can change it as

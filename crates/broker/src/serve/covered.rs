@@ -43,7 +43,9 @@ impl BrokerServer<'_> {
             && let Some(caller) = caller
         {
             if waiting.wants == LISTING && gate.stand_ins.has(path) {
-                return self.list_on_top(waiting);
+                let call = gate.parse(&waiting.notification);
+                let close_on_exec = call.is_some_and(|call| call.close_on_exec);
+                return self.list_on_top(id, path, close_on_exec);
             }
             let missing = (!waiting.is_second_look).then(|| gate.still_missing(&caller, waiting));
             if let Some(unseen) = missing.flatten() {
@@ -54,11 +56,8 @@ impl BrokerServer<'_> {
     }
 
     /// Opens the directory that covers the caller's, as the caller could by its path.
-    fn list_on_top(&self, waiting: &Waiting) {
-        let id = waiting.notification.id;
-        let call = self.gate.as_ref().and_then(|gate| gate.parse(&waiting.notification));
-        let close_on_exec = call.is_some_and(|call| call.close_on_exec);
-        let handed = open_listing(&waiting.paths.0)
+    pub(super) fn list_on_top(&self, id: u64, path: &[u8], close_on_exec: bool) {
+        let handed = open_listing(path)
             .and_then(|directory| hand_out(self.listener, id, directory, close_on_exec).ok());
         if handed.is_none() {
             self.respond(id, Response::Continue);

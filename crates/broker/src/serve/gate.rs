@@ -26,7 +26,7 @@ use crate::replacing::stands_on_a_mount_of_its_own;
 use crate::serve::pending::{PendingCalls, Then, Waiting};
 use crate::serve::{BrokerServer, name_of, number_of};
 use crate::slow::Helpers;
-use crate::stand_ins::StandIns;
+use crate::stand_ins::{LISTING, StandIns};
 use palisade_bpf::{Arch, table};
 use palisade_plan::model;
 use palisade_sys::Errno;
@@ -232,6 +232,12 @@ impl Unseen {
     fn new(wants: Wants, missing: Missing, follow: bool) -> Self {
         Self { wants, missing, follow, typed: None, is_second_look: false }
     }
+
+    /// Whether a directory is listed that exists, below the grant that covers it.
+    fn lists_below_cover(&self) -> bool {
+        let Missing { path, existing, is_covered } = &self.missing;
+        self.wants == LISTING && *is_covered && *existing == path.len()
+    }
 }
 
 /// Whether both paths name entries of one directory, by their text.
@@ -276,6 +282,9 @@ impl BrokerServer<'_> {
         let then =
             if call.tests_writing.is_some() { Then::TestWriting(call) } else { Then::Kernel };
         match gate.unseen(caller, call) {
+            Some(unseen) if unseen.lists_below_cover() => {
+                self.list_on_top(notification.id, &unseen.missing.path, call.close_on_exec);
+            }
             Some(unseen) => self.wait_for_answer(notification, caller, unseen, then),
             None if then == Then::Kernel => self.respond(notification.id, Response::Continue),
             None => self.respond(notification.id, self.test_writing(caller, call)),
@@ -522,6 +531,7 @@ impl BrokerServer<'_> {
             }
             AccessReply::Continue { .. } => {
                 gate.forget_absent();
+                gate.stand_ins.granted();
                 if waiting.wants == Wants::Enter {
                     gate.stand_ins.entered(&waiting.paths.0, &gate.grounds);
                 }

@@ -1,8 +1,8 @@
 //! Messages between the supervisor and the spawner, over a SEQPACKET socket that no command ever holds.
 
 use super::config::LimitedResource;
-use crate::control::{Checked, ExitCause};
 use crate::error::LaunchError;
+use crate::message::{Checked, ExitCause};
 use palisade_wire::{Raw, WireMessage};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

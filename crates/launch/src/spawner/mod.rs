@@ -51,7 +51,7 @@ struct Inside {
 #[derive(Debug)]
 pub struct Spawner {
     helper: Helper,
-    control: OwnedFd,
+    socket: OwnedFd,
     inside: RefCell<Option<Inside>>,
     /// The owner of a terminal, where root gave the command its id.
     owner: Option<Owner>,
@@ -74,9 +74,9 @@ impl Spawner {
         let supervisor = rustix::process::getpid();
         let config = SpawnerConfig::of(plan, inherited, targets, supervisor)?;
         let config = in_a_file(&palisade_wire::encode(&config).during(STEP)?)?;
-        let (control, control_of_spawner) = socketpair().during(STEP)?;
+        let (socket, socket_of_spawner) = socketpair().during(STEP)?;
         let sending = rustix::net::sockopt::Timeout::Send;
-        rustix::net::sockopt::set_socket_timeout(&control, sending, Some(SEND_TIMEOUT))
+        rustix::net::sockopt::set_socket_timeout(&socket, sending, Some(SEND_TIMEOUT))
             .call("setsockopt")
             .during(STEP)?;
         let (setup, setup_of_spawner) = socketpair().during(STEP)?;
@@ -84,7 +84,7 @@ impl Spawner {
         let groups = group.map(|group| group.entry().members()).unwrap_or_default();
         let stage = SpawnerStage {
             config: config.as_raw_fd(),
-            control: control_of_spawner.as_raw_fd(),
+            socket: socket_of_spawner.as_raw_fd(),
             setup: setup_of_spawner.as_raw_fd(),
             broker: broker.map(|broker| broker.as_raw_fd()),
             groups: groups.iter().map(AsRawFd::as_raw_fd).collect(),
@@ -93,7 +93,7 @@ impl Spawner {
             // Returns only if it failed, which the helper's exit reports.
             stage.execute();
         })?;
-        let spawner = Self { helper, control, inside: RefCell::new(None), owner };
+        let spawner = Self { helper, socket, inside: RefCell::new(None), owner };
         Ok(Some((spawner, setup)))
     }
 
@@ -102,8 +102,8 @@ impl Spawner {
     }
 
     /// Readable when there is an event, or the spawner is gone. None once that is known.
-    pub fn control(&self) -> Option<BorrowedFd<'_>> {
-        self.helper.is_serving().then(|| self.control.as_fd())
+    pub fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.helper.is_serving().then(|| self.socket.as_fd())
     }
 
     /// Starts a command; [`SpawnerEvent::Started`] or [`SpawnerEvent::NotStarted`] follows.
@@ -112,18 +112,18 @@ impl Spawner {
         start: CommandStart,
         streams: [BorrowedFd<'_>; 3],
     ) -> Result<(), WireError> {
-        palisade_wire::send(&self.control, &SpawnerRequest::Start(start), &streams)
+        palisade_wire::send(&self.socket, &SpawnerRequest::Start(start), &streams)
     }
 
     pub fn signal(&self, command: CommandId, signal: i32) -> Result<(), WireError> {
-        palisade_wire::send(&self.control, &SpawnerRequest::Signal { command, signal }, &[])
+        palisade_wire::send(&self.socket, &SpawnerRequest::Signal { command, signal }, &[])
     }
 
     /// The next event, without waiting for one.
     pub fn receive(&self) -> Result<Option<SpawnerEvent>, LaunchError> {
         const STEP: &str = "listening to the spawner";
         let mut buffer = [0; SpawnerEvent::MAX_BYTES];
-        match palisade_wire::try_receive(&self.control, &mut buffer) {
+        match palisade_wire::try_receive(&self.socket, &mut buffer) {
             Ok(None) => Ok(None),
             Ok(Some(Received { message, descriptors })) => {
                 if matches!(message, SpawnerEvent::Ready(_)) {

@@ -3,8 +3,8 @@
 use super::child::{self, Streams};
 use super::config::SpawnerConfig;
 use super::message::{CommandId, CommandStart, SpawnerEvent, SpawnerRequest, StartFailure};
-use crate::control::ExitCause;
 use crate::error::LaunchError;
+use crate::message::ExitCause;
 use palisade_sys::clone::{Forked, SingleThreaded, fork_by_clone};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, WaitFlags};
@@ -31,7 +31,7 @@ struct Forkling {
 #[derive(Debug)]
 pub(super) struct Server {
     config: SpawnerConfig,
-    control: OwnedFd,
+    socket: OwnedFd,
     groups: Vec<OwnedFd>,
     signals: OwnedFd,
     alone: SingleThreaded,
@@ -44,7 +44,7 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(
         config: SpawnerConfig,
-        control: OwnedFd,
+        socket: OwnedFd,
         groups: Vec<OwnedFd>,
         signals: OwnedFd,
         alone: SingleThreaded,
@@ -52,7 +52,7 @@ impl Server {
         let buffer = vec![0; SpawnerRequest::MAX_BYTES];
         Self {
             config,
-            control,
+            socket,
             groups,
             signals,
             alone,
@@ -75,8 +75,8 @@ impl Server {
     }
 
     fn turn(&mut self) -> Result<(), WireError> {
-        let control = PollFd::new(&self.control, PollFlags::IN);
-        let mut watched = vec![control, PollFd::new(&self.signals, PollFlags::IN)];
+        let socket = PollFd::new(&self.socket, PollFlags::IN);
+        let mut watched = vec![socket, PollFd::new(&self.signals, PollFlags::IN)];
         let reports = self.running.iter().filter_map(|command| command.report.as_ref());
         watched.extend(reports.map(|report| PollFd::new(report, PollFlags::IN)));
         let patience = self.has_more_dead.then_some(Duration::ZERO);
@@ -91,7 +91,7 @@ impl Server {
 
     fn obey(&mut self) -> Result<(), WireError> {
         let Received { message, descriptors } =
-            palisade_wire::receive_secret(&self.control, &mut self.buffer)?;
+            palisade_wire::receive_secret(&self.socket, &mut self.buffer)?;
         match message {
             SpawnerRequest::Signal { command, signal } => {
                 if let Some(known) = self.running.iter().find(|known| known.command == command) {
@@ -179,7 +179,7 @@ impl Server {
     }
 
     fn tell(&self, event: &SpawnerEvent) -> Result<(), WireError> {
-        palisade_wire::send(&self.control, event, &[])
+        palisade_wire::send(&self.socket, event, &[])
     }
 }
 

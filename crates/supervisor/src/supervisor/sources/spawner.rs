@@ -15,7 +15,7 @@ pub(super) struct Spawner;
 
 impl EventSource for Spawner {
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
-        if let Some(control) = supervisor.running.spawner().and_then(SpawnerProcess::control) {
+        if let Some(control) = supervisor.running.spawner().and_then(SpawnerProcess::socket) {
             set.add(0, control, PollFlags::IN);
         }
     }

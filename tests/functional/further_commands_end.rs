@@ -168,3 +168,40 @@ fn at_the_time_limit_commands_are_asked_to_end_and_the_client_is_told() {
     assert_eq!(exit_of(&mut session, command), ExitCause::Code(6));
     assert_eq!(end_of_sandbox(&mut session), 124);
 }
+
+/// Nothing runs, and nobody waits for the answer: that is a sandbox which ended as asked.
+///
+/// Proves: PROC-3 grace
+#[test]
+fn a_client_that_asks_for_the_end_and_goes_gets_an_ordinary_one() {
+    let world = World::new();
+    for _ in 0..5 {
+        let mut session = Session::start(&world, &[]);
+        let end = Request::End { signal: TERM, grace: Grace::OfSandbox };
+        session.client.send(&end, &[]).unwrap();
+        rustix::net::shutdown(session.client.socket(), rustix::net::Shutdown::Both).unwrap();
+        assert_eq!(session.wait(), Some(0));
+    }
+}
+
+/// Proves: PROC-3 grace
+#[test]
+fn each_end_is_told_however_often_the_sandbox_is_asked_to_end_at_once() {
+    let world = World::new();
+    let mut session = Session::start(&world, &[]);
+    let commands: Vec<CommandId> = (0..20)
+        .map(|_| {
+            let output = tempfile::tempfile().unwrap();
+            start_ready(&mut session, "trap '' TERM", &output)
+        })
+        .collect();
+    let end = Session::end_at_once();
+    for _ in 0..20 {
+        session.client.send(&end, &[]).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for command in commands {
+        assert_eq!(exit_of(&mut session, command), ExitCause::Signal(KILL));
+    }
+    assert_eq!(end_of_sandbox(&mut session), 0);
+}

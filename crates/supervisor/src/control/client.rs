@@ -57,7 +57,7 @@ impl Client {
         request: &Request,
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<(Response, Option<OwnedFd>), WireError> {
-        palisade_wire::send(&self.socket, request, descriptors)?;
+        self.send(request, descriptors)?;
         loop {
             match self.receive()? {
                 (FromSupervisor::Response(response), descriptor) => {
@@ -72,6 +72,15 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Sends a request without waiting for its response, which [`Self::next_event`] then skips.
+    pub fn send(
+        &self,
+        request: &Request,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), WireError> {
+        palisade_wire::send(&self.socket, request, descriptors)
     }
 
     /// Waits for the next event.

@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 
 impl Supervisor<'_> {
     pub(super) fn end(&mut self, signal: i32, grace: Grace) -> Result<(), SupervisorError> {
+        // Nothing is left to ask: another deadline would only cut short what the ends are told by.
+        if self.phase >= Phase::Killing {
+            return Ok(());
+        }
         let time = match grace {
             Grace::OfSandbox => self.clock.deadlines.after_signal(),
             Grace::Milliseconds(count) => Duration::from_millis(count),

@@ -75,11 +75,7 @@ impl Client {
     }
 
     /// Sends a request without waiting for its response, which [`Self::next_event`] then skips.
-    pub fn send(
-        &self,
-        request: &Request,
-        descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(), WireError> {
+    pub fn send(&self, request: &Request, descriptors: &[BorrowedFd<'_>]) -> Result<(), WireError> {
         palisade_wire::send(&self.socket, request, descriptors)
     }
 

@@ -1,6 +1,7 @@
 //! How a sandbox that outlives its commands ends: commands are asked to first, have their time, and each one's end is told.
 
 use std::fs::File;
+use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use palisade_testkit::control::interface::{
@@ -204,4 +205,36 @@ fn each_end_is_told_however_often_the_sandbox_is_asked_to_end_at_once() {
         assert_eq!(exit_of(&mut session, command), ExitCause::Signal(KILL));
     }
     assert_eq!(end_of_sandbox(&mut session), 0);
+}
+
+/// More than a socket has room for.
+const MANY: u64 = 150;
+
+/// Proves: LIFE-4 control
+#[test]
+fn a_client_that_reads_late_still_gets_every_event() {
+    let world = World::new();
+    let mut session = Session::start(&world, &[]);
+    let null = File::open("/dev/null").unwrap();
+    let start = Request::StartCommand(Session::request(&["/bin/true"]));
+    for _ in 0..MANY {
+        session.client.send(&start, &[null.as_fd(); 3]).unwrap();
+        // Never so many at once as would be refused.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let end = Request::End { signal: TERM, grace: Grace::Milliseconds(60_000) };
+    session.client.send(&end, &[]).unwrap();
+    let supervisor = session.pid();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(is_alive(supervisor), "it waits for who reads late");
+    let (mut started, mut exited) = (0, 0);
+    let code = loop {
+        match session.client.next_event().unwrap() {
+            Event::CommandStarted { .. } => started += 1,
+            Event::CommandExited { .. } => exited += 1,
+            Event::Ended { exit_code, .. } => break exit_code,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((started, exited, code), (MANY, MANY, 0));
 }

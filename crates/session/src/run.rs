@@ -32,13 +32,13 @@ use palisade_record::{
 };
 use palisade_supervisor::asking::AskIn;
 use palisade_supervisor::conclusion::{self, Conclusion};
+use palisade_supervisor::control::connection::Connection;
 use palisade_supervisor::control::interface::{FromSupervisor, Response};
 use palisade_supervisor::egress::EgressSummary;
 use palisade_supervisor::normalize;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -165,7 +165,7 @@ pub fn run(caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str)) -> 
 pub(crate) fn run_until(
     mut caller: Caller,
     request: &RunRequest,
-    control: Option<OwnedFd>,
+    control: Option<&mut Connection>,
     tell: &mut dyn FnMut(&str),
 ) -> Finished {
     let clock = Instant::now();
@@ -205,7 +205,7 @@ struct Began {
 
 fn attempt(
     caller: &mut Caller,
-    (request, control): (&RunRequest, Option<OwnedFd>),
+    (request, control): (&RunRequest, Option<&mut Connection>),
     began: &Began,
     (report, metrics): (&mut RunReport, &mut Metrics),
     tell: &mut dyn FnMut(&str),
@@ -293,7 +293,7 @@ struct Scene<'a> {
     caller: &'a Caller,
     request: &'a RunRequest,
     /// Who starts commands, in a sandbox that outlives them.
-    control: Option<OwnedFd>,
+    control: Option<&'a mut Connection>,
     journal: &'a mut Journal,
     began: &'a Began,
     report: &'a mut RunReport,

@@ -8,6 +8,7 @@ use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Reply, Supervisor};
 use rustix::process::Signal;
+use std::time::Instant;
 
 /// The clock and signals must not wait for the end of a flood.
 const REQUESTS_A_TURN: usize = 16;
@@ -32,11 +33,16 @@ impl EventSource for Control {
         }
     }
 
+    fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
+        supervisor.control.outbox.next_retry()
+    }
+
     fn handle(
         &self,
         supervisor: &mut Supervisor<'_>,
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
+        supervisor.control.outbox.flush();
         if ready.is_empty() {
             return Ok(());
         }

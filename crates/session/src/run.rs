@@ -181,7 +181,12 @@ pub(crate) fn run_until(
         report.outcome = match (error, error.kind()) {
             (SessionError::Supervisor(SupervisorError::TimedOut), _) => Outcome::Timeout,
             (SessionError::Supervisor(SupervisorError::OutOfMemory), _) => Outcome::OutOfMemory,
-            (SessionError::Supervisor(SupervisorError::Cancelled { .. }), _) => Outcome::Killed,
+            (
+                SessionError::Supervisor(
+                    SupervisorError::Cancelled { .. } | SupervisorError::ClientGone,
+                ),
+                _,
+            ) => Outcome::Killed,
             (SessionError::Policy(_) | SessionError::Plan(_), ErrorKind::Security) => {
                 Outcome::Refused
             }

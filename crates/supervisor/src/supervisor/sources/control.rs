@@ -7,6 +7,7 @@ use crate::control::interface::{Grace, RefusalKind, Request};
 use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Reply, Supervisor};
+use rustix::event::PollFlags;
 use rustix::process::Signal;
 use std::time::Instant;
 
@@ -26,11 +27,10 @@ impl EventSource for Control {
     }
 
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
-        // Requests wait until commands can be started.
-        let socket = supervisor.control.outbox.watched().filter(|_| supervisor.is_started());
-        if let Some((socket, interest)) = socket {
-            set.add(0, socket, interest);
-        }
+        let Some((socket, interest)) = supervisor.control.outbox.watched() else { return };
+        // Requests wait until commands can be started. That the client is gone is reported in any case.
+        let interest = if supervisor.is_started() { interest } else { PollFlags::empty() };
+        set.add(0, socket, interest);
     }
 
     fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
@@ -44,6 +44,10 @@ impl EventSource for Control {
     ) -> Result<(), SupervisorError> {
         supervisor.control.outbox.flush();
         if ready.is_empty() {
+            return Ok(());
+        }
+        if !supervisor.is_started() {
+            supervisor.control.outbox.lose_client();
             return Ok(());
         }
         for _ in 0..REQUESTS_A_TURN {

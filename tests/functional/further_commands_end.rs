@@ -198,7 +198,8 @@ fn each_end_is_told_however_often_the_sandbox_is_asked_to_end_at_once() {
         .collect();
     let end = Session::end_at_once();
     for _ in 0..20 {
-        session.client.send(&end, &[]).unwrap();
+        // It may have ended by then.
+        let _ = session.client.send(&end, &[]);
         std::thread::sleep(Duration::from_millis(1));
     }
     for command in commands {

@@ -10,6 +10,7 @@ pub use palisade_launch::{CommandId, ExitCause, LimitedResource};
 use palisade_wire::{Raw, Truncated, WireMessage};
 use rustix::termios::Winsize;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one.
@@ -17,6 +18,9 @@ pub const VERSION: u32 = 2;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
+
+/// What there is of signals: see signal(7).
+pub(crate) const SIGNALS: RangeInclusive<i32> = 1..=64;
 
 const MAX_TEXT: usize = 4 * 1024;
 
@@ -150,7 +154,7 @@ pub struct Refusal {
 pub enum RefusalKind {
     /// The two sides speak different versions.
     Version,
-    /// It cannot be decoded, exceeds a limit, or has other descriptors than it says.
+    /// It cannot be decoded, exceeds a limit, names no signal, or has other descriptors than it says.
     Malformed,
     /// It is none that can come now.
     OutOfOrder,
@@ -229,6 +233,36 @@ impl Event {
                 | Self::QuestionAsked { .. }
                 | Self::QuestionAnswered { .. }
         )
+    }
+}
+
+impl Request {
+    /// How many descriptors come with it.
+    pub(crate) fn descriptors(&self) -> usize {
+        match self {
+            Self::StartCommand(start) => match start.streams {
+                CommandStreams::Descriptors => 3,
+                CommandStreams::Terminal(_) => 0,
+            },
+            Self::Hello { .. }
+            | Self::Create(_)
+            | Self::Signal { .. }
+            | Self::ResizeTerminal { .. }
+            | Self::Status
+            | Self::End { .. } => 0,
+        }
+    }
+
+    /// The signal that it sends.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        match self {
+            Self::Signal { signal, .. } | Self::End { signal, .. } => Some(*signal),
+            Self::Hello { .. }
+            | Self::Create(_)
+            | Self::StartCommand(_)
+            | Self::ResizeTerminal { .. }
+            | Self::Status => None,
+        }
     }
 }
 

@@ -5,8 +5,8 @@
 
 use crate::control::handshake::refused;
 use crate::control::interface::{
-    CommandStatus, CommandStreams, MAX_COMMANDS, RefusalKind, Request, Response, StartCommand,
-    TerminalSize,
+    CommandStatus, CommandStreams, MAX_COMMANDS, RefusalKind, Request, Response, SIGNALS,
+    StartCommand, TerminalSize,
 };
 use crate::error::SupervisorError;
 use crate::supervisor::{Phase, Supervisor};
@@ -37,12 +37,7 @@ impl Supervisor<'_> {
         request: Request,
         descriptors: &[OwnedFd],
     ) -> Result<Reply, SupervisorError> {
-        let expected = match &request {
-            Request::StartCommand(start) if start.streams == CommandStreams::Descriptors => 3,
-            _ => 0,
-        };
-        if descriptors.len() != expected {
-            let why = format!("{} descriptors came with it, not {expected}", descriptors.len());
+        if let Some(why) = malformed(&request, descriptors.len()) {
             return Ok(refused(RefusalKind::Malformed, why).into());
         }
         Ok(match request {
@@ -163,5 +158,35 @@ impl Supervisor<'_> {
             commands.iter_mut().for_each(|known| known.pid = pid);
         }
         commands
+    }
+}
+
+/// Why a request is none, whatever the sandbox does.
+fn malformed(request: &Request, descriptors: usize) -> Option<String> {
+    let expected = request.descriptors();
+    if descriptors != expected {
+        return Some(format!("{descriptors} descriptors came with it, not {expected}"));
+    }
+    let signal = request.signal().filter(|signal| !SIGNALS.contains(signal))?;
+    Some(format!("{signal} is no signal"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CommandId, Request, malformed};
+    use crate::control::interface::Grace;
+
+    #[test]
+    fn a_number_that_is_no_signal_is_refused() {
+        for signal in [i32::MIN, -1, 0, 1, 9, 64, 65, i32::MAX] {
+            let is_one = (1..=64).contains(&signal);
+            for request in [
+                Request::Signal { command: CommandId(1), signal },
+                Request::End { signal, grace: Grace::OfSandbox },
+            ] {
+                assert_eq!(malformed(&request, 0).is_none(), is_one, "{request:?}");
+                assert!(malformed(&request, 1).is_some(), "it has no descriptors");
+            }
+        }
     }
 }

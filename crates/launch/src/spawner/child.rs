@@ -5,7 +5,7 @@
 //! belongs to the command.
 
 use super::config::{LimitedResource, SpawnerConfig};
-use super::message::{CommandStart, StartFailure};
+use super::message::{CommandStart, StartReport};
 use crate::error::{During, LaunchError};
 use crate::exec;
 use crate::init::close_all_but;
@@ -29,11 +29,15 @@ pub(super) fn become_command(
     report: &OwnedFd,
 ) -> ! {
     let Err(error) = attempt(config, start, streams, groups, report);
-    // If it did not fit, the spawner would get a message it cannot decode, never silence, which it takes for an
-    // exec.
-    let packet = palisade_wire::encode(&StartFailure(error)).unwrap_or(vec![u8::MAX]);
-    let _ = rustix::io::write(report, &packet);
+    // If it did not fit, the spawner would get a message it cannot decode, never silence, which after the first
+    // report it takes for an exec.
+    tell(report, &StartReport::Failed(error));
     proc::exit_now(125)
+}
+
+fn tell(to: &OwnedFd, report: &StartReport) {
+    let packet = palisade_wire::encode(report).unwrap_or(vec![u8::MAX]);
+    let _ = rustix::io::write(to, &packet);
 }
 
 fn attempt(
@@ -80,6 +84,7 @@ fn attempt(
         .during("entering the working directory")?;
     let command = command_of(start);
     let (argv, env) = exec::c_strings(&command)?;
+    tell(report, &StartReport::Executing);
     Err(exec::exec(&command, None, &argv, &env))
 }
 

@@ -81,10 +81,15 @@ impl WireMessage for SpawnerEvent {
     const MAX_BYTES: usize = 16 * 1024;
 }
 
-/// From a process that becomes a command to the spawner: why it could not.
+/// From a process that becomes a command to the spawner. Its exec closes the connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct StartFailure(pub(super) LaunchError);
+pub(super) enum StartReport {
+    /// Its exec is next. If the connection closes without this, the process has ended before.
+    Executing,
+    /// It could not become the command.
+    Failed(LaunchError),
+}
 
-impl WireMessage for StartFailure {
+impl WireMessage for StartReport {
     const MAX_BYTES: usize = 16 * 1024;
 }

@@ -2,7 +2,7 @@
 
 use super::child::{self, Streams};
 use super::config::SpawnerConfig;
-use super::message::{CommandId, CommandStart, SpawnerEvent, SpawnerRequest, StartFailure};
+use super::message::{CommandId, CommandStart, SpawnerEvent, SpawnerRequest, StartReport};
 use crate::error::LaunchError;
 use crate::message::ExitCause;
 use palisade_sys::clone::{Forked, SingleThreaded, fork_by_clone};
@@ -26,6 +26,50 @@ struct Forkling {
     pid: Pid,
     /// Open until its exec, or until it reports a failure.
     report: Option<OwnedFd>,
+    /// Whether it has reported that its exec is next.
+    is_executing: bool,
+}
+
+impl Forkling {
+    fn new(command: CommandId, pid: Pid, report: OwnedFd) -> Self {
+        Self { command, pid, report: Some(report), is_executing: false }
+    }
+
+    /// Whether it became its command; none if that is not known yet.
+    fn hear(&mut self) -> Option<SpawnerEvent> {
+        let report = self.report.as_ref()?;
+        let mut buffer = [0; StartReport::MAX_BYTES];
+        let mut next = || palisade_wire::try_receive::<StartReport>(report, &mut buffer);
+        let mut told = next();
+        if !self.is_executing
+            && let Ok(Some(Received { message: StartReport::Executing, .. })) = &told
+        {
+            self.is_executing = true;
+            told = next();
+        }
+        let failure = match told {
+            Ok(None) => return None,
+            Err(WireError::Closed) if self.is_executing => None,
+            Err(WireError::Closed) => {
+                Some(LaunchError::new(STEP, "its process ended before it became the command"))
+            }
+            Ok(Some(Received { message: StartReport::Failed(error), .. })) => Some(error),
+            Ok(Some(Received { message: StartReport::Executing, .. })) => {
+                Some(LaunchError::new(STEP, "its process reported a step twice"))
+            }
+            Err(error) => Some(LaunchError::new(STEP, error.to_string())),
+        };
+        self.report = None;
+        let command = self.command;
+        let Some(error) = failure else {
+            let pid = self.pid.as_raw_nonzero().get().unsigned_abs();
+            return Some(SpawnerEvent::Started { command, pid });
+        };
+        // Other processes inside can trace it until its exec, and make it report anything. It must not run on as a
+        // command that is not known.
+        let _ = proc::kill(self.pid, proc::sig::SIGKILL);
+        Some(SpawnerEvent::NotStarted { command, error })
+    }
 }
 
 #[derive(Debug)]
@@ -134,22 +178,12 @@ impl Server {
                     self.groups.iter().map(|group| group.as_fd()).collect();
                 child::become_command(&self.config, start, &streams, &groups, &report_of_child)
             }
-            Forked::Parent { pid, .. } => {
-                Ok(Forkling { command: start.id, pid, report: Some(report) })
-            }
+            Forked::Parent { pid, .. } => Ok(Forkling::new(start.id, pid, report)),
         }
     }
 
-    /// A closed report means that exec succeeded.
     fn hear_commands(&mut self) -> Result<(), WireError> {
-        let mut events = Vec::new();
-        for known in &mut self.running {
-            let Some(report) = &known.report else { continue };
-            events.extend(first_words(known.command, known.pid, report));
-            if events.last().is_some_and(|event| is_about(event, known.command)) {
-                known.report = None;
-            }
-        }
+        let events: Vec<_> = self.running.iter_mut().filter_map(Forkling::hear).collect();
         events.iter().try_for_each(|event| self.tell(event))
     }
 
@@ -183,32 +217,6 @@ impl Server {
     }
 }
 
-fn is_about(event: &SpawnerEvent, id: CommandId) -> bool {
-    match event {
-        SpawnerEvent::Started { command, .. } | SpawnerEvent::NotStarted { command, .. } => {
-            *command == id
-        }
-        _ => false,
-    }
-}
-
-/// What a process reported before its exec, or by it; none if neither happened yet.
-fn first_words(command: CommandId, pid: Pid, report: &OwnedFd) -> Option<SpawnerEvent> {
-    let mut watched = [PollFd::new(report, PollFlags::IN)];
-    if !matches!(proc::poll(&mut watched, Some(Duration::ZERO)), Ok(1)) {
-        return None;
-    }
-    let mut buffer = [0; StartFailure::MAX_BYTES];
-    let error = match palisade_wire::receive::<StartFailure>(report, &mut buffer) {
-        Err(WireError::Closed) => {
-            let pid = pid.as_raw_nonzero().get().unsigned_abs();
-            return Some(SpawnerEvent::Started { command, pid });
-        }
-        Ok(Received { message: StartFailure(error), .. }) => error,
-        Err(error) => LaunchError::new(STEP, error.to_string()),
-    };
-    // Other processes inside can trace it until its exec, and make it report anything. It must not run on as a
-    // command that is not known.
-    let _ = proc::kill(pid, proc::sig::SIGKILL);
-    Some(SpawnerEvent::NotStarted { command, error })
-}
+#[cfg(test)]
+#[path = "serve_tests.rs"]
+mod tests;

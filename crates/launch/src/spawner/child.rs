@@ -18,13 +18,13 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 
 /// Its standard input, output and error.
-pub(super) type Streams = [OwnedFd; 3];
+pub(super) type Streams<'fd> = [BorrowedFd<'fd>; 3];
 
 /// Ends in exec, or in a report to the spawner.
 pub(super) fn become_command(
     config: &SpawnerConfig,
     start: &CommandStart,
-    streams: &Streams,
+    streams: &Streams<'_>,
     groups: &[BorrowedFd<'_>],
     report: &OwnedFd,
 ) -> ! {
@@ -43,7 +43,7 @@ fn tell(to: &OwnedFd, report: &StartReport) {
 fn attempt(
     config: &SpawnerConfig,
     start: &CommandStart,
-    streams: &Streams,
+    streams: &Streams<'_>,
     groups: &[BorrowedFd<'_>],
     report: &OwnedFd,
 ) -> Result<Infallible, LaunchError> {
@@ -88,7 +88,7 @@ fn attempt(
     Err(exec::exec(&command, None, &argv, &env))
 }
 
-fn connect(streams: &Streams) -> Result<(), LaunchError> {
+fn connect(streams: &Streams<'_>) -> Result<(), LaunchError> {
     let [stdin, stdout, stderr] = streams;
     rustix::stdio::dup2_stdin(stdin)
         .and_then(|()| rustix::stdio::dup2_stdout(stdout))

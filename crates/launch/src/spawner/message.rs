@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommandId(pub u64);
 
-/// A command to start. Its three streams come as descriptors.
+/// A command to start. Its three streams come as descriptors, or its terminal as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandStart {
     pub id: CommandId,
@@ -44,6 +44,10 @@ pub(super) enum SpawnerRequest {
     /// To the process group that the command leads; an empty group is no error.
     Signal {
         command: CommandId,
+        signal: i32,
+    },
+    /// The same, to every command.
+    SignalAll {
         signal: i32,
     },
 }

@@ -9,15 +9,18 @@ use palisade_sys::clone::{Forked, SingleThreaded, fork_by_clone};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, WaitFlags};
 use palisade_sys::{Pid, SysError};
-use palisade_wire::{Received, WireError, WireMessage as _};
+use palisade_wire::{Received, SendQueue, WireError, WireMessage as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const STEP: &str = "starting the command";
 
 /// Commands can create children of ours (`CLONE_PARENT`), as many as they like: requests must not wait for all
 /// of them.
 const REAPED_A_TURN: usize = 64;
+
+/// Events that the supervisor has not read. It runs fewer commands at once, and each has two.
+const MAX_UNREAD: usize = 1024;
 
 /// A command that was forked and not reaped yet.
 #[derive(Debug)]
@@ -33,6 +36,13 @@ struct Forkling {
 impl Forkling {
     fn new(command: CommandId, pid: Pid, report: OwnedFd) -> Self {
         Self { command, pid, report: Some(report), is_executing: false }
+    }
+
+    fn signal(&self, signal: i32) {
+        // It is not reaped, so the pid is still its own. It may not lead a group yet.
+        if proc::kill_group(self.pid, signal).is_err() {
+            let _ = proc::kill(self.pid, signal);
+        }
     }
 
     /// Whether it became its command; none if that is not known yet.
@@ -76,6 +86,7 @@ impl Forkling {
 pub(super) struct Server {
     config: SpawnerConfig,
     socket: OwnedFd,
+    unread: SendQueue,
     groups: Vec<OwnedFd>,
     signals: OwnedFd,
     alone: SingleThreaded,
@@ -97,6 +108,7 @@ impl Server {
         Self {
             config,
             socket,
+            unread: SendQueue::new(MAX_UNREAD),
             groups,
             signals,
             alone,
@@ -119,13 +131,17 @@ impl Server {
     }
 
     fn turn(&mut self) -> Result<(), WireError> {
-        let socket = PollFd::new(&self.socket, PollFlags::IN);
+        let room = if self.unread.wants_room() { PollFlags::OUT } else { PollFlags::empty() };
+        let socket = PollFd::new(&self.socket, PollFlags::IN | room);
         let mut watched = vec![socket, PollFd::new(&self.signals, PollFlags::IN)];
         let reports = self.running.iter().filter_map(|command| command.report.as_ref());
         watched.extend(reports.map(|report| PollFd::new(report, PollFlags::IN)));
-        let patience = self.has_more_dead.then_some(Duration::ZERO);
+        let retry = self.unread.next_retry();
+        let retry = retry.map(|retry| retry.saturating_duration_since(Instant::now()));
+        let patience = self.has_more_dead.then_some(Duration::ZERO).or(retry);
         proc::poll(&mut watched, patience).map_err(WireError::System)?;
-        let is_asked = !watched[0].revents().is_empty();
+        let is_asked = !(watched[0].revents() - PollFlags::OUT).is_empty();
+        self.unread.flush(&self.socket)?;
         if is_asked {
             self.obey()?;
         }
@@ -139,16 +155,17 @@ impl Server {
         match message {
             SpawnerRequest::Signal { command, signal } => {
                 if let Some(known) = self.running.iter().find(|known| known.command == command) {
-                    // It is not reaped, so the pid is still its own. It may not lead a group yet.
-                    if proc::kill_group(known.pid, signal).is_err() {
-                        let _ = proc::kill(known.pid, signal);
-                    }
+                    known.signal(signal);
                 }
+                Ok(())
+            }
+            SpawnerRequest::SignalAll { signal } => {
+                self.running.iter().for_each(|known| known.signal(signal));
                 Ok(())
             }
             SpawnerRequest::Start(mut start) => {
                 let command = start.id;
-                let started = self.start(&start, descriptors);
+                let started = self.start(&start, &descriptors);
                 // Later forks can be read from inside: no command's environment may be in them.
                 start.wipe();
                 match started {
@@ -165,12 +182,16 @@ impl Server {
     fn start(
         &self,
         start: &CommandStart,
-        descriptors: Vec<OwnedFd>,
+        descriptors: &[OwnedFd],
     ) -> Result<Forkling, LaunchError> {
         let failed = |error: SysError| LaunchError::new(STEP, error.to_string());
-        let streams: Streams = descriptors
-            .try_into()
-            .map_err(|_| LaunchError::new(STEP, "it came without its three streams"))?;
+        let streams: Streams<'_> = match descriptors {
+            [terminal] if start.has_terminal => [terminal.as_fd(); 3],
+            [stdin, stdout, stderr] if !start.has_terminal => {
+                [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]
+            }
+            _ => return Err(LaunchError::new(STEP, "it came without its streams")),
+        };
         let (report, report_of_child) = socketpair().map_err(failed)?;
         match fork_by_clone(&self.alone).map_err(failed)? {
             Forked::Child => {
@@ -212,8 +233,8 @@ impl Server {
         Ok(())
     }
 
-    fn tell(&self, event: &SpawnerEvent) -> Result<(), WireError> {
-        palisade_wire::send(&self.socket, event, &[])
+    fn tell(&mut self, event: &SpawnerEvent) -> Result<(), WireError> {
+        self.unread.send(&self.socket, event, Vec::new())
     }
 }
 

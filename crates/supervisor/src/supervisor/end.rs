@@ -58,10 +58,9 @@ impl Supervisor<'_> {
         let Some(spawner) = self.running.spawner() else {
             return Ok(self.running.signal(signal)?);
         };
-        for command in self.control.commands.ids() {
-            // A spawner that is gone is seen by its pidfd.
-            let _ = spawner.signal(command, signal);
-        }
+        // One that is gone is seen by its pidfd. One that has left so many requests unread is killed with the others when
+        // the time is over.
+        let _ = spawner.signal_all(signal);
         Ok(())
     }
 }

@@ -35,7 +35,7 @@ impl Supervisor<'_> {
     pub fn handle(
         &mut self,
         request: Request,
-        descriptors: &[OwnedFd],
+        descriptors: Vec<OwnedFd>,
     ) -> Result<Reply, SupervisorError> {
         if let Some(why) = malformed(&request, descriptors.len()) {
             return Ok(refused(RefusalKind::Malformed, why).into());
@@ -61,7 +61,7 @@ impl Supervisor<'_> {
         })
     }
 
-    fn start_command(&mut self, start: StartCommand, descriptors: &[OwnedFd]) -> Reply {
+    fn start_command(&mut self, start: StartCommand, descriptors: Vec<OwnedFd>) -> Reply {
         let refuse = |kind, why: String| Reply::from(refused(kind, why));
         let Some(spawner) = self.running.spawner() else {
             let why = "the sandbox ends with its command".to_owned();
@@ -80,22 +80,15 @@ impl Supervisor<'_> {
         if let Some(error) = unsafe_stream {
             return refuse(RefusalKind::Malformed, error.to_string());
         }
-        let terminal = match start.streams {
-            CommandStreams::Descriptors => None,
+        let (streams, master) = match start.streams {
+            CommandStreams::Descriptors => (descriptors, None),
             CommandStreams::Terminal(size) => match spawner.open_terminal(size.into()) {
-                Ok(terminal) => Some(terminal),
+                Ok((master, slave)) => (vec![slave], Some(master)),
                 Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
             },
         };
-        let streams = match (&terminal, descriptors) {
-            (Some((_, slave)), _) => [slave.as_fd(); 3],
-            (None, [stdin, stdout, stderr]) => [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()],
-            (None, _) => {
-                return refuse(RefusalKind::Malformed, "its streams are missing".to_owned());
-            }
-        };
         let defaults = &self.control.defaults;
-        let request = defaults.complete(commands.next_id(), start, terminal.is_some());
+        let request = defaults.complete(commands.next_id(), start, master.is_some());
         match spawner.start_command(request, streams) {
             Ok(()) => {}
             // The request itself is within its limit; the sandbox's own variables come on top.
@@ -107,7 +100,6 @@ impl Supervisor<'_> {
             }
             Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
         }
-        let master = terminal.map(|(master, _)| master);
         // Without a copy of our own it cannot be resized by us; the client still can.
         let own = master.as_ref().and_then(|master| master.try_clone().ok());
         let command = commands.add(own);

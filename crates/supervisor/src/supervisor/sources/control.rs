@@ -55,7 +55,7 @@ impl EventSource for Control {
                 Incoming::Nothing | Incoming::Closed => break,
                 Incoming::Malformed(why) => refused(RefusalKind::Malformed, why).into(),
                 Incoming::Request(request, descriptors) => {
-                    supervisor.handle(request, &descriptors)?
+                    supervisor.handle(request, descriptors)?
                 }
             };
             supervisor.control.outbox.respond(response, descriptor);

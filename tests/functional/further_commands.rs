@@ -187,6 +187,27 @@ fn a_command_can_have_a_terminal_of_its_own() {
     assert!(text_of(&session.end_of(command)).contains("Code(4)"));
 }
 
+/// Proves: PROC-3 pty
+#[test]
+fn a_terminal_that_the_client_closes_is_hung_up() {
+    let world = World::new();
+    let mut session = Session::start(&world, &[]);
+    let streams = CommandStreams::Terminal(TerminalSize::default());
+    for (script, wanted) in [
+        ("echo ready; sleep 1000", "Signal(1)"),
+        ("trap '' HUP; echo ready; read line; exit 6", "Code(6)"),
+    ] {
+        let start = Request::StartCommand(StartCommand { streams, ..shell(script) });
+        let (response, master) = session.client.ask(&start, &[]).unwrap();
+        let Response::Starting { command } = response else { panic!("{response:?}") };
+        let mut master = fs::File::from(master.unwrap());
+        read_until(&mut master, "ready");
+        drop(master);
+        let event = session.end_of(command);
+        assert!(text_of(&event).contains(wanted), "{script}: {event:?}");
+    }
+}
+
 /// Its forks can be traced before their own exec: with the caller's session they would have its terminal and its process group.
 ///
 /// Proves: PROC-5 supervisor-signals

@@ -80,10 +80,15 @@ impl Supervisor<'_> {
         if let Some(error) = unsafe_stream {
             return refuse(RefusalKind::Malformed, error.to_string());
         }
+        let mut own = None;
         let (streams, master) = match start.streams {
             CommandStreams::Descriptors => (descriptors, None),
             CommandStreams::Terminal(size) => match spawner.open_terminal(size.into()) {
-                Ok((master, slave)) => (vec![slave], Some(master)),
+                Ok((master, slave)) => {
+                    // Without a copy of our own it cannot be resized by us; the client still can.
+                    own = slave.try_clone().ok();
+                    (vec![slave], Some(master))
+                }
                 Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
             },
         };
@@ -100,8 +105,6 @@ impl Supervisor<'_> {
             }
             Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
         }
-        // Without a copy of our own it cannot be resized by us; the client still can.
-        let own = master.as_ref().and_then(|master| master.try_clone().ok());
         let command = commands.add(own);
         Reply { response: Response::Starting { command }, descriptor: master }
     }

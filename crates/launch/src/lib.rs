@@ -48,4 +48,4 @@ pub use palisade_cgroup::{CgroupError, GroupUsage, Hits, RunGroup};
 pub use parent::{RunUsage, Running, TO_END_EVERYBODY, launch};
 pub use selfcheck::Observation;
 pub use spawner::{CommandId, CommandStart, LimitedResource, Spawner, SpawnerEvent, SpawnerStage};
-pub use streams::{OutputPipe, StreamOutput, Streams, check_stream};
+pub use streams::{OutputPipe, StreamOutput, Streams};

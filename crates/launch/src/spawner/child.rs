@@ -2,13 +2,14 @@
 //! command: streams, session, limits, umask, working directory.
 //!
 //! From its fifth step on, other processes inside can inspect this one. By then it must hold nothing but what
-//! belongs to the command.
+//! belongs to the command, and its streams must be no more than streams.
 
 use super::config::{LimitedResource, SpawnerConfig};
 use super::message::{CommandStart, StartReport};
 use crate::error::{During, LaunchError};
 use crate::exec;
 use crate::init::close_all_but;
+use crate::streams::check_stream;
 use palisade_plan::model::Command;
 use palisade_sys::proc::{self, Resource, ResourceLimit, sig};
 use palisade_sys::{At as _, Mode, creds, tty};
@@ -50,6 +51,11 @@ fn attempt(
     // 1. Into the control group, before anything is used that a limit counts, and by descriptors that go next.
     for group in groups {
         rustix::io::write(group, b"0").call("write").during("entering the control group")?;
+    }
+    // The client's, on whatever file system they are: if that does not answer, nobody else waits for it. A terminal
+    // is our own.
+    if !start.has_terminal {
+        streams.iter().try_for_each(|stream| check_stream(*stream))?;
     }
     connect(streams)?;
     if config.hardening.close_descriptors {

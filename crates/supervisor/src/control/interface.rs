@@ -96,7 +96,8 @@ pub enum Environment {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommandStreams {
-    /// Standard input, output and error come with the request. None may be a terminal or a directory.
+    /// Standard input, output and error come with the request. With a terminal or a directory among them the command
+    /// fails to start.
     Descriptors,
     /// One terminal inside for all three. Its other end comes with [`Response::Starting`].
     Terminal(TerminalSize),

@@ -10,11 +10,11 @@ use crate::control::interface::{
 };
 use crate::error::SupervisorError;
 use crate::supervisor::{Phase, Supervisor};
-use palisade_launch::{CommandId, check_stream};
+use palisade_launch::CommandId;
 use palisade_sys::tty;
 use palisade_wire::WireError;
 use rustix::process::Signal;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 /// A response, and the descriptor that goes with it.
@@ -74,11 +74,6 @@ impl Supervisor<'_> {
         if commands.len() >= MAX_COMMANDS {
             let why = format!("{MAX_COMMANDS} commands are running");
             return refuse(RefusalKind::TooManyCommands, why);
-        }
-        let unsafe_stream =
-            descriptors.iter().find_map(|stream| check_stream(stream.as_fd()).err());
-        if let Some(error) = unsafe_stream {
-            return refuse(RefusalKind::Malformed, error.to_string());
         }
         let mut own = None;
         let (streams, master) = match start.streams {

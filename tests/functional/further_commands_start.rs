@@ -7,9 +7,10 @@ use std::process::{Child, Stdio};
 
 use palisade_testkit::control::client::Client;
 use palisade_testkit::control::interface::{
-    CreateSandbox, Event, RefusalKind, Request, Response, VERSION,
+    CommandStreams, CreateSandbox, Event, ExitCause, RefusalKind, Request, Response, StartCommand,
+    TerminalSize, VERSION,
 };
-use palisade_testkit::{World, sandbox_program};
+use palisade_testkit::{Session, World, sandbox_program};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 /// A supervisor at this socket, before anything was said.
@@ -97,4 +98,63 @@ fn what_is_no_control_socket_is_refused_by_name() {
         assert!(said.contains("descriptor 0 is no control socket"), "{said}");
         assert_eq!(code, Some(125));
     }
+}
+
+/// What the C library's own start and /bin/true need.
+const OF_EVERY_PROGRAM: [&str; 24] = [
+    "access",
+    "arch_prctl",
+    "brk",
+    "chdir",
+    "execve",
+    "exit_group",
+    "faccessat",
+    "faccessat2",
+    "futex",
+    "getrandom",
+    "madvise",
+    "mmap",
+    "mprotect",
+    "mremap",
+    "munmap",
+    "newfstatat",
+    "openat",
+    "pread64",
+    "readlinkat",
+    "rseq",
+    "set_robust_list",
+    "set_tid_address",
+    "statx",
+    "umask",
+];
+
+/// The plan names the first call that it misses in a filter. With those that it has named, and no others, a command starts.
+///
+/// Proves: PROC-1 reaping-init
+#[test]
+fn the_plan_knows_every_call_that_starting_a_command_needs() {
+    let world = World::new();
+    let mut calls: Vec<String> = OF_EVERY_PROGRAM.map(str::to_owned).into();
+    let mut session = loop {
+        let syscalls = serde_json::json!({ "mode": "WHITELIST", "syscalls": calls });
+        let policy = serde_json::json!({ "syscalls": syscalls }).to_string();
+        let file = world.write("listed.json", policy).display().to_string();
+        match Session::try_start(&world, &["--policy", &file], &[]) {
+            Ok(session) => break session,
+            Err(why) => {
+                let call = why.split("the system call filter refuses ").nth(1);
+                let call = call.and_then(|rest| rest.split(',').next());
+                let call = call.unwrap_or_else(|| panic!("{why}")).to_owned();
+                assert!(!calls.contains(&call), "{why}");
+                calls.push(call);
+            }
+        }
+    };
+    assert_eq!(session.code_of(&["/bin/true"]), Some(0), "{calls:?}");
+    let streams = CommandStreams::Terminal(TerminalSize::default());
+    let start = StartCommand { streams, ..Session::request(&["/bin/true"]) };
+    let response = session.client.ask(&Request::StartCommand(start), &[]).unwrap().0;
+    let Response::Starting { command } = response else { panic!("{response:?}") };
+    let event = session.end_of(command);
+    assert!(matches!(&event, Event::CommandExited { cause: ExitCause::Code(0), .. }), "{event:?}");
 }

@@ -150,7 +150,11 @@ fn the_plan_knows_every_call_that_starting_a_command_needs() {
             }
         }
     };
-    assert_eq!(session.code_of(&["/bin/true"]), Some(0), "{calls:?}");
+    let (_, event) = session.run(Session::request(&["/bin/true"]));
+    assert!(
+        matches!(&event, Event::CommandExited { cause: ExitCause::Code(0), .. }),
+        "{event:?} with {calls:?}"
+    );
     let streams = CommandStreams::Terminal(TerminalSize::default());
     let start = StartCommand { streams, ..Session::request(&["/bin/true"]) };
     let response = session.client.ask(&Request::StartCommand(start), &[]).unwrap().0;

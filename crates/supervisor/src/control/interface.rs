@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// Both sides have to speak the same one.
+/// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
 pub const VERSION: u32 = 2;
 
 /// Running at once in one sandbox.
@@ -290,6 +290,9 @@ impl MaybePath {
     }
 }
 
+#[cfg(test)]
+#[path = "golden_tests.rs"]
+mod golden_tests;
 #[cfg(test)]
 #[path = "interface_tests.rs"]
 mod tests;

@@ -27,7 +27,7 @@ fn heard(reports: &[StartReport]) -> SpawnerEvent {
 fn a_process_that_ends_before_its_exec_has_not_started() {
     let failed = || StartReport::Failed(LaunchError::new(STEP, "exec: no"));
     let executing = StartReport::Executing;
-    assert!(matches!(heard(&[executing.clone()]), SpawnerEvent::Started { .. }));
+    assert!(matches!(heard(&[StartReport::Executing]), SpawnerEvent::Started { .. }));
     for (reports, why) in [
         (&[][..], "ended before"),
         (&[failed()], "exec: no"),

@@ -16,6 +16,8 @@ const FORK_FLAGS: u64 = 0x1000 | 17;
 const SEND_FLAGS: u64 = 0x4040;
 /// ioctl(2): `TCGETS`, by which a terminal is known.
 const IS_TERMINAL: u64 = 0x5401;
+/// By which streams are put into place: newer architectures lack dup2(2).
+const DUPLICATE: &str = if cfg!(target_arch = "x86_64") { "dup2" } else { "dup3" };
 /// fcntl(2): `F_GETFL`.
 const GET_FLAGS: u64 = 3;
 
@@ -33,7 +35,7 @@ const SPAWNER_CALLS: [(&str, [u64; 6]); 20] = [
     ("write", [0; 6]),
     ("close", [0; 6]),
     ("close_range", [0; 6]),
-    ("dup3", [0; 6]),
+    (DUPLICATE, [0; 6]),
     ("ioctl", [0, IS_TERMINAL, 0, 0, 0, 0]),
     ("fstat", [0; 6]),
     ("fcntl", [0, GET_FLAGS, 0, 0, 0, 0]),

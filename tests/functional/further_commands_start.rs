@@ -157,7 +157,7 @@ fn the_plan_knows_every_call_that_starting_a_command_needs() {
     );
     let streams = CommandStreams::Terminal(TerminalSize::default());
     let start = StartCommand { streams, ..Session::request(&["/bin/true"]) };
-    let response = session.client.ask(&Request::StartCommand(start), &[]).unwrap().0;
+    let (response, _terminal) = session.client.ask(&Request::StartCommand(start), &[]).unwrap();
     let Response::Starting { command } = response else { panic!("{response:?}") };
     let event = session.end_of(command);
     assert!(matches!(&event, Event::CommandExited { cause: ExitCause::Code(0), .. }), "{event:?}");

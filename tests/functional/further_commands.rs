@@ -8,7 +8,8 @@ use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use palisade_testkit::control::interface::{
-    CommandStreams, Environment, Event, RefusalKind, Request, Response, StartCommand, TerminalSize,
+    CommandStreams, Environment, Event, Grace, RefusalKind, Request, Response, StartCommand,
+    TerminalSize,
 };
 use palisade_testkit::{Session, World, am_root, is_alive};
 use rustix::process::{Pid, Signal, kill_process};
@@ -187,6 +188,27 @@ fn a_command_can_have_a_terminal_of_its_own() {
     assert!(text_of(&session.end_of(command)).contains("Code(4)"));
 }
 
+/// Proves: PROC-3 pty
+#[test]
+fn a_terminal_that_the_client_closes_is_hung_up() {
+    let world = World::new();
+    let mut session = Session::start(&world, &[]);
+    let streams = CommandStreams::Terminal(TerminalSize::default());
+    for (script, wanted) in [
+        ("echo ready; sleep 1000", "Signal(1)"),
+        ("trap '' HUP; echo ready; read line; exit 6", "Code(6)"),
+    ] {
+        let start = Request::StartCommand(StartCommand { streams, ..shell(script) });
+        let (response, master) = session.client.ask(&start, &[]).unwrap();
+        let Response::Starting { command } = response else { panic!("{response:?}") };
+        let mut master = fs::File::from(master.unwrap());
+        read_until(&mut master, "ready");
+        drop(master);
+        let event = session.end_of(command);
+        assert!(text_of(&event).contains(wanted), "{script}: {event:?}");
+    }
+}
+
 /// Its forks can be traced before their own exec: with the caller's session they would have its terminal and its process group.
 ///
 /// Proves: PROC-5 supervisor-signals
@@ -244,16 +266,19 @@ fn a_client_that_goes_takes_the_sandbox_along() {
 fn what_is_no_request_is_refused_and_harms_nobody() {
     let world = World::new();
     let mut session = Session::start(&world, &[]);
-    // A start without its streams, and one with a way to the host's tree.
-    let directory = fs::File::open("/").unwrap();
-    let start = Request::StartCommand(shell("ls /proc/self/fd/0/"));
-    for streams in [&[][..], &[directory.as_fd(); 3]] {
-        let refused = session.client.ask(&start, streams).unwrap().0;
-        assert!(
-            matches!(&refused, Response::Refused(refusal) if refusal.kind == RefusalKind::Malformed),
-            "{refused:?}"
-        );
-    }
+    // A start without its streams.
+    let start = Request::StartCommand(shell("true"));
+    let refused = session.client.ask(&start, &[]).unwrap().0;
+    assert!(
+        matches!(&refused, Response::Refused(refusal) if refusal.kind == RefusalKind::Malformed),
+        "{refused:?}"
+    );
+    let signal = Request::End { signal: 65, grace: Grace::OfSandbox };
+    let refused = session.client.ask(&signal, &[]).unwrap().0;
+    assert!(
+        matches!(&refused, Response::Refused(refusal) if refusal.kind == RefusalKind::Malformed),
+        "{refused:?}"
+    );
     let frames = [&[0xff; 40][..], &[0], &[7, 7, 7], &[0x7f; 100_000]];
     for frame in frames {
         rustix::io::write(session.client.socket(), frame).unwrap();
@@ -268,6 +293,28 @@ fn what_is_no_request_is_refused_and_harms_nobody() {
     }
     let answer = session.client.ask(&Request::Status, &[]).unwrap().0;
     assert!(matches!(answer, Response::Status { .. }), "{answer:?}");
+}
+
+/// A way to the host's tree, and one to what is typed at the client's terminal.
+///
+/// Proves: LIFE-3 bad-input
+#[test]
+fn a_stream_that_is_more_than_a_stream_starts_nothing() {
+    let world = World::new();
+    let mut session = Session::start(&world, &[]);
+    let (directory, null) = (fs::File::open("/").unwrap(), fs::File::open("/dev/null").unwrap());
+    let terminal = fs::File::open("/dev/ptmx").unwrap();
+    for (given, why) in [(&directory, "is a directory"), (&terminal, "is a terminal")] {
+        let start = Request::StartCommand(shell("ls /proc/self/fd/2/"));
+        let streams = [null.as_fd(), null.as_fd(), given.as_fd()];
+        let response = session.client.ask(&start, &streams).unwrap().0;
+        let Response::Starting { command } = response else { panic!("{response:?}") };
+        let event = session.end_of(command);
+        let Event::CommandFailed { exit_code: 125, message, .. } = &event else {
+            panic!("{event:?}")
+        };
+        assert!(message.contains(why), "{message}");
+    }
 }
 
 /// Proves: PROC-7 no-userns

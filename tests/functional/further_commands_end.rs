@@ -1,6 +1,7 @@
 //! How a sandbox that outlives its commands ends: commands are asked to first, have their time, and each one's end is told.
 
 use std::fs::File;
+use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use palisade_testkit::control::interface::{
@@ -167,4 +168,80 @@ fn at_the_time_limit_commands_are_asked_to_end_and_the_client_is_told() {
     assert_eq!(limit, Event::LimitReached { limit: "timeout".to_owned() });
     assert_eq!(exit_of(&mut session, command), ExitCause::Code(6));
     assert_eq!(end_of_sandbox(&mut session), 124);
+}
+
+/// Nothing runs, and nobody waits for the answer: that is a sandbox which ended as asked.
+///
+/// Proves: PROC-3 grace
+#[test]
+fn a_client_that_asks_for_the_end_and_goes_gets_an_ordinary_one() {
+    let world = World::new();
+    for _ in 0..5 {
+        let mut session = Session::start(&world, &[]);
+        let end = Request::End { signal: TERM, grace: Grace::OfSandbox };
+        session.client.send(&end, &[]).unwrap();
+        rustix::net::shutdown(session.client.socket(), rustix::net::Shutdown::Both).unwrap();
+        assert_eq!(session.wait(), Some(0));
+    }
+}
+
+/// Proves: PROC-3 grace
+#[test]
+fn each_end_is_told_however_often_the_sandbox_is_asked_to_end_at_once() {
+    let world = World::new();
+    let mut session = Session::start(&world, &[]);
+    let commands: Vec<CommandId> = (0..20)
+        .map(|_| {
+            let output = tempfile::tempfile().unwrap();
+            start_ready(&mut session, "trap '' TERM", &output)
+        })
+        .collect();
+    let end = Session::end_at_once();
+    for _ in 0..20 {
+        // It may have ended by then.
+        let _ = session.client.send(&end, &[]);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut exited = Vec::new();
+    let code = loop {
+        match session.client.next_event().unwrap() {
+            Event::CommandExited { command, .. } => exited.push(command),
+            Event::Ended { exit_code, .. } => break exit_code,
+            _ => {}
+        }
+    };
+    exited.sort();
+    assert_eq!((exited, code), (commands, 0));
+}
+
+/// More than a socket has room for.
+const MANY: u64 = 150;
+
+/// Proves: LIFE-4 control
+#[test]
+fn a_client_that_reads_late_still_gets_every_event() {
+    let world = World::new();
+    let mut session = Session::start(&world, &[]);
+    let null = File::open("/dev/null").unwrap();
+    let start = Request::StartCommand(Session::request(&["/bin/true"]));
+    for _ in 0..MANY {
+        session.client.send(&start, &[null.as_fd(); 3]).unwrap();
+        // Never so many at once as would be refused.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let end = Request::End { signal: TERM, grace: Grace::Milliseconds(60_000) };
+    session.client.send(&end, &[]).unwrap();
+    let supervisor = session.pid();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(is_alive(supervisor), "it waits for who reads late");
+    let (mut started, mut exited) = (0, 0);
+    let code = loop {
+        match session.client.next_event().unwrap() {
+            Event::CommandStarted { .. } => started += 1,
+            Event::CommandExited { .. } => exited += 1,
+            Event::Ended { exit_code, .. } => break exit_code,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((started, exited, code), (MANY, MANY, 0));
 }

@@ -1,6 +1,6 @@
 //! What the client of a sandbox that outlives its commands is told besides their ends: questions, and limits.
 
-use palisade_testkit::control::interface::Event;
+use palisade_testkit::control::interface::{Event, Request, Response, StartCommand};
 use palisade_testkit::{Session, World, has_control_group};
 use serde_json::Value;
 
@@ -86,4 +86,25 @@ fn a_limit_that_is_reached_is_told_before_the_end() {
         }
     };
     assert_eq!(ended, 137);
+}
+
+/// Entering a directory that is not granted waits for an answer, and that is before the exec.
+///
+/// Proves: LIFE-4 control
+#[test]
+fn a_command_that_is_killed_before_its_exec_has_not_started() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let mut session = Session::start(&world, &["--ask-in", "approve"]);
+    let directory = std::path::Path::new(&file).parent().unwrap().to_owned();
+    let output = tempfile::tempfile().unwrap();
+    let start = StartCommand { cwd: Some(directory), ..Session::request(&["true"]) };
+    let command = session.start_command(start, &output);
+    session.wait_for(|event| matches!(event, Event::QuestionAsked { .. }));
+    let kill = Request::Signal { command, signal: 9 };
+    assert_eq!(session.client.ask(&kill, &[]).unwrap().0, Response::Done);
+    let event = session.wait_for(|event| {
+        matches!(event, Event::CommandStarted { .. } | Event::CommandFailed { .. })
+    });
+    assert!(matches!(event, Event::CommandFailed { exit_code: 125, .. }), "{event:?}");
 }

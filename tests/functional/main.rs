@@ -41,6 +41,7 @@ mod flat_start;
 mod further_commands;
 mod further_commands_end;
 mod further_commands_events;
+mod further_commands_start;
 mod gate;
 mod gate_answers;
 mod gate_ask_in;

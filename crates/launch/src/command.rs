@@ -4,12 +4,12 @@
 //! privileges. Once pid 1 is ready: streams, limits, working directory, Landlock, self-check, filter. The order
 //! matters; each step says why. No descriptor of the caller may stay open.
 
-use crate::control::{Checked, FromCommand, FromInit, ToCommand};
 use crate::error::{During, LaunchError};
 use crate::exec;
 use crate::filter;
 use crate::inherited::Inherited;
 use crate::landlock;
+use crate::message::{Checked, FromCommand, FromInit, ToCommand};
 use crate::mounts::detach_old_root;
 use crate::network;
 use crate::selfcheck::{self, ProbeStage, Targets};

@@ -3,9 +3,9 @@
 //!
 //! It runs under the same filter as the other pid 1 (`init.rs`).
 
-use crate::control::{ExitCause, FromCommand, FromInit, ToInit};
 use crate::error::LaunchError;
 use crate::init::{Household, tell};
+use crate::message::{ExitCause, FromCommand, FromInit, ToInit};
 use palisade_sys::proc::{self, PollFd, PollFlags, WaitFlags};
 use palisade_wire::{Received, WireError, WireMessage as _};
 use std::os::fd::OwnedFd;
@@ -23,14 +23,14 @@ impl IdleInit {
     }
 
     /// Until the supervisor says so, or is gone.
-    pub(crate) fn run(mut self, control: &OwnedFd) -> ! {
+    pub(crate) fn run(mut self, init_socket: &OwnedFd) -> ! {
         loop {
-            match self.turn(control) {
+            match self.turn(init_socket) {
                 Ok(true) => {}
                 ended => {
                     Household::Namespace.end();
                     if ended.is_ok() {
-                        tell(control, &FromInit::Exited(ExitCause::Code(0)));
+                        tell(init_socket, &FromInit::Exited(ExitCause::Code(0)));
                     }
                     proc::exit_now(0)
                 }
@@ -39,9 +39,11 @@ impl IdleInit {
     }
 
     /// Whether to go on. An error if the supervisor is gone or sends something that cannot be decoded.
-    fn turn(&mut self, control: &OwnedFd) -> Result<bool, WireError> {
-        let mut watched =
-            vec![PollFd::new(control, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+    fn turn(&mut self, init_socket: &OwnedFd) -> Result<bool, WireError> {
+        let mut watched = vec![
+            PollFd::new(init_socket, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
+        ];
         watched.extend(self.report.as_ref().map(|report| PollFd::new(report, PollFlags::IN)));
         proc::poll(&mut watched, None).map_err(WireError::System)?;
         let is_told = !watched[0].revents().is_empty();
@@ -49,19 +51,19 @@ impl IdleInit {
         while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}
         while let Ok(Some(_)) = proc::wait_any(WaitFlags::NOHANG) {}
         if is_reported {
-            self.hear_maker(control);
+            self.hear_maker(init_socket);
         }
         if !is_told {
             return Ok(true);
         }
         let Received { message, .. } =
-            palisade_wire::receive::<ToInit>(control, &mut [0; ToInit::MAX_BYTES])?;
+            palisade_wire::receive::<ToInit>(init_socket, &mut [0; ToInit::MAX_BYTES])?;
         // Signals are for commands, which are not our children.
         Ok(message != ToInit::End)
     }
 
     /// It exits silently once the spawner has entered through it.
-    fn hear_maker(&mut self, control: &OwnedFd) {
+    fn hear_maker(&mut self, init_socket: &OwnedFd) {
         let Some(report) = self.report.take() else { return };
         let mut buffer = [0; FromCommand::MAX_BYTES];
         let told = palisade_wire::receive(&report, &mut buffer).map(|received| received.message);
@@ -77,6 +79,6 @@ impl IdleInit {
                 error.to_string(),
             )),
         };
-        tell(control, &failure);
+        tell(init_socket, &failure);
     }
 }

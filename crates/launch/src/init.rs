@@ -3,9 +3,9 @@
 //!
 //! It holds no capability, reads nothing from the command, and runs under its own filter of a few calls.
 
-use crate::control::{ExitCause, FromCommand, FromInit, ToInit};
 use crate::error::{During, LaunchError};
 use crate::filter;
+use crate::message::{ExitCause, FromCommand, FromInit, ToInit};
 use crate::streams;
 use palisade_bpf::{Arch, Listening, init_spec};
 use palisade_plan::model::{Confinement, Plan};
@@ -101,8 +101,8 @@ pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
 }
 
 /// Tells the supervisor. If it is gone, this process soon ends too.
-pub(crate) fn tell(control: impl AsFd, message: &FromInit) {
-    let _ = palisade_wire::send(control, message, &[]);
+pub(crate) fn tell(init_socket: impl AsFd, message: &FromInit) {
+    let _ = palisade_wire::send(init_socket, message, &[]);
 }
 
 impl Init {
@@ -118,27 +118,29 @@ impl Init {
     }
 
     /// Until the command, or the supervisor, is gone.
-    pub(crate) fn run(mut self, control: &OwnedFd) -> ! {
+    pub(crate) fn run(mut self, init_socket: &OwnedFd) -> ! {
         loop {
-            if self.wait_for_news(control).is_err() {
+            if self.wait_for_news(init_socket).is_err() {
                 self.household.end();
                 proc::exit_now(125);
             }
-            self.hear_command(control);
-            if let Some(ending) = self.reap(control) {
+            self.hear_command(init_socket);
+            if let Some(ending) = self.reap(init_socket) {
                 // Its last message may have arrived together with its death.
-                self.hear_command(control);
+                self.hear_command(init_socket);
                 self.household.end();
-                tell(control, &FromInit::Exited(ending));
+                tell(init_socket, &FromInit::Exited(ending));
                 proc::exit_now(0);
             }
         }
     }
 
     /// Blocks until something happens, and carries out the supervisor's requests.
-    fn wait_for_news(&self, control: &OwnedFd) -> Result<(), WireError> {
-        let mut watched =
-            vec![PollFd::new(control, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+    fn wait_for_news(&self, init_socket: &OwnedFd) -> Result<(), WireError> {
+        let mut watched = vec![
+            PollFd::new(init_socket, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
+        ];
         if let Some(report) = &self.report {
             watched.push(PollFd::new(report, PollFlags::IN));
         }
@@ -147,7 +149,7 @@ impl Init {
             return Ok(());
         }
         // If the supervisor is gone or sends something that cannot be decoded, no process may outlive it.
-        let order = palisade_wire::receive(control, &mut [0; ToInit::MAX_BYTES])?;
+        let order = palisade_wire::receive(init_socket, &mut [0; ToInit::MAX_BYTES])?;
         match order.message {
             ToInit::Signal(signal) => self.signal(signal),
             ToInit::Resume => {
@@ -169,7 +171,7 @@ impl Init {
     }
 
     /// Forwards what the command's process reported before its exec; a closed socket means that exec succeeded.
-    fn hear_command(&mut self, control: &OwnedFd) {
+    fn hear_command(&mut self, init_socket: &OwnedFd) {
         while let Some(report) = &self.report {
             let mut watched = [PollFd::new(report, PollFlags::IN)];
             let ready = proc::poll(&mut watched, Some(std::time::Duration::ZERO));
@@ -187,7 +189,7 @@ impl Init {
                 Err(error) => self.distrust(&error.to_string()),
             };
             self.checked |= matches!(message, FromInit::Checked(_));
-            tell(control, &message);
+            tell(init_socket, &message);
             if matches!(message, FromInit::Started | FromInit::Failed(_)) {
                 self.report = None;
             }
@@ -201,7 +203,7 @@ impl Init {
     }
 
     /// Reaps children, reports a stop, and returns how the command ended once it has.
-    fn reap(&self, control: &OwnedFd) -> Option<ExitCause> {
+    fn reap(&self, init_socket: &OwnedFd) -> Option<ExitCause> {
         while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}
         let flags = WaitFlags::NOHANG | WaitFlags::UNTRACED;
         while let Ok(Some(reaped)) = proc::wait_any(flags) {
@@ -211,7 +213,7 @@ impl Init {
             match reaped.status {
                 Status::Exited(code) => return Some(ExitCause::Code(code)),
                 Status::Signaled { signal, .. } => return Some(ExitCause::Signal(signal)),
-                Status::Stopped(signal) => tell(control, &FromInit::Stopped(signal)),
+                Status::Stopped(signal) => tell(init_socket, &FromInit::Stopped(signal)),
                 Status::Continued => {}
             }
         }

@@ -11,7 +11,7 @@ fn told_after(last_act: impl FnOnce(OwnedFd)) -> (FromInit, Pid) {
         proc::exit_now(0)
     };
     // Ours alone: what the process does to its end is done here.
-    let (control, supervisor) = socketpair().unwrap();
+    let (init_socket, supervisor) = socketpair().unwrap();
     let (report, command_report) = socketpair().unwrap();
     let signals = proc::signalfd(&[sig::SIGCHLD]).unwrap();
     let mut init = Init {
@@ -23,7 +23,7 @@ fn told_after(last_act: impl FnOnce(OwnedFd)) -> (FromInit, Pid) {
         household: Household::Descendants,
     };
     last_act(command_report);
-    init.hear_command(&control);
+    init.hear_command(&init_socket);
     assert!(init.report.is_none());
     let received = palisade_wire::receive(&supervisor, &mut [0; FromInit::MAX_BYTES]).unwrap();
     (received.message, pid)

@@ -6,7 +6,6 @@
 
 mod broker;
 mod command;
-pub mod control;
 mod egress;
 mod error;
 mod exec;
@@ -23,6 +22,7 @@ mod landlock;
 #[cfg(feature = "layers-off")]
 mod layers_off;
 mod maker;
+pub mod message;
 mod mounts;
 mod nat;
 mod network;
@@ -36,16 +36,16 @@ mod spawner;
 mod streams;
 
 pub use broker::BrokerEvent;
-pub use control::{Checked, ExitCause, FromInit};
 pub use egress::{EgressMessage, EgressProcess, confine_alone};
 pub use error::{FailureKind, LaunchError};
 pub use helper::{Death, HelperKind, Helpers, Watched};
 pub use home::PrivateHome;
 pub use inherited::Inherited;
 pub use keeper::Keeper;
+pub use message::{Checked, ExitCause, FromInit};
 pub use network::{Front, Handed, InsideNetwork};
 pub use palisade_cgroup::{CgroupError, GroupUsage, Hits, RunGroup};
 pub use parent::{RunUsage, Running, TO_END_EVERYBODY, launch};
 pub use selfcheck::Observation;
 pub use spawner::{CommandId, CommandStart, LimitedResource, Spawner, SpawnerEvent, SpawnerStage};
-pub use streams::{OutputPipe, StreamOutput, Streams, check_stream};
+pub use streams::{OutputPipe, StreamOutput, Streams};

@@ -4,7 +4,6 @@
 //! Runs in a single-threaded process and stays outside; the child's side is in `setup`.
 
 use crate::broker::{self, Broker, BrokerEvent};
-use crate::control::{FromInit, ToInit};
 use crate::egress;
 use crate::error::{During, LaunchError};
 use crate::first_child::first_child;
@@ -13,6 +12,7 @@ use crate::home::PrivateHome;
 use crate::idmap::OwnerMaps;
 use crate::inherited::Inherited;
 use crate::init::children as children_of_ours;
+use crate::message::{FromInit, ToInit};
 use crate::nat::Nat;
 use crate::network::InsideNetwork;
 use crate::selfcheck::Targets;
@@ -48,7 +48,7 @@ const ORPHAN_CHECK: Duration = Duration::from_millis(2);
 pub struct Running {
     pid: Pid,
     pidfd: OwnedFd,
-    control: OwnedFd,
+    init_socket: OwnedFd,
     pty: Option<OwnedFd>,
     private_home: Option<PrivateHome>,
     network_counters: Vec<OwnedFd>,
@@ -95,7 +95,7 @@ pub fn launch(
     const STEP: &str = "preparing the launch";
     // A process that inherited an ignored SIGCHLD could not wait for its children.
     proc::reset_action(sig::SIGCHLD);
-    let (control, inner) = socketpair().during(STEP)?;
+    let (init_socket, inner) = socketpair().during(STEP)?;
     let listener = network_target(plan)?;
     let published = egress::listen_for(&plan.sandbox.publish)?;
     let targets = Targets {
@@ -176,13 +176,13 @@ pub fn launch(
     };
     match forked {
         Forked::Child => {
-            drop(control);
+            drop(init_socket);
             drop(outputs);
             drop(published);
             setup::child(Launch {
                 to_join,
                 plan,
-                control: inner,
+                init_socket: inner,
                 chosen,
                 pty: streams.pty,
                 targets,
@@ -196,7 +196,7 @@ pub fn launch(
             let running = Running {
                 pid,
                 pidfd,
-                control,
+                init_socket,
                 pty: None,
                 private_home: None,
                 network_counters: Vec::new(),
@@ -247,8 +247,8 @@ impl Running {
     }
 
     /// Readable when [`Self::receive`] will not block.
-    pub fn control(&self) -> BorrowedFd<'_> {
-        self.control.as_fd()
+    pub fn init_socket(&self) -> BorrowedFd<'_> {
+        self.init_socket.as_fd()
     }
 
     /// Readable when [`Self::news`] has something.
@@ -349,11 +349,12 @@ impl Running {
     pub fn receive(&mut self) -> Result<Option<FromInit>, LaunchError> {
         const STEP: &str = "listening to the sandbox's pid 1";
         let mut buffer = [0; FromInit::MAX_BYTES];
-        let (message, mut descriptors) = match palisade_wire::receive(&self.control, &mut buffer) {
-            Ok(Received { message, descriptors }) => (message, descriptors),
-            Err(WireError::Closed) => return Ok(None),
-            Err(error) => return Err(error).during(STEP),
-        };
+        let (message, mut descriptors) =
+            match palisade_wire::receive(&self.init_socket, &mut buffer) {
+                Ok(Received { message, descriptors }) => (message, descriptors),
+                Err(WireError::Closed) => return Ok(None),
+                Err(error) => return Err(error).during(STEP),
+            };
         match message {
             FromInit::Terminal => self.pty = descriptors.pop(),
             FromInit::PrivateHome { inodes } => {
@@ -455,7 +456,7 @@ impl Running {
     }
 
     fn tell(&self, message: ToInit) -> Result<(), LaunchError> {
-        match palisade_wire::send(&self.control, &message, &[]) {
+        match palisade_wire::send(&self.init_socket, &message, &[]) {
             // It is gone; the end arrives by the pidfd.
             Err(WireError::Closed) => Ok(()),
             sent => sent.during("talking to the sandbox's pid 1"),

@@ -3,12 +3,12 @@
 //! The steps are numbered in the order they happen. Each one either succeeds or ends the run.
 
 use crate::command;
-use crate::control::{FromCommand, FromInit, ToCommand, ToInit};
 use crate::error::{During, LaunchError};
 use crate::home;
 use crate::idle_init::IdleInit;
 use crate::inherited::Inherited;
 use crate::init::{self, Init};
+use crate::message::{FromCommand, FromInit, ToCommand, ToInit};
 use crate::mounts::{self, Builder};
 use crate::network;
 use crate::selfcheck::Targets;
@@ -36,7 +36,7 @@ const STEP: &str = "starting the command";
 #[derive(Debug)]
 pub(crate) struct Launch<'plan> {
     pub(crate) plan: &'plan Plan,
-    pub(crate) control: OwnedFd,
+    pub(crate) init_socket: OwnedFd,
     pub(crate) chosen: Chosen,
     pub(crate) pty: Option<Winsize>,
     pub(crate) targets: Targets,
@@ -53,10 +53,10 @@ pub(crate) struct Launch<'plan> {
 /// Sets everything up and stays as pid 1.
 pub(crate) fn child(mut launch: Launch<'_>) -> ! {
     match set_up(&mut launch) {
-        Ok(PidOne::WithCommand(init)) => init.run(&launch.control),
-        Ok(PidOne::UntilEnded(init)) => init.run(&launch.control),
+        Ok(PidOne::WithCommand(init)) => init.run(&launch.init_socket),
+        Ok(PidOne::UntilEnded(init)) => init.run(&launch.init_socket),
         Err(error) => {
-            init::tell(&launch.control, &FromInit::Failed(error));
+            init::tell(&launch.init_socket, &FromInit::Failed(error));
             proc::exit_now(125)
         }
     }
@@ -122,14 +122,14 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
         }
         if inside.namespaces.net {
             if inside.loopback && network::is_handed_over(plan) {
-                pass_network_on(&launch.control, &report)?;
+                pass_network_on(&launch.init_socket, &report)?;
             }
             expect(&report, &FromCommand::NetworkReady)?;
             move_into_thread_name_spaces(pidfd.as_fd(), ThreadNameSpaceType::NETWORK)
                 .call("setns")
                 .during("entering the network namespace")?;
             if plan.is_offline() {
-                hand_over_counters(&launch.control)?;
+                hand_over_counters(&launch.init_socket)?;
             }
         }
     }
@@ -137,7 +137,7 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
     drop(pidfd);
     // 7. Undumpable, with no descriptor of the caller left.
     let signals = proc::signalfd(&[sig::SIGCHLD]).during(STEP)?;
-    let mut keep = vec![launch.control.as_fd(), report.as_fd(), signals.as_fd()];
+    let mut keep = vec![launch.init_socket.as_fd(), report.as_fd(), signals.as_fd()];
     keep.extend(terminal.as_ref().map(AsFd::as_fd));
     init::close_off(plan, &keep)?;
     // 8. Everything is in place: the command's process goes on to its last steps, and pid 1 starts waiting.
@@ -145,7 +145,7 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
         expect(&report, &FromCommand::OldRootGone)?;
     }
     if let Some(Egress::Nat(_)) = &plan.sandbox.egress {
-        wait_for_connection(&launch.control)?;
+        wait_for_connection(&launch.init_socket)?;
     }
     say(&report, ToCommand::Go)?;
     init::settle(plan)?;
@@ -226,15 +226,15 @@ fn hand_over_home(
     let Some(piece) = piece else { return Ok(()) };
     let inodes = home::inodes_in_use(piece).unwrap_or(0);
     let message = FromInit::PrivateHome { inodes };
-    palisade_wire::send(&launch.control, &message, &[piece.as_fd()]).during(STEP)
+    palisade_wire::send(&launch.init_socket, &message, &[piece.as_fd()]).during(STEP)
 }
 
 /// The supervisor reports at the end what was tried without a network. Opened before the command can run: after
 /// a short command has ended, no process is left in its namespace to find it by.
-fn hand_over_counters(control: &OwnedFd) -> Result<(), LaunchError> {
+fn hand_over_counters(init_socket: &OwnedFd) -> Result<(), LaunchError> {
     let counters = network::open_counters();
     let files: Vec<_> = counters.iter().map(AsFd::as_fd).collect();
-    palisade_wire::send(control, &FromInit::NetworkCounters, &files)
+    palisade_wire::send(init_socket, &FromInit::NetworkCounters, &files)
         .during("handing the network's counters to the supervisor")
 }
 
@@ -253,12 +253,12 @@ fn expect(report: &OwnedFd, part: &FromCommand) -> Result<(), LaunchError> {
 }
 
 /// Hands what the command's process made to the supervisor, and keeps none of it.
-fn pass_network_on(control: &OwnedFd, report: &OwnedFd) -> Result<(), LaunchError> {
+fn pass_network_on(init_socket: &OwnedFd, report: &OwnedFd) -> Result<(), LaunchError> {
     let Received { message, descriptors } = hear(report)?;
     match message {
         FromCommand::PassOn(network @ FromInit::Network(_)) => {
             let made: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-            palisade_wire::send(control, &network, &made)
+            palisade_wire::send(init_socket, &network, &made)
                 .during("handing the sandbox's network to the supervisor")
         }
         other => Err(failure(other)),
@@ -266,10 +266,10 @@ fn pass_network_on(control: &OwnedFd, report: &OwnedFd) -> Result<(), LaunchErro
 }
 
 /// The command must not start before its network is complete.
-fn wait_for_connection(control: &OwnedFd) -> Result<(), LaunchError> {
+fn wait_for_connection(init_socket: &OwnedFd) -> Result<(), LaunchError> {
     const STEP: &str = "waiting for the way out";
     loop {
-        match next_order(control, STEP)? {
+        match next_order(init_socket, STEP)? {
             ToInit::Connected => return Ok(()),
             // No command is running yet that it could be meant for.
             ToInit::Resume | ToInit::Mapped => {}
@@ -281,8 +281,8 @@ fn wait_for_connection(control: &OwnedFd) -> Result<(), LaunchError> {
     }
 }
 
-fn next_order(control: &OwnedFd, step: &str) -> Result<ToInit, LaunchError> {
-    match palisade_wire::receive(control, &mut [0; ToInit::MAX_BYTES]) {
+fn next_order(init_socket: &OwnedFd, step: &str) -> Result<ToInit, LaunchError> {
+    match palisade_wire::receive(init_socket, &mut [0; ToInit::MAX_BYTES]) {
         Ok(Received { message, .. }) => Ok(message),
         Err(WireError::Closed) => Err(LaunchError::new(step, "the supervisor went away")),
         Err(error) => Err(error).during(step),
@@ -321,7 +321,7 @@ fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchE
             creds::write_map(None, IdKind::Uid, &uids).during(STEP)
         }
         IdMapping::ByRoot => {
-            if next_order(&launch.control, STEP)? != ToInit::Mapped {
+            if next_order(&launch.init_socket, STEP)? != ToInit::Mapped {
                 return Err(LaunchError::new(STEP, "the supervisor went away"));
             }
             // Groups first: one of root's would still open files that are root's group's.
@@ -363,6 +363,7 @@ fn open_terminal(launch: &Launch<'_>) -> Result<(Option<OwnedFd>, Option<OwnedFd
     if launch.plan.sandbox.hardening.own_session {
         tty::set_controlling_tty(&slave).during(STEP)?;
     }
-    palisade_wire::send(&launch.control, &FromInit::Terminal, &[master.as_fd()]).during(STEP)?;
+    palisade_wire::send(&launch.init_socket, &FromInit::Terminal, &[master.as_fd()])
+        .during(STEP)?;
     Ok((devpts, Some(slave)))
 }

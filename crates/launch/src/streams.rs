@@ -177,7 +177,7 @@ pub(crate) fn release() -> Result<(), LaunchError> {
 }
 
 /// Whether a stream that somebody gave for a command may reach it.
-pub fn check_stream(fd: BorrowedFd<'_>) -> Result<(), LaunchError> {
+pub(crate) fn check_stream(fd: BorrowedFd<'_>) -> Result<(), LaunchError> {
     choose(fd, false).map(drop)
 }
 

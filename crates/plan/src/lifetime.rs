@@ -12,22 +12,37 @@ use palisade_bpf::{Arch, CallAnswer, FilterSpec, SeccompData, table};
 /// clone(2): the flags of the spawner's fork, `CLONE_PIDFD` and `SIGCHLD`.
 const FORK_FLAGS: u64 = 0x1000 | 17;
 
-/// The calls that the spawner makes under the filter, with the arguments that a filter examines.
-const SPAWNER_CALLS: [(&str, [u64; 6]); 15] = [
+/// sendmsg(2): `MSG_NOSIGNAL` and `MSG_DONTWAIT`.
+const SEND_FLAGS: u64 = 0x4040;
+/// ioctl(2): `TCGETS`, by which a terminal is known.
+const IS_TERMINAL: u64 = 0x5401;
+/// By which streams are put into place: newer architectures lack dup2(2).
+const DUPLICATE: &str = if cfg!(target_arch = "x86_64") { "dup2" } else { "dup3" };
+/// fcntl(2): `F_GETFL`.
+const GET_FLAGS: u64 = 3;
+
+/// The calls that the spawner and its forks make under the filter before a command's exec, with the arguments that a
+/// filter examines. What every program needs (memory, exec, exit) is not among them.
+const SPAWNER_CALLS: [(&str, [u64; 6]); 20] = [
     ("clone", [FORK_FLAGS, 0, 0, 0, 0, 0]),
     ("wait4", [0; 6]),
     ("kill", [0; 6]),
     ("recvmsg", [0; 6]),
-    ("sendmsg", [0; 6]),
+    ("sendmsg", [0, 0, SEND_FLAGS, 0, 0, 0]),
+    ("ppoll", [0; 6]),
     ("socketpair", [1, 5, 0, 0, 0, 0]),
     ("read", [0; 6]),
     ("write", [0; 6]),
     ("close", [0; 6]),
     ("close_range", [0; 6]),
-    ("dup3", [0; 6]),
+    (DUPLICATE, [0; 6]),
+    ("ioctl", [0, IS_TERMINAL, 0, 0, 0, 0]),
+    ("fstat", [0; 6]),
+    ("fcntl", [0, GET_FLAGS, 0, 0, 0, 0]),
     ("setsid", [0; 6]),
     ("prctl", [0; 6]),
     ("prlimit64", [0; 6]),
+    ("rt_sigaction", [0; 6]),
     ("rt_sigprocmask", [0; 6]),
 ];
 

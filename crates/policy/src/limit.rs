@@ -6,10 +6,23 @@
 use crate::units;
 use serde::Serialize;
 
-/// What can be limited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LimitKind {
+/// The enum, and the list of all its variants, from one list.
+macro_rules! limit_kinds {
+    ($($(#[$about:meta])* $kind:ident,)+) => {
+        /// What can be limited.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum LimitKind {
+            $($(#[$about])* $kind,)+
+        }
+
+        impl LimitKind {
+            pub const ALL: [Self; [$(stringify!($kind)),+].len()] = [$(Self::$kind),+];
+        }
+    };
+}
+
+limit_kinds! {
     Memory,
     /// Above it the run is slowed down, not killed.
     MemoryHigh,
@@ -87,25 +100,6 @@ impl Row {
 }
 
 impl LimitKind {
-    pub const ALL: [Self; 16] = [
-        Self::Memory,
-        Self::MemoryHigh,
-        Self::Swap,
-        Self::Cpus,
-        Self::CpuSet,
-        Self::CpuTime,
-        Self::Processes,
-        Self::Threads,
-        Self::OpenFiles,
-        Self::FileSize,
-        Self::Disk,
-        Self::Inodes,
-        Self::IoBandwidth,
-        Self::IoOperations,
-        Self::WallTime,
-        Self::Output,
-    ];
-
     #[rustfmt::skip] // A table: one limit two lines or three.
     const fn row(self) -> Row {
         match self {

@@ -29,6 +29,11 @@ pub enum SessionError {
     )]
     OwnDirectory { path: PathBuf, source: io::Error },
 
+    #[error(
+        "descriptor {number} is no control socket: pass one end of a socket pair (AF_UNIX, SOCK_SEQPACKET)"
+    )]
+    NotAControlSocket { number: i32 },
+
     #[error("{} is not a regular file: a policy is a small text file", path.display())]
     NotRegular { path: PathBuf },
 
@@ -171,7 +176,8 @@ impl SessionError {
     /// The class in reports and APIs.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotRegular { .. }
+            Self::NotAControlSocket { .. }
+            | Self::NotRegular { .. }
             | Self::LinkedPolicy { .. }
             | Self::TooLarge { .. }
             | Self::NoSuchPolicy { .. }

@@ -32,13 +32,13 @@ use palisade_record::{
 };
 use palisade_supervisor::asking::AskIn;
 use palisade_supervisor::conclusion::{self, Conclusion};
+use palisade_supervisor::control::connection::Connection;
 use palisade_supervisor::control::interface::{FromSupervisor, Response};
 use palisade_supervisor::egress::EgressSummary;
 use palisade_supervisor::normalize;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -163,7 +163,7 @@ pub fn run(caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str)) -> 
 pub(crate) fn run_until(
     mut caller: Caller,
     request: &RunRequest,
-    control: Option<OwnedFd>,
+    control: Option<&mut Connection>,
     tell: &mut dyn FnMut(&str),
 ) -> Finished {
     let clock = Instant::now();
@@ -179,7 +179,12 @@ pub(crate) fn run_until(
         report.outcome = match (error, error.kind()) {
             (SessionError::Supervisor(SupervisorError::TimedOut), _) => Outcome::Timeout,
             (SessionError::Supervisor(SupervisorError::OutOfMemory), _) => Outcome::OutOfMemory,
-            (SessionError::Supervisor(SupervisorError::Cancelled { .. }), _) => Outcome::Killed,
+            (
+                SessionError::Supervisor(
+                    SupervisorError::Cancelled { .. } | SupervisorError::ClientGone,
+                ),
+                _,
+            ) => Outcome::Killed,
             (SessionError::Policy(_) | SessionError::Plan(_), ErrorKind::Security) => {
                 Outcome::Refused
             }
@@ -203,7 +208,7 @@ struct Began {
 
 fn attempt(
     caller: &mut Caller,
-    (request, control): (&RunRequest, Option<OwnedFd>),
+    (request, control): (&RunRequest, Option<&mut Connection>),
     began: &Began,
     (report, metrics): (&mut RunReport, &mut Metrics),
     tell: &mut dyn FnMut(&str),
@@ -291,7 +296,7 @@ struct Scene<'a> {
     caller: &'a Caller,
     request: &'a RunRequest,
     /// The client that starts commands, in a sandbox that outlives them.
-    control: Option<OwnedFd>,
+    control: Option<&'a mut Connection>,
     journal: &'a mut Journal,
     began: &'a Began,
     report: &'a mut RunReport,

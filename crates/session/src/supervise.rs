@@ -8,13 +8,14 @@ use crate::caller::Caller;
 use crate::error::SessionError;
 use crate::run::{Finished, RunRequest, run_until};
 use palisade_supervisor::SupervisorError;
+use palisade_supervisor::control::connection::{Connection, is_seqpacket};
 use palisade_supervisor::control::handshake;
 use palisade_supervisor::control::interface::{Event, FromSupervisor};
 use palisade_sys::proc::take_inherited;
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, RawFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
@@ -22,47 +23,47 @@ pub use palisade_supervisor::control::{client, interface};
 
 /// The supervisor's end of a control socket.
 #[derive(Debug)]
-pub struct ControlSocket(OwnedFd);
+pub struct ControlSocket(Connection);
 
 impl ControlSocket {
     /// Takes the descriptor with this number; must be called before anything else is opened. It may be standard input,
     /// which is the easiest to pass to a new process.
     pub fn take(number: RawFd) -> Result<Self, SessionError> {
-        match number {
+        let socket = match number {
             0 => {
                 let failed = |source| SessionError::io("take", Path::new("standard input"), source);
                 let socket = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
                 let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty());
                 null.and_then(rustix::stdio::dup2_stdin).map_err(|errno| failed(errno.into()))?;
-                Ok(Self(socket))
+                socket
             }
-            number => Ok(Self(take_inherited(number)?)),
+            number => take_inherited(number)?,
+        };
+        match is_seqpacket(&socket)? {
+            true => Ok(Self(Connection::new(socket))),
+            false => Err(SessionError::NotAControlSocket { number }),
         }
     }
 
     /// Waits for a client and returns the options of the sandbox it requests, as for `sandbox run`.
-    pub fn accept(&self) -> Result<Vec<OsString>, SessionError> {
-        let create = handshake::accept(&self.0).map_err(SupervisorError::from)?;
+    pub fn accept(&mut self) -> Result<Vec<OsString>, SessionError> {
+        let create = handshake::accept(&mut self.0).map_err(SupervisorError::from)?;
         Ok(create.options.into_iter().map(OsString::from_vec).collect())
     }
 
     /// Creates the sandbox and serves the client until either ends. The conditions of [`crate::run::run`] apply.
     pub fn supervise(
-        &self,
+        &mut self,
         caller: Caller,
         request: &RunRequest,
         tell: &mut dyn FnMut(&str),
-    ) -> Result<Finished, SessionError> {
-        let socket = self
-            .0
-            .try_clone()
-            .map_err(|source| SessionError::io("take", Path::new("the control socket"), source))?;
-        Ok(run_until(caller, request, Some(socket), tell))
+    ) -> Finished {
+        run_until(caller, request, Some(&mut self.0), tell)
     }
 
-    /// The last message to a client. If sending fails, there is no client left.
-    pub fn tell_end(&self, exit_code: i32, error: Option<String>) {
+    /// The last message to a client, after all that it has not read yet. If sending fails, there is no client left.
+    pub fn tell_end(&mut self, exit_code: i32, error: Option<String>) {
         let ended = FromSupervisor::Event(Event::Ended { exit_code, error });
-        let _ = handshake::tell(&self.0, &ended);
+        let _ = self.0.finish(&ended);
     }
 }

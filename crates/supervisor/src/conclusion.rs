@@ -81,7 +81,13 @@ pub fn outcome_of(what: LimitKind) -> Outcome {
         LimitKind::Processes | LimitKind::Threads => Outcome::TooManyProcesses,
         LimitKind::Disk | LimitKind::Inodes => Outcome::DiskFull,
         LimitKind::Output => Outcome::OutputCapped,
-        _ => Outcome::Killed,
+        LimitKind::MemoryHigh
+        | LimitKind::Cpus
+        | LimitKind::CpuSet
+        | LimitKind::OpenFiles
+        | LimitKind::FileSize
+        | LimitKind::IoBandwidth
+        | LimitKind::IoOperations => Outcome::Killed,
     }
 }
 

@@ -64,6 +64,9 @@ pub enum SupervisorError {
 
     #[error("stopped by {name} before the command could start")]
     Cancelled { number: i32, name: String },
+
+    #[error("the client closed its control socket before a command could start")]
+    ClientGone,
 }
 
 impl SupervisorError {
@@ -85,7 +88,7 @@ impl SupervisorError {
             Self::Usage(_) | Self::Group(_) | Self::OutOfMemory => ErrorKind::Resource,
             Self::Launch(error) if error.kind == FailureKind::LayerMissing => ErrorKind::Security,
             Self::TimedOut => ErrorKind::Timeout,
-            Self::Cancelled { .. } => ErrorKind::Cancelled,
+            Self::Cancelled { .. } | Self::ClientGone => ErrorKind::Cancelled,
             _ => ErrorKind::Initialisation,
         }
     }

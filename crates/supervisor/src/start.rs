@@ -22,7 +22,6 @@ use palisade_egress::config::Config;
 use palisade_gate::Rule;
 use palisade_launch::{Inherited, Streams};
 use palisade_plan::model::{Plan, SandboxLifetime};
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -48,8 +47,8 @@ pub struct StartRequest<'p> {
     /// For the gate.
     pub rules: Vec<Rule>,
     pub stores: SharedStore,
-    /// The client's socket, for a sandbox that outlives its commands.
-    pub control: Option<OwnedFd>,
+    /// The client, for a sandbox that outlives its commands.
+    pub control: Option<&'p mut Connection>,
 }
 
 /// Launches the sandbox. `egress` reads secrets, so it is called when pid 1 and the broker have been forked: they hold
@@ -60,8 +59,6 @@ pub fn start<'p, E: From<SupervisorError>>(
     egress: impl FnOnce() -> Result<Option<Config>, E>,
 ) -> Result<Supervisor<'p>, E> {
     let StartRequest { plan, inherited, locks, stores, .. } = request;
-    let connection = request.control.map(Connection::new).transpose();
-    let connection = connection.map_err(SupervisorError::from)?;
     let terminal = match plan.sandbox.lifetime {
         SandboxLifetime::OneCommand => HostTerminal::of_caller()?,
         // Each command has a terminal of its own, or none.
@@ -71,7 +68,7 @@ pub fn start<'p, E: From<SupervisorError>>(
         session: request.session.clone(),
         commands: Commands::new(),
         defaults: Defaults::of(plan),
-        outbox: Outbox::new(connection),
+        outbox: Outbox::new(request.control),
         held_back: Vec::new(),
     };
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };

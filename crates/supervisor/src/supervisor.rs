@@ -112,11 +112,11 @@ pub(crate) struct Endpoints<'p> {
 
 /// The commands, and who makes requests about them.
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct Control<'p> {
     pub(crate) session: String,
     pub(crate) commands: Commands,
     pub(crate) defaults: Defaults,
-    pub(crate) outbox: Outbox,
+    pub(crate) outbox: Outbox<'p>,
     /// For commands that have not come to their exec.
     pub(crate) held_back: Vec<Request>,
 }
@@ -142,7 +142,7 @@ pub(crate) enum Phase {
 pub struct Supervisor<'p> {
     pub(crate) running: Running,
     pub(crate) phase: Phase,
-    pub(crate) control: Control,
+    pub(crate) control: Control<'p>,
     pub(crate) own_client: OwnClient,
     pub(crate) display: Display,
     pub(crate) clock: Clock<'p>,
@@ -180,7 +180,7 @@ pub(crate) enum Turn {
 impl<'p> Supervisor<'p> {
     pub(crate) fn new(
         running: Running,
-        (mut control, own_client): (Control, OwnClient),
+        (mut control, own_client): (Control<'p>, OwnClient),
         display: Display,
         clock: Clock<'p>,
         incidents: Incidents,

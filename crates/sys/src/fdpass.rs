@@ -28,6 +28,20 @@ pub fn socketpair() -> Result<(OwnedFd, OwnedFd)> {
 /// Sends one message with copies of `fds`. `bytes` must not be empty: the receiver would take such a message for the
 /// end.
 pub fn send_with_fds(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<()> {
+    send_with_flags(socket.as_fd(), bytes, fds, SendFlags::NOSIGNAL)
+}
+
+/// Like [`send_with_fds`], but fails with `EAGAIN` if there is no room for the message now.
+pub fn try_send_with_fds(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<()> {
+    send_with_flags(socket.as_fd(), bytes, fds, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+}
+
+fn send_with_flags(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> Result<()> {
     let refused = |why: &str, errno| Err(SysError::new("sendmsg", why, errno));
     if bytes.is_empty() {
         return refused("empty message", Errno::INVAL);
@@ -39,12 +53,7 @@ pub fn send_with_fds(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) ->
         return refused("too many descriptors", Errno::TOOBIG);
     }
     let sent = rustix::io::retry_on_intr(|| {
-        rustix::net::sendmsg(
-            socket.as_fd(),
-            &[IoSlice::new(bytes)],
-            &mut ancillary,
-            SendFlags::NOSIGNAL,
-        )
+        rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, flags)
     })
     .call("sendmsg")?;
     if sent == bytes.len() { Ok(()) } else { refused("cut message", Errno::MSGSIZE) }

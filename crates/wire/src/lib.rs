@@ -9,6 +9,7 @@
 mod codec;
 mod errno;
 mod error;
+mod queue;
 mod raw;
 mod socket;
 mod truncated;
@@ -16,6 +17,7 @@ mod truncated;
 pub use codec::{WireMessage, decode, encode};
 pub use errno::{AsErrno, ErrnoField};
 pub use error::WireError;
+pub use queue::SendQueue;
 pub use raw::{Raw, RawField};
 pub use socket::{Received, receive, receive_secret, send, try_receive, try_send};
 pub use truncated::{Truncatable, Truncated};

@@ -26,9 +26,9 @@ impl Supervise {
         self,
         read_options: impl Fn(Vec<OsString>, &str) -> anyhow::Result<Run>,
     ) -> anyhow::Result<ExitCode> {
-        let control = ControlSocket::take(self.control_fd)?;
-        let options = control.accept()?;
-        let outcome = Caller::here().map_err(anyhow::Error::from).and_then(|caller| {
+        let mut control = ControlSocket::take(self.control_fd)?;
+        let outcome = control.accept().map_err(anyhow::Error::from).and_then(|options| {
+            let caller = Caller::here()?;
             let Session { caller, request, report_file, quiet } =
                 read_options(options, NAME)?.into_session(caller)?;
             let mut tell = |note: &str| {
@@ -36,7 +36,7 @@ impl Supervise {
                     crate::output::note(note);
                 }
             };
-            let finished = control.supervise(caller, &request, &mut tell)?;
+            let finished = control.supervise(caller, &request, &mut tell);
             if let Some(file) = report_file {
                 file.write(&finished.report)?;
             }

@@ -2,13 +2,14 @@
 //! command: streams, session, limits, umask, working directory.
 //!
 //! From its fifth step on, other processes inside can inspect this one. By then it must hold nothing but what
-//! belongs to the command.
+//! belongs to the command, and its streams must be no more than streams.
 
 use super::config::{LimitedResource, SpawnerConfig};
-use super::message::{CommandStart, StartFailure};
+use super::message::{CommandStart, StartReport};
 use crate::error::{During, LaunchError};
 use crate::exec;
 use crate::init::close_all_but;
+use crate::streams::check_stream;
 use palisade_plan::model::Command;
 use palisade_sys::proc::{self, Resource, ResourceLimit, sig};
 use palisade_sys::{At as _, Mode, creds, tty};
@@ -18,34 +19,43 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 
 /// Its standard input, output and error.
-pub(super) type Streams = [OwnedFd; 3];
+pub(super) type Streams<'fd> = [BorrowedFd<'fd>; 3];
 
 /// Ends in exec, or in a report to the spawner.
 pub(super) fn become_command(
     config: &SpawnerConfig,
     start: &CommandStart,
-    streams: &Streams,
+    streams: &Streams<'_>,
     groups: &[BorrowedFd<'_>],
     report: &OwnedFd,
 ) -> ! {
     let Err(error) = attempt(config, start, streams, groups, report);
-    // If it did not fit, the spawner would get a message it cannot decode, never silence, which it takes for an
-    // exec.
-    let packet = palisade_wire::encode(&StartFailure(error)).unwrap_or(vec![u8::MAX]);
-    let _ = rustix::io::write(report, &packet);
+    // If it did not fit, the spawner would get a message it cannot decode, never silence, which after the first
+    // report it takes for an exec.
+    tell(report, &StartReport::Failed(error));
     proc::exit_now(125)
+}
+
+fn tell(to: &OwnedFd, report: &StartReport) {
+    let packet = palisade_wire::encode(report).unwrap_or(vec![u8::MAX]);
+    let _ = rustix::io::write(to, &packet);
 }
 
 fn attempt(
     config: &SpawnerConfig,
     start: &CommandStart,
-    streams: &Streams,
+    streams: &Streams<'_>,
     groups: &[BorrowedFd<'_>],
     report: &OwnedFd,
 ) -> Result<Infallible, LaunchError> {
     // 1. Into the control group, before anything is used that a limit counts, and by descriptors that go next.
     for group in groups {
         rustix::io::write(group, b"0").call("write").during("entering the control group")?;
+    }
+    // The client's, on whatever file system they are: if that does not answer, nobody else waits for it. A terminal
+    // is our own.
+    if !start.has_terminal {
+        streams.iter().try_for_each(|stream| check_stream(*stream))?;
     }
     connect(streams)?;
     if config.hardening.close_descriptors {
@@ -80,10 +90,11 @@ fn attempt(
         .during("entering the working directory")?;
     let command = command_of(start);
     let (argv, env) = exec::c_strings(&command)?;
+    tell(report, &StartReport::Executing);
     Err(exec::exec(&command, None, &argv, &env))
 }
 
-fn connect(streams: &Streams) -> Result<(), LaunchError> {
+fn connect(streams: &Streams<'_>) -> Result<(), LaunchError> {
     let [stdin, stdout, stderr] = streams;
     rustix::stdio::dup2_stdin(stdin)
         .and_then(|()| rustix::stdio::dup2_stdout(stdout))

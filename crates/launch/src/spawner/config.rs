@@ -51,7 +51,7 @@ pub(crate) struct SpawnerConfig {
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) config: SpawnerConfig,
-    pub(super) control: OwnedFd,
+    pub(super) socket: OwnedFd,
     pub(super) setup: OwnedFd,
     pub(super) broker: Option<OwnedFd>,
     /// To enter each control group by.

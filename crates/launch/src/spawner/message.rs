@@ -1,8 +1,8 @@
 //! Messages between the supervisor and the spawner, over a SEQPACKET socket that no command ever holds.
 
 use super::config::LimitedResource;
-use crate::control::{Checked, ExitCause};
 use crate::error::LaunchError;
+use crate::message::{Checked, ExitCause};
 use palisade_wire::{Raw, WireMessage};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommandId(pub u64);
 
-/// A command to start. Its three streams come as descriptors.
+/// A command to start. Its three streams come as descriptors, or its terminal as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandStart {
     pub id: CommandId,
@@ -44,6 +44,10 @@ pub(super) enum SpawnerRequest {
     /// To the process group that the command leads; an empty group is no error.
     Signal {
         command: CommandId,
+        signal: i32,
+    },
+    /// The same, to every command.
+    SignalAll {
         signal: i32,
     },
 }
@@ -81,10 +85,15 @@ impl WireMessage for SpawnerEvent {
     const MAX_BYTES: usize = 16 * 1024;
 }
 
-/// From a process that becomes a command to the spawner: why it could not.
+/// From a process that becomes a command to the spawner. Its exec closes the connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct StartFailure(pub(super) LaunchError);
+pub(super) enum StartReport {
+    /// Its exec is next. If the connection closes without this, the process has ended before.
+    Executing,
+    /// It could not become the command.
+    Failed(LaunchError),
+}
 
-impl WireMessage for StartFailure {
+impl WireMessage for StartReport {
     const MAX_BYTES: usize = 16 * 1024;
 }

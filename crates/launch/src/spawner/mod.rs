@@ -27,17 +27,18 @@ use config::{STEP, SpawnerConfig};
 use palisade_cgroup::RunGroup;
 use palisade_plan::model::{Owner, Plan, SandboxLifetime};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
+use palisade_sys::proc::PollFlags;
 use palisade_sys::{At as _, Pid, tty};
-use palisade_wire::{Received, WireError, WireMessage as _};
+use palisade_wire::{Received, SendQueue, WireError, WireMessage as _};
 use rustix::fs::{Gid, MemfdFlags, SealFlags, Uid};
 use rustix::termios::Winsize;
 use std::cell::RefCell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::time::Duration;
+use std::time::Instant;
 
-/// It takes microseconds for each request.
-const SEND_TIMEOUT: Duration = Duration::from_secs(5);
+/// Requests that it has not read. It takes microseconds for each.
+const MAX_UNREAD: usize = 256;
 
 /// The sandbox as the spawner sees it.
 #[derive(Debug)]
@@ -51,7 +52,9 @@ struct Inside {
 #[derive(Debug)]
 pub struct Spawner {
     helper: Helper,
-    control: OwnedFd,
+    socket: OwnedFd,
+    /// The supervisor's event loop never waits for it.
+    unread: RefCell<SendQueue>,
     inside: RefCell<Option<Inside>>,
     /// The owner of a terminal, where root gave the command its id.
     owner: Option<Owner>,
@@ -74,17 +77,13 @@ impl Spawner {
         let supervisor = rustix::process::getpid();
         let config = SpawnerConfig::of(plan, inherited, targets, supervisor)?;
         let config = in_a_file(&palisade_wire::encode(&config).during(STEP)?)?;
-        let (control, control_of_spawner) = socketpair().during(STEP)?;
-        let sending = rustix::net::sockopt::Timeout::Send;
-        rustix::net::sockopt::set_socket_timeout(&control, sending, Some(SEND_TIMEOUT))
-            .call("setsockopt")
-            .during(STEP)?;
+        let (socket, socket_of_spawner) = socketpair().during(STEP)?;
         let (setup, setup_of_spawner) = socketpair().during(STEP)?;
         reveal_senders(&setup_of_spawner).during(STEP)?;
         let groups = group.map(|group| group.entry().members()).unwrap_or_default();
         let stage = SpawnerStage {
             config: config.as_raw_fd(),
-            control: control_of_spawner.as_raw_fd(),
+            socket: socket_of_spawner.as_raw_fd(),
             setup: setup_of_spawner.as_raw_fd(),
             broker: broker.map(|broker| broker.as_raw_fd()),
             groups: groups.iter().map(AsRawFd::as_raw_fd).collect(),
@@ -93,7 +92,8 @@ impl Spawner {
             // Returns only if it failed, which the helper's exit reports.
             stage.execute();
         })?;
-        let spawner = Self { helper, control, inside: RefCell::new(None), owner };
+        let unread = RefCell::new(SendQueue::new(MAX_UNREAD));
+        let spawner = Self { helper, socket, unread, inside: RefCell::new(None), owner };
         Ok(Some((spawner, setup)))
     }
 
@@ -102,28 +102,54 @@ impl Spawner {
     }
 
     /// Readable when there is an event, or the spawner is gone. None once that is known.
-    pub fn control(&self) -> Option<BorrowedFd<'_>> {
-        self.helper.is_serving().then(|| self.control.as_fd())
+    pub fn watched(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        let room =
+            if self.unread.borrow().wants_room() { PollFlags::OUT } else { PollFlags::empty() };
+        self.helper.is_serving().then(|| (self.socket.as_fd(), PollFlags::IN | room))
     }
 
-    /// Starts a command; [`SpawnerEvent::Started`] or [`SpawnerEvent::NotStarted`] follows.
+    /// When there is something to [`flush`](Self::flush) whatever happens at the socket.
+    pub fn next_retry(&self) -> Option<Instant> {
+        self.unread.borrow().next_retry().filter(|_| self.helper.is_serving())
+    }
+
+    /// Sends requests that it had no room for.
+    pub fn flush(&self) -> Result<(), LaunchError> {
+        match self.unread.borrow_mut().flush(&self.socket) {
+            // Its end arrives by its pidfd.
+            Err(WireError::Closed) => Ok(()),
+            sent => sent.during("talking to the spawner"),
+        }
+    }
+
+    /// Starts a command with three streams, or with one terminal; [`SpawnerEvent::Started`] or
+    /// [`SpawnerEvent::NotStarted`] follows.
     pub fn start_command(
         &self,
         start: CommandStart,
-        streams: [BorrowedFd<'_>; 3],
+        streams: Vec<OwnedFd>,
     ) -> Result<(), WireError> {
-        palisade_wire::send(&self.control, &SpawnerRequest::Start(start), &streams)
+        self.send(&SpawnerRequest::Start(start), streams)
     }
 
     pub fn signal(&self, command: CommandId, signal: i32) -> Result<(), WireError> {
-        palisade_wire::send(&self.control, &SpawnerRequest::Signal { command, signal }, &[])
+        self.send(&SpawnerRequest::Signal { command, signal }, Vec::new())
+    }
+
+    /// Signals every command that was started and has not ended.
+    pub fn signal_all(&self, signal: i32) -> Result<(), WireError> {
+        self.send(&SpawnerRequest::SignalAll { signal }, Vec::new())
+    }
+
+    fn send(&self, request: &SpawnerRequest, descriptors: Vec<OwnedFd>) -> Result<(), WireError> {
+        self.unread.borrow_mut().send(&self.socket, request, descriptors)
     }
 
     /// The next event, without waiting for one.
     pub fn receive(&self) -> Result<Option<SpawnerEvent>, LaunchError> {
         const STEP: &str = "listening to the spawner";
         let mut buffer = [0; SpawnerEvent::MAX_BYTES];
-        match palisade_wire::try_receive(&self.control, &mut buffer) {
+        match palisade_wire::try_receive(&self.socket, &mut buffer) {
             Ok(None) => Ok(None),
             Ok(Some(Received { message, descriptors })) => {
                 if matches!(message, SpawnerEvent::Ready(_)) {

@@ -9,10 +9,10 @@ use super::config::{Given, NamespaceSet, STEP, SpawnerConfig};
 use super::message::SpawnerEvent;
 use super::serve::Server;
 use crate::command::{broker_is_gone, drop_capabilities_inside, hand_over_by_number};
-use crate::control::Checked;
 use crate::error::{During, LaunchError};
 use crate::filter;
 use crate::landlock;
+use crate::message::Checked;
 use crate::selfcheck::{self, Observation, ProbeStage, Targets};
 use palisade_bpf::Insn;
 use palisade_plan::model::Probe;
@@ -36,17 +36,17 @@ struct Opened {
 
 pub(super) fn run(given: Given) -> ! {
     // For failures before the server exists.
-    let Ok(control) = given.control.try_clone() else { proc::exit_now(1) };
+    let Ok(socket) = given.socket.try_clone() else { proc::exit_now(1) };
     match set_up(given) {
         Ok(Some(server)) => {
-            drop(control);
+            drop(socket);
             server.serve()
         }
         // The launch failed, and the failing process has reported why.
         Ok(None) => proc::exit_now(0),
         Err(error) => {
             // If the supervisor is gone, this process soon ends too.
-            let _ = palisade_wire::send(control, &SpawnerEvent::Failed(error), &[]);
+            let _ = palisade_wire::send(socket, &SpawnerEvent::Failed(error), &[]);
             // The report says more than an exit code that looks like a death.
             proc::exit_now(0)
         }
@@ -54,7 +54,7 @@ pub(super) fn run(given: Given) -> ! {
 }
 
 fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
-    let Given { mut config, control, setup, broker, groups } = given;
+    let Given { mut config, socket, setup, broker, groups } = given;
     // For people only.
     let _ = proc::set_name(c"sandbox-spawner");
     let supervisor = Pid::from_raw(config.supervisor)
@@ -118,8 +118,8 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     check(&alone, &probes, (ProbeStage::AfterFilter, targets), &mut checked)?;
     let mut inside = vec![opened.user_namespace.as_fd(), opened.mount_namespace.as_fd()];
     inside.extend(opened.terminals.as_ref().map(|terminals| terminals.as_fd()));
-    palisade_wire::send(&control, &SpawnerEvent::Ready(checked), &inside).during(STEP)?;
-    Ok(Some(Server::new(config, control, groups, signals, alone)))
+    palisade_wire::send(&socket, &SpawnerEvent::Ready(checked), &inside).during(STEP)?;
+    Ok(Some(Server::new(config, socket, groups, signals, alone)))
 }
 
 /// Through the process that made them, which waits for this and then exits. False if it has ended before.

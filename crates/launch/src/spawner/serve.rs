@@ -2,22 +2,25 @@
 
 use super::child::{self, Streams};
 use super::config::SpawnerConfig;
-use super::message::{CommandId, CommandStart, SpawnerEvent, SpawnerRequest, StartFailure};
-use crate::control::ExitCause;
+use super::message::{CommandId, CommandStart, SpawnerEvent, SpawnerRequest, StartReport};
 use crate::error::LaunchError;
+use crate::message::ExitCause;
 use palisade_sys::clone::{Forked, SingleThreaded, fork_by_clone};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, WaitFlags};
 use palisade_sys::{Pid, SysError};
-use palisade_wire::{Received, WireError, WireMessage as _};
+use palisade_wire::{Received, SendQueue, WireError, WireMessage as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const STEP: &str = "starting the command";
 
 /// Commands can create children of ours (`CLONE_PARENT`), as many as they like: requests must not wait for all
 /// of them.
 const REAPED_A_TURN: usize = 64;
+
+/// Events that the supervisor has not read. It runs fewer commands at once, and each has two.
+const MAX_UNREAD: usize = 1024;
 
 /// A command that was forked and not reaped yet.
 #[derive(Debug)]
@@ -26,12 +29,64 @@ struct Forkling {
     pid: Pid,
     /// Open until its exec, or until it reports a failure.
     report: Option<OwnedFd>,
+    /// Whether it has reported that its exec is next.
+    is_executing: bool,
+}
+
+impl Forkling {
+    fn new(command: CommandId, pid: Pid, report: OwnedFd) -> Self {
+        Self { command, pid, report: Some(report), is_executing: false }
+    }
+
+    fn signal(&self, signal: i32) {
+        // It is not reaped, so the pid is still its own. It may not lead a group yet.
+        if proc::kill_group(self.pid, signal).is_err() {
+            let _ = proc::kill(self.pid, signal);
+        }
+    }
+
+    /// Whether it became its command; none if that is not known yet.
+    fn hear(&mut self) -> Option<SpawnerEvent> {
+        let report = self.report.as_ref()?;
+        let mut buffer = [0; StartReport::MAX_BYTES];
+        let mut next = || palisade_wire::try_receive::<StartReport>(report, &mut buffer);
+        let mut told = next();
+        if !self.is_executing
+            && let Ok(Some(Received { message: StartReport::Executing, .. })) = &told
+        {
+            self.is_executing = true;
+            told = next();
+        }
+        let failure = match told {
+            Ok(None) => return None,
+            Err(WireError::Closed) if self.is_executing => None,
+            Err(WireError::Closed) => {
+                Some(LaunchError::new(STEP, "its process ended before it became the command"))
+            }
+            Ok(Some(Received { message: StartReport::Failed(error), .. })) => Some(error),
+            Ok(Some(Received { message: StartReport::Executing, .. })) => {
+                Some(LaunchError::new(STEP, "its process reported a step twice"))
+            }
+            Err(error) => Some(LaunchError::new(STEP, error.to_string())),
+        };
+        self.report = None;
+        let command = self.command;
+        let Some(error) = failure else {
+            let pid = self.pid.as_raw_nonzero().get().unsigned_abs();
+            return Some(SpawnerEvent::Started { command, pid });
+        };
+        // Other processes inside can trace it until its exec, and make it report anything. It must not run on as a
+        // command that is not known.
+        let _ = proc::kill(self.pid, proc::sig::SIGKILL);
+        Some(SpawnerEvent::NotStarted { command, error })
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Server {
     config: SpawnerConfig,
-    control: OwnedFd,
+    socket: OwnedFd,
+    unread: SendQueue,
     groups: Vec<OwnedFd>,
     signals: OwnedFd,
     alone: SingleThreaded,
@@ -44,7 +99,7 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(
         config: SpawnerConfig,
-        control: OwnedFd,
+        socket: OwnedFd,
         groups: Vec<OwnedFd>,
         signals: OwnedFd,
         alone: SingleThreaded,
@@ -52,7 +107,8 @@ impl Server {
         let buffer = vec![0; SpawnerRequest::MAX_BYTES];
         Self {
             config,
-            control,
+            socket,
+            unread: SendQueue::new(MAX_UNREAD),
             groups,
             signals,
             alone,
@@ -75,13 +131,17 @@ impl Server {
     }
 
     fn turn(&mut self) -> Result<(), WireError> {
-        let control = PollFd::new(&self.control, PollFlags::IN);
-        let mut watched = vec![control, PollFd::new(&self.signals, PollFlags::IN)];
+        let room = if self.unread.wants_room() { PollFlags::OUT } else { PollFlags::empty() };
+        let socket = PollFd::new(&self.socket, PollFlags::IN | room);
+        let mut watched = vec![socket, PollFd::new(&self.signals, PollFlags::IN)];
         let reports = self.running.iter().filter_map(|command| command.report.as_ref());
         watched.extend(reports.map(|report| PollFd::new(report, PollFlags::IN)));
-        let patience = self.has_more_dead.then_some(Duration::ZERO);
+        let retry = self.unread.next_retry();
+        let retry = retry.map(|retry| retry.saturating_duration_since(Instant::now()));
+        let patience = self.has_more_dead.then_some(Duration::ZERO).or(retry);
         proc::poll(&mut watched, patience).map_err(WireError::System)?;
-        let is_asked = !watched[0].revents().is_empty();
+        let is_asked = !(watched[0].revents() - PollFlags::OUT).is_empty();
+        self.unread.flush(&self.socket)?;
         if is_asked {
             self.obey()?;
         }
@@ -91,20 +151,21 @@ impl Server {
 
     fn obey(&mut self) -> Result<(), WireError> {
         let Received { message, descriptors } =
-            palisade_wire::receive_secret(&self.control, &mut self.buffer)?;
+            palisade_wire::receive_secret(&self.socket, &mut self.buffer)?;
         match message {
             SpawnerRequest::Signal { command, signal } => {
                 if let Some(known) = self.running.iter().find(|known| known.command == command) {
-                    // It is not reaped, so the pid is still its own. It may not lead a group yet.
-                    if proc::kill_group(known.pid, signal).is_err() {
-                        let _ = proc::kill(known.pid, signal);
-                    }
+                    known.signal(signal);
                 }
+                Ok(())
+            }
+            SpawnerRequest::SignalAll { signal } => {
+                self.running.iter().for_each(|known| known.signal(signal));
                 Ok(())
             }
             SpawnerRequest::Start(mut start) => {
                 let command = start.id;
-                let started = self.start(&start, descriptors);
+                let started = self.start(&start, &descriptors);
                 // Later forks can be read from inside: no command's environment may be in them.
                 start.wipe();
                 match started {
@@ -121,12 +182,16 @@ impl Server {
     fn start(
         &self,
         start: &CommandStart,
-        descriptors: Vec<OwnedFd>,
+        descriptors: &[OwnedFd],
     ) -> Result<Forkling, LaunchError> {
         let failed = |error: SysError| LaunchError::new(STEP, error.to_string());
-        let streams: Streams = descriptors
-            .try_into()
-            .map_err(|_| LaunchError::new(STEP, "it came without its three streams"))?;
+        let streams: Streams<'_> = match descriptors {
+            [terminal] if start.has_terminal => [terminal.as_fd(); 3],
+            [stdin, stdout, stderr] if !start.has_terminal => {
+                [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]
+            }
+            _ => return Err(LaunchError::new(STEP, "it came without its streams")),
+        };
         let (report, report_of_child) = socketpair().map_err(failed)?;
         match fork_by_clone(&self.alone).map_err(failed)? {
             Forked::Child => {
@@ -134,22 +199,12 @@ impl Server {
                     self.groups.iter().map(|group| group.as_fd()).collect();
                 child::become_command(&self.config, start, &streams, &groups, &report_of_child)
             }
-            Forked::Parent { pid, .. } => {
-                Ok(Forkling { command: start.id, pid, report: Some(report) })
-            }
+            Forked::Parent { pid, .. } => Ok(Forkling::new(start.id, pid, report)),
         }
     }
 
-    /// A closed report means that exec succeeded.
     fn hear_commands(&mut self) -> Result<(), WireError> {
-        let mut events = Vec::new();
-        for known in &mut self.running {
-            let Some(report) = &known.report else { continue };
-            events.extend(first_words(known.command, known.pid, report));
-            if events.last().is_some_and(|event| is_about(event, known.command)) {
-                known.report = None;
-            }
-        }
+        let events: Vec<_> = self.running.iter_mut().filter_map(Forkling::hear).collect();
         events.iter().try_for_each(|event| self.tell(event))
     }
 
@@ -178,37 +233,11 @@ impl Server {
         Ok(())
     }
 
-    fn tell(&self, event: &SpawnerEvent) -> Result<(), WireError> {
-        palisade_wire::send(&self.control, event, &[])
+    fn tell(&mut self, event: &SpawnerEvent) -> Result<(), WireError> {
+        self.unread.send(&self.socket, event, Vec::new())
     }
 }
 
-fn is_about(event: &SpawnerEvent, id: CommandId) -> bool {
-    match event {
-        SpawnerEvent::Started { command, .. } | SpawnerEvent::NotStarted { command, .. } => {
-            *command == id
-        }
-        _ => false,
-    }
-}
-
-/// What a process reported before its exec, or by it; none if neither happened yet.
-fn first_words(command: CommandId, pid: Pid, report: &OwnedFd) -> Option<SpawnerEvent> {
-    let mut watched = [PollFd::new(report, PollFlags::IN)];
-    if !matches!(proc::poll(&mut watched, Some(Duration::ZERO)), Ok(1)) {
-        return None;
-    }
-    let mut buffer = [0; StartFailure::MAX_BYTES];
-    let error = match palisade_wire::receive::<StartFailure>(report, &mut buffer) {
-        Err(WireError::Closed) => {
-            let pid = pid.as_raw_nonzero().get().unsigned_abs();
-            return Some(SpawnerEvent::Started { command, pid });
-        }
-        Ok(Received { message: StartFailure(error), .. }) => error,
-        Err(error) => LaunchError::new(STEP, error.to_string()),
-    };
-    // Other processes inside can trace it until its exec, and make it report anything. It must not run on as a
-    // command that is not known.
-    let _ = proc::kill(pid, proc::sig::SIGKILL);
-    Some(SpawnerEvent::NotStarted { command, error })
-}
+#[cfg(test)]
+#[path = "serve_tests.rs"]
+mod tests;

@@ -17,7 +17,7 @@ const WORD: &str = "palisade-spawner";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnerStage {
     pub(super) config: RawFd,
-    pub(super) control: RawFd,
+    pub(super) socket: RawFd,
     pub(super) setup: RawFd,
     pub(super) broker: Option<RawFd>,
     /// To enter each control group by.
@@ -33,11 +33,11 @@ impl SpawnerStage {
         }
         let numbers = numbers.iter().map(|word| word.to_str()?.parse::<RawFd>().ok());
         let numbers = numbers.collect::<Option<Vec<_>>>()?;
-        let [config, control, setup, broker, groups @ ..] = numbers.as_slice() else { return None };
+        let [config, socket, setup, broker, groups @ ..] = numbers.as_slice() else { return None };
         let broker = (*broker >= 0).then_some(*broker);
         Some(Self {
             config: *config,
-            control: *control,
+            socket: *socket,
             setup: *setup,
             broker,
             groups: groups.to_vec(),
@@ -51,7 +51,7 @@ impl SpawnerStage {
     }
 
     fn descriptors_or_none(&self) -> Vec<RawFd> {
-        let first = [self.config, self.control, self.setup, self.broker.unwrap_or(-1)];
+        let first = [self.config, self.socket, self.setup, self.broker.unwrap_or(-1)];
         first.into_iter().chain(self.groups.iter().copied()).collect()
     }
 
@@ -92,7 +92,7 @@ impl SpawnerStage {
         }
         Ok(Given {
             config: palisade_wire::decode(&message[..length]).during(STEP)?,
-            control: take(self.control)?,
+            socket: take(self.socket)?,
             setup: take(self.setup)?,
             broker: self.broker.map(take).transpose()?,
             groups: self.groups.iter().map(|number| take(*number)).collect::<Result<_, _>>()?,

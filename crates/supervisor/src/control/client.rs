@@ -18,22 +18,33 @@ pub struct Client {
 
 impl Client {
     /// Starts a supervisor with `command`, which is a `sandbox` without arguments, and makes its sandbox. The process is
-    /// the caller's to wait for.
+    /// the caller's to wait for; after an error it was waited for here.
     pub fn start(
         mut command: Command,
         options: Vec<Vec<u8>>,
     ) -> io::Result<(Self, Child, Response)> {
         let (socket, theirs) = socketpair().map_err(|error| io::Error::from(error.errno))?;
         command.args(["supervise", "--control-fd", "0"]);
-        let child = command.stdin(Stdio::from(theirs)).spawn()?;
+        let mut child = command.stdin(Stdio::from(theirs)).spawn()?;
         // The command holds a copy of their end.
         drop(command);
         let mut client = Self::new(socket);
-        let response = match client.begin(&Request::Hello { version: VERSION })? {
-            Response::Hello { .. } => client.begin(&Request::Create(CreateSandbox { options }))?,
-            refused => refused,
-        };
-        Ok((client, child, response))
+        match client.create(options) {
+            Ok(response) => Ok((client, child, response)),
+            Err(error) => {
+                // It ends with its client.
+                drop(client);
+                child.wait()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn create(&mut self, options: Vec<Vec<u8>>) -> io::Result<Response> {
+        match self.begin(&Request::Hello { version: VERSION })? {
+            Response::Hello { .. } => self.begin(&Request::Create(CreateSandbox { options })),
+            refused => Ok(refused),
+        }
     }
 
     /// A request on the way to a sandbox. Why there is none is told by the last event.
@@ -57,7 +68,7 @@ impl Client {
         request: &Request,
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<(Response, Option<OwnedFd>), WireError> {
-        palisade_wire::send(&self.socket, request, descriptors)?;
+        self.send(request, descriptors)?;
         loop {
             match self.receive()? {
                 (FromSupervisor::Response(response), descriptor) => {
@@ -72,6 +83,11 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Sends a request without waiting for its response, which [`Self::next_event`] then skips.
+    pub fn send(&self, request: &Request, descriptors: &[BorrowedFd<'_>]) -> Result<(), WireError> {
+        palisade_wire::send(&self.socket, request, descriptors)
     }
 
     /// Waits for the next event.
@@ -96,5 +112,22 @@ impl Client {
         let Received { message, mut descriptors } =
             palisade_wire::receive(&self.socket, &mut buffer)?;
         Ok((message, descriptors.pop()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Client, Command};
+    use std::path::Path;
+
+    #[test]
+    fn a_supervisor_that_makes_no_sandbox_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let pid = directory.path().join("pid");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("echo $$ > '{}'", pid.display()));
+        Client::start(command, Vec::new()).unwrap_err();
+        let pid = std::fs::read_to_string(pid).unwrap();
+        assert!(!Path::new("/proc").join(pid.trim()).exists(), "a zombie was left");
     }
 }

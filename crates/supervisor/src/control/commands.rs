@@ -15,7 +15,8 @@ pub(crate) struct Commands {
 #[derive(Debug)]
 struct Known {
     pid: Option<u32>,
-    /// The supervisor's own copy of the other end, to resize it by.
+    /// Its own end of its terminal, to resize it by. A copy of the client's end would keep the terminal from being hung up
+    /// when the client closes it.
     terminal: Option<OwnedFd>,
 }
 
@@ -62,7 +63,7 @@ impl Commands {
         self.running.keys().copied().collect()
     }
 
-    /// The other end of a command's own terminal.
+    /// A command's own end of its terminal.
     pub(crate) fn terminal(&self, id: CommandId) -> Option<BorrowedFd<'_>> {
         self.running.get(&id)?.terminal.as_ref().map(|terminal| terminal.as_fd())
     }

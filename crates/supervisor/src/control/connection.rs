@@ -1,23 +1,27 @@
-//! One end of a control socket: messages with descriptors, never waiting on this side of it.
+//! One end of a control socket: messages with descriptors, never waiting on this side of it while a sandbox runs.
 //!
 //! A client that does not read must not hold up the supervisor: what it has not read is kept up to a limit, and beyond that
-//! the connection is over.
+//! the connection is over. It outlives the supervisor, so that a slow client still gets what is left of it.
 
 use super::interface::{FromSupervisor, Request};
+use palisade_sys::proc::{self, PollFd};
 use palisade_sys::{Errno, SysError};
-use palisade_wire::{Received, WireError, WireMessage as _};
+use palisade_wire::{Received, SendQueue, WireError, WireMessage as _};
 use rustix::event::PollFlags;
-use rustix::fs::OFlags;
-use std::collections::VecDeque;
+use rustix::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 /// Messages for a client that does not read them.
 const MAX_UNREAD: usize = 1024;
 
+/// How long a client may take to read what is left when the sandbox has ended.
+const LAST_READS: Duration = Duration::from_secs(5);
+
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub struct Connection {
     socket: OwnedFd,
-    unread: VecDeque<(FromSupervisor, Option<OwnedFd>)>,
+    unread: SendQueue,
     buffer: Vec<u8>,
 }
 
@@ -32,11 +36,10 @@ pub(crate) enum Incoming {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: OwnedFd) -> Result<Self, SysError> {
-        let flags = rustix::fs::fcntl_getfl(&socket)
-            .and_then(|flags| rustix::fs::fcntl_setfl(&socket, flags | OFlags::NONBLOCK));
-        flags.map_err(|errno| SysError::new("fcntl", "the control socket", errno))?;
-        Ok(Self { socket, unread: VecDeque::new(), buffer: vec![0; Request::MAX_BYTES] })
+    /// The socket is a SEQPACKET one. Whether it blocks does not matter.
+    pub fn new(socket: OwnedFd) -> Self {
+        let buffer = vec![0; Request::MAX_BYTES];
+        Self { socket, unread: SendQueue::new(MAX_UNREAD), buffer }
     }
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
@@ -45,7 +48,12 @@ impl Connection {
 
     /// What to wait for at the socket.
     pub(crate) fn interest(&self) -> PollFlags {
-        if self.unread.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
+        if self.unread.wants_room() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
+    }
+
+    /// When there is something to [`flush`](Self::flush) whatever happens at the socket.
+    pub(crate) fn next_retry(&self) -> Option<Instant> {
+        self.unread.next_retry()
     }
 
     pub(crate) fn receive(&mut self) -> Incoming {
@@ -64,6 +72,18 @@ impl Connection {
         }
     }
 
+    /// As [`Self::receive`], but waits for something. Only where nothing else has to be watched.
+    pub(crate) fn wait_for_request(&mut self) -> Result<Incoming, WireError> {
+        loop {
+            self.wait(self.interest(), None)?;
+            self.flush()?;
+            match self.receive() {
+                Incoming::Nothing => {}
+                incoming => return Ok(incoming),
+            }
+        }
+    }
+
     /// Whether the client has read so much of what it was sent that there is room for what it may miss.
     pub(crate) fn is_keeping_up(&self) -> bool {
         self.unread.len() < MAX_UNREAD / 2
@@ -72,27 +92,54 @@ impl Connection {
     /// Sends, now or later. An error if the client is gone, or has left too much unread.
     pub(crate) fn send(
         &mut self,
-        message: FromSupervisor,
+        message: &FromSupervisor,
         descriptor: Option<OwnedFd>,
     ) -> Result<(), WireError> {
-        if self.unread.len() >= MAX_UNREAD {
-            return Err(WireError::NoRoom);
-        }
-        self.unread.push_back((message, descriptor));
-        self.flush()
+        self.unread.send(&self.socket, message, Vec::from_iter(descriptor))
     }
 
     /// Sends as much as the socket has room for.
     pub(crate) fn flush(&mut self) -> Result<(), WireError> {
-        while let Some((message, descriptor)) = self.unread.front() {
-            let descriptor = descriptor.as_ref().map(AsFd::as_fd);
-            match palisade_wire::send(&self.socket, message, descriptor.as_slice()) {
-                Err(WireError::System(error)) if error.errno == Errno::AGAIN => return Ok(()),
-                sent => sent?,
-            }
-            self.unread.pop_front();
+        self.unread.flush(&self.socket)
+    }
+
+    /// The last message, after what the client has not read yet. Waits for it to read, though not for ever.
+    pub fn finish(&mut self, last: &FromSupervisor) -> Result<(), WireError> {
+        let deadline = Instant::now() + LAST_READS;
+        self.flush_until(deadline)?;
+        self.send(last, None)?;
+        self.flush_until(deadline)
+    }
+
+    /// Nothing more is sent or received. What the client was sent it can still read.
+    pub(crate) fn close(&mut self) {
+        self.unread = SendQueue::new(MAX_UNREAD);
+        // It fails where the other end is gone already.
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
+    }
+
+    fn flush_until(&mut self, deadline: Instant) -> Result<(), WireError> {
+        self.flush()?;
+        while !self.unread.is_empty() && Instant::now() < deadline {
+            self.wait(self.interest() - PollFlags::IN, self.next_retry().or(Some(deadline)))?;
+            self.flush()?;
         }
         Ok(())
+    }
+
+    fn wait(&self, events: PollFlags, until: Option<Instant>) -> Result<(), WireError> {
+        let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let mut watched = [PollFd::new(&self.socket, events)];
+        proc::poll(&mut watched, timeout).map(drop).map_err(WireError::System)
+    }
+}
+
+/// Whether this descriptor can be a control socket.
+pub fn is_seqpacket(socket: impl AsFd) -> Result<bool, SysError> {
+    match rustix::net::sockopt::socket_type(socket) {
+        Ok(kind) => Ok(kind == rustix::net::SocketType::SEQPACKET),
+        Err(Errno::NOTSOCK) => Ok(false),
+        Err(errno) => Err(SysError::new("getsockopt", "SO_TYPE", errno)),
     }
 }
 

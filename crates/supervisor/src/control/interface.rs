@@ -10,13 +10,17 @@ pub use palisade_launch::{CommandId, ExitCause, LimitedResource};
 use palisade_wire::{Raw, Truncated, WireMessage};
 use rustix::termios::Winsize;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// Both sides have to speak the same one.
+/// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
 pub const VERSION: u32 = 2;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
+
+/// What there is of signals: see signal(7).
+pub(crate) const SIGNALS: RangeInclusive<i32> = 1..=64;
 
 const MAX_TEXT: usize = 4 * 1024;
 
@@ -92,7 +96,8 @@ pub enum Environment {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommandStreams {
-    /// Standard input, output and error come with the request. None may be a terminal or a directory.
+    /// Standard input, output and error come with the request. With a terminal or a directory among them the command
+    /// fails to start.
     Descriptors,
     /// One terminal inside for all three. Its other end comes with [`Response::Starting`].
     Terminal(TerminalSize),
@@ -150,7 +155,7 @@ pub struct Refusal {
 pub enum RefusalKind {
     /// The two sides speak different versions.
     Version,
-    /// It cannot be decoded, exceeds a limit, or has other descriptors than it says.
+    /// It cannot be decoded, exceeds a limit, names no signal, or has other descriptors than it says.
     Malformed,
     /// It is none that can come now.
     OutOfOrder,
@@ -232,6 +237,36 @@ impl Event {
     }
 }
 
+impl Request {
+    /// How many descriptors come with it.
+    pub(crate) fn descriptors(&self) -> usize {
+        match self {
+            Self::StartCommand(start) => match start.streams {
+                CommandStreams::Descriptors => 3,
+                CommandStreams::Terminal(_) => 0,
+            },
+            Self::Hello { .. }
+            | Self::Create(_)
+            | Self::Signal { .. }
+            | Self::ResizeTerminal { .. }
+            | Self::Status
+            | Self::End { .. } => 0,
+        }
+    }
+
+    /// The signal that it sends.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        match self {
+            Self::Signal { signal, .. } | Self::End { signal, .. } => Some(*signal),
+            Self::Hello { .. }
+            | Self::Create(_)
+            | Self::StartCommand(_)
+            | Self::ResizeTerminal { .. }
+            | Self::Status => None,
+        }
+    }
+}
+
 impl WireMessage for Request {
     const MAX_BYTES: usize = 128 * 1024;
 }
@@ -255,6 +290,9 @@ impl MaybePath {
     }
 }
 
+#[cfg(test)]
+#[path = "golden_tests.rs"]
+mod golden_tests;
 #[cfg(test)]
 #[path = "interface_tests.rs"]
 mod tests;

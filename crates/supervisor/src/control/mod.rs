@@ -4,7 +4,7 @@
 
 pub mod client;
 pub(crate) mod commands;
-pub(crate) mod connection;
+pub mod connection;
 pub(crate) mod defaults;
 pub mod handshake;
 pub mod interface;

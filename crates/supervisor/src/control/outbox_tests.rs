@@ -10,7 +10,8 @@ fn stopped() -> Event {
 #[test]
 fn an_event_goes_to_both_clients_and_a_response_to_who_asked() {
     let (ours, theirs) = socketpair().unwrap();
-    let mut outbox = Outbox::new(Some(Connection::new(ours).unwrap()));
+    let mut connection = Connection::new(ours);
+    let mut outbox = Outbox::new(Some(&mut connection));
     outbox.respond(Response::Done, None);
     outbox.emit(stopped());
     assert_eq!(outbox.next(), Some(FromSupervisor::Event(stopped())));
@@ -26,7 +27,8 @@ fn an_event_goes_to_both_clients_and_a_response_to_who_asked() {
 #[test]
 fn what_a_command_causes_at_will_does_not_cost_the_client() {
     let (ours, theirs) = socketpair().unwrap();
-    let mut outbox = Outbox::new(Some(Connection::new(ours).unwrap()));
+    let mut connection = Connection::new(ours);
+    let mut outbox = Outbox::new(Some(&mut connection));
     for _ in 0..10_000 {
         outbox.emit(stopped());
         outbox.next();

@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 
 impl Supervisor<'_> {
     pub(super) fn end(&mut self, signal: i32, grace: Grace) -> Result<(), SupervisorError> {
+        // Nothing is left to ask: another deadline would only cut short what the ends are told by.
+        if self.phase >= Phase::Killing {
+            return Ok(());
+        }
         let time = match grace {
             Grace::OfSandbox => self.clock.deadlines.after_signal(),
             Grace::Milliseconds(count) => Duration::from_millis(count),
@@ -54,10 +58,9 @@ impl Supervisor<'_> {
         let Some(spawner) = self.running.spawner() else {
             return Ok(self.running.signal(signal)?);
         };
-        for command in self.control.commands.ids() {
-            // A spawner that is gone is seen by its pidfd.
-            let _ = spawner.signal(command, signal);
-        }
+        // One that is gone is seen by its pidfd. One that has left so many requests unread is killed with the others when
+        // the time is over.
+        let _ = spawner.signal_all(signal);
         Ok(())
     }
 }

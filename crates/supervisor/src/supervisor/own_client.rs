@@ -72,7 +72,7 @@ impl Supervisor<'_> {
 
     /// A request of our own. One that is refused has become pointless: its command has no terminal, or has ended.
     pub(crate) fn request(&mut self, request: Request) -> Result<(), SupervisorError> {
-        self.handle(request, &[]).map(drop)
+        self.handle(request, Vec::new()).map(drop)
     }
 
     fn note(&mut self, signal: Signal, fatal: bool) {

@@ -5,16 +5,16 @@
 
 use crate::control::handshake::refused;
 use crate::control::interface::{
-    CommandStatus, CommandStreams, MAX_COMMANDS, RefusalKind, Request, Response, StartCommand,
-    TerminalSize,
+    CommandStatus, CommandStreams, MAX_COMMANDS, RefusalKind, Request, Response, SIGNALS,
+    StartCommand, TerminalSize,
 };
 use crate::error::SupervisorError;
 use crate::supervisor::{Phase, Supervisor};
-use palisade_launch::{CommandId, check_stream};
+use palisade_launch::CommandId;
 use palisade_sys::tty;
 use palisade_wire::WireError;
 use rustix::process::Signal;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 /// A response, and the descriptor that goes with it.
@@ -35,14 +35,9 @@ impl Supervisor<'_> {
     pub fn handle(
         &mut self,
         request: Request,
-        descriptors: &[OwnedFd],
+        descriptors: Vec<OwnedFd>,
     ) -> Result<Reply, SupervisorError> {
-        let expected = match &request {
-            Request::StartCommand(start) if start.streams == CommandStreams::Descriptors => 3,
-            _ => 0,
-        };
-        if descriptors.len() != expected {
-            let why = format!("{} descriptors came with it, not {expected}", descriptors.len());
+        if let Some(why) = malformed(&request, descriptors.len()) {
             return Ok(refused(RefusalKind::Malformed, why).into());
         }
         Ok(match request {
@@ -66,7 +61,7 @@ impl Supervisor<'_> {
         })
     }
 
-    fn start_command(&mut self, start: StartCommand, descriptors: &[OwnedFd]) -> Reply {
+    fn start_command(&mut self, start: StartCommand, descriptors: Vec<OwnedFd>) -> Reply {
         let refuse = |kind, why: String| Reply::from(refused(kind, why));
         let Some(spawner) = self.running.spawner() else {
             let why = "the sandbox ends with its command".to_owned();
@@ -80,27 +75,20 @@ impl Supervisor<'_> {
             let why = format!("{MAX_COMMANDS} commands are running");
             return refuse(RefusalKind::TooManyCommands, why);
         }
-        let unsafe_stream =
-            descriptors.iter().find_map(|stream| check_stream(stream.as_fd()).err());
-        if let Some(error) = unsafe_stream {
-            return refuse(RefusalKind::Malformed, error.to_string());
-        }
-        let terminal = match start.streams {
-            CommandStreams::Descriptors => None,
+        let mut own = None;
+        let (streams, master) = match start.streams {
+            CommandStreams::Descriptors => (descriptors, None),
             CommandStreams::Terminal(size) => match spawner.open_terminal(size.into()) {
-                Ok(terminal) => Some(terminal),
+                Ok((master, slave)) => {
+                    // Without a copy of our own it cannot be resized by us; the client still can.
+                    own = slave.try_clone().ok();
+                    (vec![slave], Some(master))
+                }
                 Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
             },
         };
-        let streams = match (&terminal, descriptors) {
-            (Some((_, slave)), _) => [slave.as_fd(); 3],
-            (None, [stdin, stdout, stderr]) => [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()],
-            (None, _) => {
-                return refuse(RefusalKind::Malformed, "its streams are missing".to_owned());
-            }
-        };
         let defaults = &self.control.defaults;
-        let request = defaults.complete(commands.next_id(), start, terminal.is_some());
+        let request = defaults.complete(commands.next_id(), start, master.is_some());
         match spawner.start_command(request, streams) {
             Ok(()) => {}
             // The request itself is within its limit; the sandbox's own variables come on top.
@@ -112,9 +100,6 @@ impl Supervisor<'_> {
             }
             Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
         }
-        let master = terminal.map(|(master, _)| master);
-        // Without a copy of our own it cannot be resized by us; the client still can.
-        let own = master.as_ref().and_then(|master| master.try_clone().ok());
         let command = commands.add(own);
         Reply { response: Response::Starting { command }, descriptor: master }
     }
@@ -163,5 +148,35 @@ impl Supervisor<'_> {
             commands.iter_mut().for_each(|known| known.pid = pid);
         }
         commands
+    }
+}
+
+/// Why a request is none, whatever the sandbox does.
+fn malformed(request: &Request, descriptors: usize) -> Option<String> {
+    let expected = request.descriptors();
+    if descriptors != expected {
+        return Some(format!("{descriptors} descriptors came with it, not {expected}"));
+    }
+    let signal = request.signal().filter(|signal| !SIGNALS.contains(signal))?;
+    Some(format!("{signal} is no signal"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CommandId, Request, malformed};
+    use crate::control::interface::Grace;
+
+    #[test]
+    fn a_number_that_is_no_signal_is_refused() {
+        for signal in [i32::MIN, -1, 0, 1, 9, 64, 65, i32::MAX] {
+            let is_one = (1..=64).contains(&signal);
+            for request in [
+                Request::Signal { command: CommandId(1), signal },
+                Request::End { signal, grace: Grace::OfSandbox },
+            ] {
+                assert_eq!(malformed(&request, 0).is_none(), is_one, "{request:?}");
+                assert!(malformed(&request, 1).is_some(), "it has no descriptors");
+            }
+        }
     }
 }

@@ -50,6 +50,8 @@ impl Supervisor<'_> {
             (Some(Killed::Asked), Some(asked)) => {
                 SupervisorError::Cancelled { number: asked.signal, name: asked.name.clone() }
             }
+            // Nobody else can ask for the end of what has not begun.
+            (Some(Killed::Asked), None) => SupervisorError::ClientGone,
             _ if self.ran_out_of_memory() => SupervisorError::OutOfMemory,
             _ => match self.died_while_starting() {
                 Ok(death) => SupervisorError::HelperDied(death.unwrap_or(DEATH_OF_INIT)),

@@ -7,7 +7,9 @@ use crate::control::interface::{Grace, RefusalKind, Request};
 use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Reply, Supervisor};
+use rustix::event::PollFlags;
 use rustix::process::Signal;
+use std::time::Instant;
 
 /// The clock and signals must not wait for the end of a flood.
 const REQUESTS_A_TURN: usize = 16;
@@ -25,11 +27,14 @@ impl EventSource for Control {
     }
 
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
-        // Requests wait until commands can be started.
-        let socket = supervisor.control.outbox.watched().filter(|_| supervisor.is_started());
-        if let Some((socket, interest)) = socket {
-            set.add(0, socket, interest);
-        }
+        let Some((socket, interest)) = supervisor.control.outbox.watched() else { return };
+        // Requests wait until commands can be started. That the client is gone is reported in any case.
+        let interest = if supervisor.is_started() { interest } else { PollFlags::empty() };
+        set.add(0, socket, interest);
+    }
+
+    fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
+        supervisor.control.outbox.next_retry()
     }
 
     fn handle(
@@ -37,7 +42,12 @@ impl EventSource for Control {
         supervisor: &mut Supervisor<'_>,
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
+        supervisor.control.outbox.flush();
         if ready.is_empty() {
+            return Ok(());
+        }
+        if !supervisor.is_started() {
+            supervisor.control.outbox.lose_client();
             return Ok(());
         }
         for _ in 0..REQUESTS_A_TURN {
@@ -45,7 +55,7 @@ impl EventSource for Control {
                 Incoming::Nothing | Incoming::Closed => break,
                 Incoming::Malformed(why) => refused(RefusalKind::Malformed, why).into(),
                 Incoming::Request(request, descriptors) => {
-                    supervisor.handle(request, &descriptors)?
+                    supervisor.handle(request, descriptors)?
                 }
             };
             supervisor.control.outbox.respond(response, descriptor);

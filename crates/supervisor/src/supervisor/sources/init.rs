@@ -10,7 +10,7 @@ pub(super) struct Init;
 
 impl EventSource for Init {
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
-        set.add(0, supervisor.running.control(), PollFlags::IN);
+        set.add(0, supervisor.running.init_socket(), PollFlags::IN);
     }
 
     fn handle(

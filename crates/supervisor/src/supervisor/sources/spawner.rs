@@ -6,7 +6,7 @@ use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Control, Supervisor};
 use palisade_launch::{Spawner as SpawnerProcess, SpawnerEvent};
-use rustix::event::PollFlags;
+use std::time::Instant;
 
 /// The clock and signals must not wait for the end of a flood.
 const EVENTS_A_TURN: usize = 64;
@@ -15,9 +15,14 @@ pub(super) struct Spawner;
 
 impl EventSource for Spawner {
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
-        if let Some(control) = supervisor.running.spawner().and_then(SpawnerProcess::control) {
-            set.add(0, control, PollFlags::IN);
+        let watched = supervisor.running.spawner().and_then(SpawnerProcess::watched);
+        if let Some((socket, interest)) = watched {
+            set.add(0, socket, interest);
         }
+    }
+
+    fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
+        supervisor.running.spawner().and_then(SpawnerProcess::next_retry)
     }
 
     fn handle(
@@ -25,6 +30,9 @@ impl EventSource for Spawner {
         supervisor: &mut Supervisor<'_>,
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
+        if let Some(spawner) = supervisor.running.spawner() {
+            spawner.flush()?;
+        }
         if ready.is_empty() {
             return Ok(());
         }

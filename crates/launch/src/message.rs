@@ -105,5 +105,5 @@ impl WireMessage for ToCommand {
 }
 
 #[cfg(test)]
-#[path = "control_tests.rs"]
+#[path = "message_tests.rs"]
 mod tests;

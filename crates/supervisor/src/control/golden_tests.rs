@@ -1,0 +1,240 @@
+//! The encoding of this version, byte by byte. A client of another build speaks the same version, so none of these may change
+//! without [`VERSION`]. Every variant of every type that is sent is here: a new one does not compile until it is.
+
+use super::*;
+use palisade_wire::encode;
+use std::fmt::Debug;
+
+/// Raise it with any change below.
+const OF_VERSION: u32 = 2;
+
+/// The number of a variant, and how many there are, by a match that has to name all of them.
+macro_rules! numbers {
+    ($name:ident: $type:ty, $($pattern:pat),+ $(,)?) => {
+        fn $name(value: &$type) -> (usize, usize) {
+            match value { $($pattern => {}),+ }
+            let is_it = [$(matches!(value, $pattern)),+];
+            (is_it.iter().position(|is_it| *is_it).unwrap(), is_it.len())
+        }
+    };
+}
+
+numbers!(
+    request: Request,
+    Request::Hello { version: _ },
+    Request::Create(CreateSandbox { options: _ }),
+    Request::StartCommand(StartCommand {
+        argv: _,
+        environment: _,
+        cwd: _,
+        umask: _,
+        rlimits: _,
+        streams: _
+    }),
+    Request::Signal { command: _, signal: _ },
+    Request::ResizeTerminal { command: _, size: _ },
+    Request::Status,
+    Request::End { signal: _, grace: _ },
+);
+numbers!(
+    response: Response,
+    Response::Hello { version: _ },
+    Response::Created { session: _ },
+    Response::Starting { command: _ },
+    Response::Done,
+    Response::Status { commands: _ },
+    Response::Refused(Refusal { kind: _, message: _ }),
+);
+numbers!(
+    event: Event,
+    Event::CommandStarted { command: _, pid: _ },
+    Event::CommandFailed { command: _, exit_code: _, message: _ },
+    Event::CommandExited { command: _, cause: _ },
+    Event::CommandStopped { command: _, signal: _ },
+    Event::QuestionAsked { question: _, text: _ },
+    Event::QuestionAnswered { question: _, is_allowed: _, by: _ },
+    Event::LimitReached { limit: _ },
+    Event::Ended { exit_code: _, error: _ },
+);
+numbers!(
+    resource: LimitedResource,
+    LimitedResource::Core,
+    LimitedResource::FileSize,
+    LimitedResource::OpenFiles,
+    LimitedResource::Processes,
+    LimitedResource::CpuSeconds,
+);
+numbers!(
+    refusal: RefusalKind,
+    RefusalKind::Version,
+    RefusalKind::Malformed,
+    RefusalKind::OutOfOrder,
+    RefusalKind::UnknownCommand,
+    RefusalKind::TooManyCommands,
+    RefusalKind::Failed,
+);
+numbers!(cause: ExitCause, ExitCause::Code(_), ExitCause::Signal(_));
+numbers!(grace: Grace, Grace::OfSandbox, Grace::Milliseconds(_));
+numbers!(environment: Environment, Environment::Extended(_), Environment::Exactly(_));
+numbers!(streams: CommandStreams, CommandStreams::Descriptors, CommandStreams::Terminal(_));
+
+fn start(streams: CommandStreams) -> StartCommand {
+    StartCommand {
+        argv: vec![b"a".into(), b"\xff".into()],
+        environment: Environment::Extended(vec![(b"N".into(), b"v".into())]),
+        cwd: None,
+        umask: None,
+        rlimits: Vec::new(),
+        streams,
+    }
+}
+
+fn requests() -> Vec<(Request, &'static str)> {
+    let size = TerminalSize { rows: 1, columns: 2, pixel_width: 3, pixel_height: 300 };
+    let rlimits = vec![
+        (LimitedResource::Core, 0),
+        (LimitedResource::FileSize, 1),
+        (LimitedResource::OpenFiles, 2),
+        (LimitedResource::Processes, 3),
+        (LimitedResource::CpuSeconds, 300),
+    ];
+    let whole = StartCommand {
+        environment: Environment::Exactly(Vec::new()),
+        cwd: Some("/c".into()),
+        umask: Some(0o22),
+        rlimits,
+        ..start(CommandStreams::Terminal(size))
+    };
+    let command = CommandId(300);
+    vec![
+        (Request::Hello { version: VERSION }, "0002"),
+        (Request::Create(CreateSandbox { options: vec![b"-q".into()] }), "0101022d71"),
+        (
+            Request::StartCommand(start(CommandStreams::Descriptors)),
+            "0202016101ff0001014e017600000000",
+        ),
+        (
+            Request::StartCommand(whole),
+            "0202016101ff010001022f63011205000001010202030304ac0201010203ac02",
+        ),
+        (Request::Signal { command, signal: 15 }, "03ac021e"),
+        (Request::ResizeTerminal { command, size }, "04ac02010203ac02"),
+        (Request::Status, "05"),
+        (Request::End { signal: 2, grace: Grace::OfSandbox }, "060400"),
+        (Request::End { signal: 2, grace: Grace::Milliseconds(300) }, "060401ac02"),
+    ]
+}
+
+fn refused(kind: RefusalKind) -> Response {
+    Response::Refused(Refusal { kind, message: "m".into() })
+}
+
+fn responses() -> Vec<(Response, &'static str)> {
+    let commands = vec![
+        CommandStatus { command: CommandId(1), pid: None },
+        CommandStatus { command: CommandId(2), pid: Some(300) },
+    ];
+    vec![
+        (Response::Hello { version: VERSION }, "000002"),
+        (Response::Created { session: "s".into() }, "00010173"),
+        (Response::Starting { command: CommandId(300) }, "0002ac02"),
+        (Response::Done, "0003"),
+        (Response::Status { commands }, "00040201000201ac02"),
+        (refused(RefusalKind::Version), "000500016d"),
+        (refused(RefusalKind::Malformed), "000501016d"),
+        (refused(RefusalKind::OutOfOrder), "000502016d"),
+        (refused(RefusalKind::UnknownCommand), "000503016d"),
+        (refused(RefusalKind::TooManyCommands), "000504016d"),
+        (refused(RefusalKind::Failed), "000505016d"),
+    ]
+}
+
+fn events() -> Vec<(Event, &'static str)> {
+    let command = CommandId(1);
+    vec![
+        (Event::CommandStarted { command, pid: None }, "01000100"),
+        (Event::CommandStarted { command, pid: Some(300) }, "01000101ac02"),
+        (Event::CommandFailed { command, exit_code: 127, message: "m".into() }, "010101fe01016d"),
+        (Event::CommandExited { command, cause: ExitCause::Code(3) }, "0102010006"),
+        (Event::CommandExited { command, cause: ExitCause::Signal(9) }, "0102010112"),
+        (Event::CommandStopped { command, signal: 19 }, "01030126"),
+        (Event::QuestionAsked { question: 5, text: "t".into() }, "0104050174"),
+        (Event::QuestionAnswered { question: 5, is_allowed: true, by: "b".into() }, "010505010162"),
+        (Event::LimitReached { limit: "l".into() }, "0106016c"),
+        (Event::Ended { exit_code: 0, error: None }, "01070000"),
+        (Event::Ended { exit_code: -1, error: Some("e".into()) }, "010701010165"),
+    ]
+}
+
+fn check<T: Debug, M: WireMessage>(
+    samples: Vec<(T, &str)>,
+    message: impl Fn(T) -> M,
+) -> Vec<String> {
+    let differs = |(sample, expected): (T, &str)| {
+        let shown = format!("{sample:?}");
+        let bytes = encode(&message(sample)).unwrap();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        (hex != expected).then(|| format!("{shown}: {hex}, not {expected}"))
+    };
+    samples.into_iter().filter_map(differs).collect()
+}
+
+#[test]
+fn no_encoding_changes_without_the_version() {
+    let mut differ = check(requests(), |request| request);
+    differ.extend(check(responses(), FromSupervisor::Response));
+    differ.extend(check(events(), FromSupervisor::Event));
+    assert!(differ.is_empty(), "raise VERSION, then correct these: {differ:#?}");
+    assert_eq!(VERSION, OF_VERSION, "these are the bytes of another version");
+}
+
+/// The number that is sent for a variant is the one it has in the lists above.
+#[test]
+fn every_variant_has_its_number_and_a_sample() {
+    fn all<T>(samples: impl IntoIterator<Item = T>, number: impl Fn(&T) -> (usize, usize)) {
+        let (mut seen, counts): (Vec<_>, Vec<_>) =
+            samples.into_iter().map(|sample| number(&sample)).unzip();
+        seen.dedup();
+        assert_eq!(seen, (0..counts[0]).collect::<Vec<_>>());
+    }
+    all(requests().into_iter().map(|(sample, _)| sample), request);
+    all(responses().into_iter().map(|(sample, _)| sample), response);
+    all(events().into_iter().map(|(sample, _)| sample), event);
+    let starts = || {
+        requests().into_iter().filter_map(|(sample, _)| match sample {
+            Request::StartCommand(start) => Some(start),
+            _ => None,
+        })
+    };
+    all(starts().flat_map(|start| start.rlimits).map(|(limited, _)| limited), resource);
+    all(starts().map(|start| start.environment), environment);
+    all(starts().map(|start| start.streams), streams);
+    let ends = requests().into_iter().filter_map(|(sample, _)| match sample {
+        Request::End { grace, .. } => Some(grace),
+        _ => None,
+    });
+    all(ends, grace);
+    let refusals = responses().into_iter().filter_map(|(sample, _)| match sample {
+        Response::Refused(refused) => Some(refused.kind),
+        _ => None,
+    });
+    all(refusals, refusal);
+    let causes = events().into_iter().filter_map(|(sample, _)| match sample {
+        Event::CommandExited { cause, .. } => Some(cause),
+        _ => None,
+    });
+    all(causes, cause);
+}
+
+#[test]
+fn the_page_has_every_message() {
+    let page = include_str!("../../../../docs/control.md");
+    assert!(page.contains(&format!("Version {VERSION}.")));
+    let requests = requests().into_iter().map(|(sample, _)| format!("{sample:?}"));
+    let responses = responses().into_iter().map(|(sample, _)| format!("{sample:?}"));
+    let events = events().into_iter().map(|(sample, _)| format!("{sample:?}"));
+    for shown in requests.chain(responses).chain(events) {
+        let name = shown.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+        assert!(page.contains(&format!("`{name}`")), "{name} is missing");
+    }
+}

@@ -26,7 +26,7 @@ fn pair(flags: SocketFlags) -> (OwnedFd, OwnedFd) {
 }
 
 fn create() -> Request {
-    Request::Create(CreateSandbox { options: vec![b"--quiet".to_vec()] })
+    Request::Create(CreateSandbox { is_quiet: true, ..CreateSandbox::default() })
 }
 
 /// Its exit code, and what it said.

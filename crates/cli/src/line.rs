@@ -179,19 +179,6 @@ fn is_program(word: &OsStr) -> bool {
     std::env::split_paths(&path).any(|directory| is_executable(&directory.join(word)))
 }
 
-/// Options of `run` without a command, read by the same definitions; `name` stands for the command.
-pub(crate) fn parse_run_options(options: Vec<OsString>, name: &str) -> anyhow::Result<run::Run> {
-    let words = ["sandbox", "run"].map(OsString::from).into_iter();
-    let words: Vec<_> = words.chain(options).chain(["--", name].map(OsString::from)).collect();
-    match parse(&words) {
-        Ok(Command::Run(run)) if run.command.command == [name] => Ok(run),
-        Err(Rejected::Usage { error, .. }) => anyhow::bail!("{error}"),
-        Ok(_) | Err(Rejected::ProgramForCommand { .. }) => {
-            anyhow::bail!("a command is among the options")
-        }
-    }
-}
-
 #[cfg(test)]
 #[path = "line_tests.rs"]
 mod tests;

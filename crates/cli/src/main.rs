@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         Command::Net(net) => net.execute(),
         Command::Audit(audit) => audit.execute(),
         Command::CheckPath(check_path) => check_path.execute(),
-        Command::Supervise(supervise) => supervise.execute(line::parse_run_options),
+        Command::Supervise(supervise) => supervise.execute(),
         Command::Completions(completions) => completions.execute(),
         Command::Man(manual) => manual.execute(Cli::command()),
         Command::Complete(complete) => complete.execute(Cli::command()),

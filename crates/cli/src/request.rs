@@ -3,10 +3,12 @@
 use crate::args::PolicyArgs;
 use crate::environment;
 use crate::flags::{Written, flags};
-use anyhow::bail;
-use palisade_policy::{Level, NetworkMode};
+use anyhow::{Context as _, bail};
+use palisade_policy::{Flag, Level, NetworkMode};
 use palisade_session::Caller;
 use palisade_session::config::{self, PolicyRequest};
+use palisade_session::supervise::interface::Setting;
+use std::path::PathBuf;
 
 /// The command line above the environment; both above the files.
 pub(crate) fn policy_request(caller: &Caller, args: &PolicyArgs) -> anyhow::Result<PolicyRequest> {
@@ -27,6 +29,26 @@ pub(crate) fn policy_request(caller: &Caller, args: &PolicyArgs) -> anyhow::Resu
         refuse_idle_approvals(args, written, caller, &request)?;
     }
     Ok(request)
+}
+
+/// What a client of the control interface asks for.
+pub(crate) fn session_request(
+    caller: &Caller,
+    settings: &[Setting],
+    policy_files: Vec<PathBuf>,
+    tool: Option<String>,
+) -> anyhow::Result<PolicyRequest> {
+    let mut request = policy_request(caller, &PolicyArgs::default())?;
+    request.command_line = settings.iter().map(flag).collect::<anyhow::Result<_>>()?;
+    request.files.extend(policy_files);
+    request.tool = tool.or(request.tool);
+    Ok(request)
+}
+
+fn flag(Setting { key, value }: &Setting) -> anyhow::Result<Flag> {
+    let parsed: serde_json::Value = serde_json::from_str(value)
+        .with_context(|| format!("the value of the setting `{key}` is not JSON: {value}"))?;
+    Ok(Flag::new(format!("setting {key}"), key, parsed))
 }
 
 /// An approval is recorded, so one that approves nothing would be a lie in the audit log. What it is

@@ -10,13 +10,11 @@ use crate::run::{Finished, RunRequest, run_until};
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::connection::{Connection, is_seqpacket};
 use palisade_supervisor::control::handshake;
-use palisade_supervisor::control::interface::{Event, FromSupervisor};
+use palisade_supervisor::control::interface::{CreateSandbox, Event, FromSupervisor};
 use palisade_sys::proc::take_inherited;
 use rustix::fs::{Mode, OFlags};
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, RawFd};
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
 pub use palisade_supervisor::control::{client, interface};
@@ -45,10 +43,9 @@ impl ControlSocket {
         }
     }
 
-    /// Waits for a client and returns the options of the sandbox it requests, as for `sandbox run`.
-    pub fn accept(&mut self) -> Result<Vec<OsString>, SessionError> {
-        let create = handshake::accept(&mut self.0).map_err(SupervisorError::from)?;
-        Ok(create.options.into_iter().map(OsString::from_vec).collect())
+    /// Waits for a client and returns the sandbox it requests.
+    pub fn accept(&mut self) -> Result<CreateSandbox, SessionError> {
+        Ok(handshake::accept(&mut self.0).map_err(SupervisorError::from)?)
     }
 
     /// Creates the sandbox and serves the client until either ends. The conditions of [`crate::run::run`] apply.

@@ -26,7 +26,7 @@ pub use lab::{Lab, Part};
 pub use palisade_supervisor::control;
 pub use patience::{patiently, tries};
 pub use processors::pin;
-pub use session::{Session, is_alive, memory_holds};
+pub use session::{Session, is_alive, memory_holds, sandbox_of};
 pub use world::World;
 
 use std::fmt::Display;

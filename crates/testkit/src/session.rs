@@ -8,9 +8,11 @@ use std::process::Child;
 use palisade_launch::{CommandId, ExitCause};
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{
-    CommandStreams, Environment, Event, Grace, Request, Response, StartCommand,
+    AskPeople, CommandStreams, CreateSandbox, Environment, Event, Grace, Request, Response,
+    Setting, StartCommand,
 };
 use palisade_sys::proc::sig;
+use serde_json::json;
 
 use crate::world::World;
 use crate::{binaries, must};
@@ -45,10 +47,9 @@ impl Session {
     ) -> Result<Self, String> {
         let mut command = world.host_command(binaries::sandbox().as_os_str());
         command.envs(variables.iter().copied());
-        let options = ["--quiet"].iter().chain(options);
-        let options = options.map(|option| option.as_bytes().to_vec()).collect();
+        let sandbox = CreateSandbox { is_quiet: true, ..sandbox_of(options) };
         let (client, mut supervisor, response) =
-            Client::start(command, options).map_err(|error| error.to_string())?;
+            Client::start(command, sandbox).map_err(|error| error.to_string())?;
         match response {
             Response::Created { .. } => Ok(Self { client, supervisor }),
             other => {
@@ -213,4 +214,55 @@ pub fn memory_holds(pid: u32, bytes: &[u8]) -> bool {
         let read = memory.read_at(&mut content, first).unwrap_or(0);
         content[..read].windows(bytes.len()).any(|window| window == bytes)
     })
+}
+
+/// What options of `sandbox run` say, as far as tests of sessions use them.
+///
+/// # Panics
+///
+/// If it is another option.
+#[must_use]
+pub fn sandbox_of(options: &[&str]) -> CreateSandbox {
+    let mut sandbox = CreateSandbox::default();
+    let mut words = options.iter().copied();
+    while let Some(option) = words.next() {
+        let mut value = || match words.next() {
+            Some(value) => value,
+            None => panic!("{option} without a value"),
+        };
+        let mut set = |key: &str, value: serde_json::Value| {
+            let (key, value) = (key.to_owned(), value.to_string());
+            sandbox.settings.push(Setting { key, value });
+        };
+        match option {
+            "--quiet" => sandbox.is_quiet = true,
+            "--report" => sandbox.report = Some(value().into()),
+            "--policy" => sandbox.policy_files.push(value().into()),
+            "--ask-in" => match value() {
+                "approve" => sandbox.ask = AskPeople::Always,
+                other => panic!("--ask-in {other}"),
+            },
+            "--ro" => set("filesystem.readOnlyPaths", json!([value()])),
+            "--rw" => set("filesystem.readWritePaths", json!([value()])),
+            "--level" => set("isolationLevel", json!(value())),
+            "--no-userns" => set("process.userNamespace", json!(false)),
+            "--static" => set("mode", json!("static")),
+            "--network" => set("network.mode", json!(value())),
+            "--memory" => set("resources.maxMemory", json!(value())),
+            "--ask-timeout" => set("askTimeout", json!(time(value()))),
+            "--timeout" => set("resources.timeout", json!(time(value()))),
+            "--grace" => set("resources.grace", json!(time(value()))),
+            "--env" => {
+                let Some((name, value)) = value().split_once('=') else { panic!("--env NAME") };
+                set("process.env", json!({ name: value }));
+            }
+            other => panic!("no test of a session uses {other}"),
+        }
+    }
+    sandbox
+}
+
+/// A time without a unit is in seconds.
+fn time(text: &str) -> String {
+    if text.ends_with('s') { text.to_owned() } else { format!("{text}s") }
 }

@@ -63,27 +63,6 @@ impl Run {
     }
 }
 
-/// What is asked for a sandbox that outlives its commands.
-pub(crate) struct Session {
-    pub(crate) caller: Caller,
-    pub(crate) request: RunRequest,
-    pub(crate) report_file: Option<ReportFile>,
-    pub(crate) quiet: bool,
-}
-
-impl Run {
-    /// Nobody sits at a terminal who could be asked something early.
-    pub(crate) fn into_session(self, caller: Caller) -> anyhow::Result<Session> {
-        #[cfg(feature = "layers-off")]
-        warn_of_test_build();
-        let told = self.report.or(environment::options(&caller.facts.env)?);
-        let policy = request::policy_request(&caller, &self.policy)?;
-        let report_file = told.report.as_deref().map(prepare).transpose()?;
-        let request = RunRequest { command: self.command.command, policy, ask_in: ask_in(&told)? };
-        Ok(Session { caller, request, report_file, quiet: told.quiet })
-    }
-}
-
 /// A run that is over, with everything said that is to be said.
 pub(crate) struct Done {
     pub(crate) request: RunRequest,
@@ -210,7 +189,7 @@ fn outlasted_its_grace(report: &RunReport) -> bool {
     was_killed && report.signals_forwarded.iter().any(|signal| signal.fatal)
 }
 
-fn prepare(path: &Path) -> anyhow::Result<ReportFile> {
+pub(crate) fn prepare(path: &Path) -> anyhow::Result<ReportFile> {
     if path == Path::new("-") {
         bail!("--report -: standard output belongs to the command; name a file, or use --json");
     }
@@ -219,7 +198,7 @@ fn prepare(path: &Path) -> anyhow::Result<ReportFile> {
 
 /// Not muted by `--quiet`: this build must not be taken for a sandbox.
 #[cfg(feature = "layers-off")]
-fn warn_of_test_build() {
+pub(crate) fn warn_of_test_build() {
     let layers = std::env::var(palisade_session::layers_off::VARIABLE).unwrap_or_default();
     let layers = if layers.is_empty() { "none" } else { &layers };
     output::note(&format!("TEST BUILD, layers off: {layers}"));

@@ -3,11 +3,12 @@
 //! Hidden: it is for programs. Standard output is not used; what a person should know goes to standard error, and what the
 //! client should know goes to the client.
 
-use crate::commands::run::{Run, Session};
+use crate::request::session_request;
 use clap::Args;
-use palisade_session::Caller;
+use palisade_session::run::RunRequest;
 use palisade_session::supervise::ControlSocket;
-use std::ffi::OsString;
+use palisade_session::supervise::interface::{AskPeople, CreateSandbox};
+use palisade_session::{AskIn, Caller};
 use std::process::ExitCode;
 
 /// What reports and logs call it: there is no first command.
@@ -21,18 +22,21 @@ pub(crate) struct Supervise {
 }
 
 impl Supervise {
-    /// `read_options` reads the options that the client gives, as those of `run` with this command.
-    pub(crate) fn execute(
-        self,
-        read_options: impl Fn(Vec<OsString>, &str) -> anyhow::Result<Run>,
-    ) -> anyhow::Result<ExitCode> {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let mut control = ControlSocket::take(self.control_fd)?;
-        let outcome = control.accept().map_err(anyhow::Error::from).and_then(|options| {
+        let outcome = control.accept().map_err(anyhow::Error::from).and_then(|create| {
+            #[cfg(feature = "layers-off")]
+            super::run::warn_of_test_build();
+            let CreateSandbox { settings, policy_files, tool, ask, report, is_quiet } = create;
             let caller = Caller::here()?;
-            let Session { caller, request, report_file, quiet } =
-                read_options(options, NAME)?.into_session(caller)?;
+            let request = RunRequest {
+                command: vec![NAME.into()],
+                policy: session_request(&caller, &settings, policy_files, tool)?,
+                ask_in: ask_in(ask),
+            };
+            let report_file = report.as_deref().map(super::run::prepare).transpose()?;
             let mut tell = |note: &str| {
-                if !quiet {
+                if !is_quiet {
                     crate::output::note(note);
                 }
             };
@@ -54,5 +58,14 @@ impl Supervise {
             Some(error) => Err(error.into()),
             None => Ok(ExitCode::from(u8::try_from(code).unwrap_or(crate::OWN_FAILURE))),
         }
+    }
+}
+
+/// There is no terminal of its own to ask in.
+fn ask_in(ask: AskPeople) -> AskIn {
+    match ask {
+        AskPeople::IfThere => AskIn::Terminal,
+        AskPeople::Always => AskIn::Approve,
+        AskPeople::Never => AskIn::None,
     }
 }

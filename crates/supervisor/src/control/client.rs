@@ -21,7 +21,7 @@ impl Client {
     /// the caller's to wait for; after an error it was waited for here.
     pub fn start(
         mut command: Command,
-        options: Vec<Vec<u8>>,
+        sandbox: CreateSandbox,
     ) -> io::Result<(Self, Child, Response)> {
         let (socket, theirs) = socketpair().map_err(|error| io::Error::from(error.errno))?;
         command.args(["supervise", "--control-fd", "0"]);
@@ -29,7 +29,7 @@ impl Client {
         // The command holds a copy of their end.
         drop(command);
         let mut client = Self::new(socket);
-        match client.create(options) {
+        match client.create(sandbox) {
             Ok(response) => Ok((client, child, response)),
             Err(error) => {
                 // It ends with its client.
@@ -40,9 +40,9 @@ impl Client {
         }
     }
 
-    fn create(&mut self, options: Vec<Vec<u8>>) -> io::Result<Response> {
+    fn create(&mut self, sandbox: CreateSandbox) -> io::Result<Response> {
         match self.begin(&Request::Hello { version: VERSION })? {
-            Response::Hello { .. } => self.begin(&Request::Create(CreateSandbox { options })),
+            Response::Hello { .. } => self.begin(&Request::Create(sandbox)),
             refused => Ok(refused),
         }
     }
@@ -117,7 +117,7 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::{Client, Command};
+    use super::{Client, Command, CreateSandbox};
     use std::path::Path;
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         let pid = directory.path().join("pid");
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("echo $$ > '{}'", pid.display()));
-        Client::start(command, Vec::new()).unwrap_err();
+        Client::start(command, CreateSandbox::default()).unwrap_err();
         let pid = std::fs::read_to_string(pid).unwrap();
         assert!(!Path::new("/proc").join(pid.trim()).exists(), "a zombie was left");
     }

@@ -6,7 +6,7 @@ use palisade_wire::encode;
 use std::fmt::Debug;
 
 /// Raise it with any change below.
-const OF_VERSION: u32 = 2;
+const OF_VERSION: u32 = 3;
 
 /// The number of a variant, and how many there are, by a match that has to name all of them.
 macro_rules! numbers {
@@ -22,7 +22,14 @@ macro_rules! numbers {
 numbers!(
     request: Request,
     Request::Hello { version: _ },
-    Request::Create(CreateSandbox { options: _ }),
+    Request::Create(CreateSandbox {
+        settings: _,
+        policy_files: _,
+        tool: _,
+        ask: AskPeople::IfThere | AskPeople::Always | AskPeople::Never,
+        report: _,
+        is_quiet: _,
+    }),
     Request::StartCommand(StartCommand {
         argv: _,
         environment: _,
@@ -78,6 +85,17 @@ numbers!(grace: Grace, Grace::OfSandbox, Grace::Milliseconds(_));
 numbers!(environment: Environment, Environment::Extended(_), Environment::Exactly(_));
 numbers!(streams: CommandStreams, CommandStreams::Descriptors, CommandStreams::Terminal(_));
 
+fn create(ask: AskPeople) -> CreateSandbox {
+    CreateSandbox {
+        settings: vec![Setting { key: "k".to_owned(), value: "1".to_owned() }],
+        policy_files: vec!["/f".into()],
+        tool: Some("t".to_owned()),
+        ask,
+        report: Some("/r".into()),
+        is_quiet: true,
+    }
+}
+
 fn start(streams: CommandStreams) -> StartCommand {
     StartCommand {
         argv: vec![b"a".into(), b"\xff".into()],
@@ -107,8 +125,10 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0002"),
-        (Request::Create(CreateSandbox { options: vec![b"-q".into()] }), "0101022d71"),
+        (Request::Hello { version: VERSION }, "0003"),
+        (Request::Create(CreateSandbox::default()), "01000000000000"),
+        (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
+        (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
         (
             Request::StartCommand(start(CommandStreams::Descriptors)),
             "0202016101ff0001014e017600000000",
@@ -135,7 +155,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000002"),
+        (Response::Hello { version: VERSION }, "000003"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),

@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -64,10 +64,42 @@ pub enum Grace {
     Milliseconds(u64),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What is not said here is as in `sandbox run`: from the policy files and from `SANDBOX_*` variables of the supervisor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateSandbox {
-    /// Options as `sandbox run` takes them, without a command.
-    pub options: Vec<Vec<u8>>,
+    /// They count as options on a command line do.
+    pub settings: Vec<Setting>,
+    /// Policy documents that take precedence over the user's own.
+    #[serde(with = "Raw")]
+    pub policy_files: Vec<PathBuf>,
+    /// A tool that the policy declares.
+    pub tool: Option<String>,
+    pub ask: AskPeople,
+    /// Where the report is written at the end.
+    #[serde(with = "MaybePath")]
+    pub report: Option<PathBuf>,
+    /// Whether notes for people are left out of standard error.
+    pub is_quiet: bool,
+}
+
+/// A value of the policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Such as `filesystem.readWritePaths`; `sandbox policy schema` has all of them.
+    pub key: String,
+    /// In JSON, as in a policy document.
+    pub value: String,
+}
+
+/// Whether questions wait for somebody. A sandbox that outlives its commands has no terminal to ask in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AskPeople {
+    /// While `sandbox approve` runs, or another client of the socket for answers. Otherwise they are denied at once.
+    #[default]
+    IfThere,
+    /// Until somebody answers, or the time for that is over.
+    Always,
+    Never,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -41,8 +41,9 @@ fn main() -> ExitCode {
 }
 
 fn start(sandbox: &OsStr, options: &[OsString]) -> Result<(Client, std::process::Child), ExitCode> {
-    let options = options.iter().map(|word| word.as_bytes().to_vec()).collect();
-    let (mut client, mut child, response) = match Client::start(Command::new(sandbox), options) {
+    let options: Vec<&str> = options.iter().map(|word| word.to_str().unwrap()).collect();
+    let wanted = palisade_testkit::sandbox_of(&options);
+    let (mut client, mut child, response) = match Client::start(Command::new(sandbox), wanted) {
         Ok(started) => started,
         Err(error) => {
             eprintln!("client: {error}");

@@ -222,3 +222,24 @@ fn beside_a_name_that_was_denied_for_good_others_are_created_one_at_a_time() {
     assert_eq!(run.wait().out(), "new EACCES\nnew done\nnew EACCES\n");
     assert!(world.outside().join("work/new").exists());
 }
+
+/// Removing is not writing: a no to it is remembered for that, and leaves the rest to be asked about.
+///
+/// Proves: GATE-10 denied-name
+#[test]
+fn a_no_to_removing_is_remembered_and_says_what_would_allow_it() {
+    let world = World::new();
+    let first = hidden(&world, "work/first");
+    let run = acts(&world, &[], &["remove", &first, "remove", &first, "append", &first]);
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&first);
+    assert_eq!(question["act"], "remove");
+    client.deny(&question, "session");
+    let question = client.question_about(&first);
+    assert_eq!(question["act"], "write");
+    client.allow(&question, "once");
+    let output = run.wait();
+    assert_eq!(output.out(), "remove EACCES\nremove EACCES\nappend done\n", "{}", output.err());
+    let hint = format!("{first} (allow writing with --rw {})", work(&world));
+    assert!(output.err().contains(&hint), "{}", output.err());
+}

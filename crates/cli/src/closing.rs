@@ -87,8 +87,8 @@ fn way_to_allow(touched: &TouchedPath) -> String {
         TouchedPath { by, .. } if by == RENAME => {
             "a rename needs the whole directory writable, which is not possible here".to_owned()
         }
-        TouchedPath { path, access, .. } if access == "write" => {
-            format!("allow writing with --rw {path}")
+        TouchedPath { path, directory, access, .. } if access == "write" => {
+            format!("allow writing with --rw {}", directory.as_ref().unwrap_or(path))
         }
         TouchedPath { path, .. } => format!("allow with --ro {path}"),
     }

@@ -60,6 +60,7 @@ fn refused_writes_are_named_with_the_way_to_allow_them() {
 fn denied(path: &str, is_secret: bool) -> TouchedPath {
     TouchedPath {
         path: path.into(),
+        directory: None,
         access: "read".into(),
         is_directory: false,
         is_secret,

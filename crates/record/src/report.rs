@@ -290,6 +290,9 @@ pub struct RefusedExecution {
 #[serde(rename_all = "camelCase")]
 pub struct TouchedPath {
     pub path: String,
+    /// The directory that has to be writable for what was denied: creating, renaming and removing change that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// `read` or `execute`; `write` where writing was requested.
     pub access: String,
     pub is_directory: bool,

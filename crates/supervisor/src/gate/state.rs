@@ -17,7 +17,7 @@ use super::verdict::{Reason, Verdict};
 use crate::asking::Moment;
 use crate::log_budget::Excess;
 use crate::process::{Held, Known};
-use palisade_ask::{Answer, Lifetime, Now, QuestionId, Queue, Source};
+use palisade_ask::{Act, Answer, Lifetime, Now, QuestionId, Queue, Source};
 use palisade_broker::{AccessReply, PathAccess, Wants};
 use palisade_gate::{Access, Decider, Rule};
 use palisade_keeper::{Change, FileKind, KeeperEvent, KeeperRequest};
@@ -77,9 +77,9 @@ pub(super) struct GateState<'p> {
     standing: HashMap<PathBuf, Vec<u64>>,
     /// What is removed for the run alone.
     gone: HashSet<PathBuf>,
-    /// Names that people did not want created or renamed in this session. No rules: those would keep the directories
-    /// that the names are in from being granted.
-    refused_names: HashSet<PathBuf>,
+    /// Names that people did not want created, renamed, removed or changed in this session. No rules: those would keep the
+    /// directories that the names are in from being granted.
+    refused_acts: HashSet<(PathBuf, Act)>,
     /// Where something was put into the view: directories on the way were made for it.
     pub(super) shown: HashSet<PathBuf>,
     /// Where a link of a secret name led, which the plan did not know: a secret under its own name from then on.
@@ -117,7 +117,7 @@ impl<'p> GateState<'p> {
             granted: HashMap::new(),
             standing: HashMap::new(),
             gone: HashSet::new(),
-            refused_names: HashSet::new(),
+            refused_acts: HashSet::new(),
             shown: HashSet::new(),
             behind_secrets: HashSet::new(),
             fresh: Vec::new(),

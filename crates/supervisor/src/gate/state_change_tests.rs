@@ -17,7 +17,7 @@ fn a_yes_to_a_removal_lends_the_directory_and_takes_away_what_was_shown() {
     scene.actions();
     let token = scene.found(request(2, "/opt/sdk/a.h", Wants::Remove), FileKind::File);
     let question = scene.queue.open().last().unwrap();
-    assert_eq!(question.subject.file().unwrap().act, palisade_ask::Act::Remove);
+    assert_eq!(question.subject.file().unwrap().act, Act::Remove);
     scene.actions();
     scene.answer(2, allow(Lifetime::Once));
     let expected =

@@ -2,7 +2,7 @@
 
 use super::inquiry::{Found, Inquiry};
 use crate::asking::who;
-use palisade_ask::{Decided, Lifetime, Scope, Source, Subject};
+use palisade_ask::{Act, Decided, Lifetime, Scope, Source, Subject};
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use palisade_keeper::FileKind;
 use palisade_record::{AccessDecided, Decision, TouchedPath};
@@ -151,8 +151,12 @@ impl Verdict {
         let is_written = inquiry.requests.iter().any(|request| request.wants.is_change());
         let is_refused_write = is_written && !self.is_allowed;
         let path = self.decided_path(found, inquiry);
+        // A name is created, renamed and removed in its directory.
+        let is_of_directory = *path != *found.path || inquiry.needs_parent();
+        let directory = path.parent().filter(|_| is_refused_write && is_of_directory);
         TouchedPath {
             path: text(path.as_os_str().as_encoded_bytes()),
+            directory: directory.map(|path| text(path.as_os_str().as_encoded_bytes())),
             access: if is_refused_write {
                 "write".to_owned()
             } else {
@@ -197,7 +201,8 @@ pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>, is_wide: bool
         Some(directory) => {
             rules.push(rule(Pattern::Tree(directory.to_owned()), granted_access(decided)));
         }
-        None if file.is_directory && !is_wide => {
+        // Of a directory only its own mode, owner or times were asked about.
+        None if file.is_directory && !is_wide && file.act != Act::Change => {
             rules.push(rule(Pattern::Tree(file.path.clone()), asked));
         }
         None => rules.push(rule(Pattern::Exact(file.path.clone()), asked)),

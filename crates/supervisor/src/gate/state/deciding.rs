@@ -102,8 +102,11 @@ impl GateState<'_> {
                 return self.deny(token, &verdict, now);
             }
         }
-        let entry = self.inquiries.get(&token).and_then(Inquiry::entry);
-        if entry.is_some_and(|entry| self.refused_names.contains(&entry)) {
+        let act = self
+            .inquiries
+            .get(&token)
+            .map(|inquiry| (inquiry.entry().unwrap_or_else(|| path.clone()), inquiry.act()));
+        if act.is_some_and(|act| self.refused_acts.contains(&act)) {
             let reason = Reason::Rule(ANSWERED_HERE.to_owned());
             return self.deny(token, &Verdict::denied(reason), now);
         }

@@ -24,6 +24,11 @@ const MAX_PENDING_USE: Duration = Duration::from_mins(1);
 /// Each holds a descriptor; whoever finds no room is asked about again.
 const MAX_FRESH: usize = 128;
 
+/// Whether a no is about this one change of a name. A rule would deny more: all writing to the file, or to the directory.
+fn is_about_name(act: Act) -> bool {
+    matches!(act, Act::Create | Act::Rename | Act::Remove | Act::Change)
+}
+
 impl GateState<'_> {
     /// A question was answered, by whomever.
     pub(in crate::gate) fn carry_out(&mut self, decided: Decided, now: Now) {
@@ -38,10 +43,13 @@ impl GateState<'_> {
         // Something in it may have been denied since it was offered.
         let directory = directory.filter(|directory| self.may_show_whole(directory, now));
         let may_last = file.may_last() || directory.is_some();
-        let refused_name = file.entry.as_ref().filter(|_| !decided.answer.is_allowed());
-        if let (Some(name), Lifetime::Session) = (refused_name, decided.answer.lifetime()) {
-            self.refused_names.insert(name.clone());
-        } else if lasting == Lasting::Session && scope != Some(Scope::PrivateCopy) && may_last {
+        let is_denied = !decided.answer.is_allowed();
+        if is_denied && decided.answer.lifetime() == Lifetime::Session && is_about_name(file.act) {
+            self.refused_acts.insert((file.named().to_owned(), file.act));
+        } else if lasting == Lasting::Session
+            && scope != Some(Scope::PrivateCopy)
+            && (may_last || is_denied)
+        {
             let kind = if file.is_directory { FileKind::Directory } else { FileKind::File };
             let is_wide = self.is_wide(&Found { path: file.path.clone(), kind });
             let rules = rule_of(&decided, directory.as_deref(), is_wide);
@@ -221,13 +229,11 @@ impl GateState<'_> {
             // It is made in the private home directory.
             Act::Replace => self.end(token, |request| AccessReply::Continue { request }),
             _ => {
-                if !self.is_in_private_home(&found.path) {
-                    let path = found.path.display();
-                    self.tally.note(format!(
-                        "what was changed in {path} went to a private copy and is gone; \
-                         --rw {path} keeps it"
-                    ));
-                }
+                let path = found.path.display();
+                self.tally.note(format!(
+                    "what was changed in {path} went to a private copy and is gone; \
+                     --rw {path} keeps it"
+                ));
                 self.shown.insert(found.path.clone());
                 let Some(inquiry) = self.inquiries.remove(&token) else { return };
                 let (what, access, kept) = (What::Copy, Access::Write, Vec::new());

@@ -115,6 +115,13 @@ impl Supervisor<'_> {
     }
 
     pub(crate) fn tell_notices(&mut self, tell: &mut dyn FnMut(&str)) {
-        self.asking.take_notices().iter().for_each(|notice| tell(notice));
+        let raw = self.display.terminal.as_ref().filter(|terminal| terminal.is_raw());
+        for notice in self.asking.take_notices() {
+            match raw {
+                // Nobody else ends its lines there.
+                Some(terminal) => drop(terminal.write(format!("sandbox: {notice}\r\n").as_bytes())),
+                None => tell(&notice),
+            }
+        }
     }
 }

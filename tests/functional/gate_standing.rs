@@ -243,3 +243,25 @@ fn a_no_to_removing_is_remembered_and_says_what_would_allow_it() {
     let hint = format!("{first} (allow writing with --rw {})", work(&world));
     assert!(output.err().contains(&hint), "{}", output.err());
 }
+
+/// A `.env` file has to be asked about by itself, so its directory is never granted with it: the question says so.
+///
+/// Proves: GATE-4 denied-within, GATE-4 directory-offered
+#[test]
+fn a_directory_with_a_dotenv_file_is_offered_by_its_name_alone() {
+    let world = World::new();
+    let first = hidden(&world, "work/first");
+    hidden(&world, "work/deep/.env");
+    let work = work(&world);
+    let run = acts(&world, &[], &["enter", &work, "read", "first"]);
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&work);
+    assert_eq!(question["isNameOnly"], true, "{question}");
+    assert!(question["directory"].is_null(), "{question}");
+    client.allow(&question, "session");
+    let question = client.question_about(&first);
+    assert!(question["directory"].is_null(), "{question}");
+    client.allow(&question, "session");
+    let output = run.wait();
+    assert_eq!(output.out(), "enter done\nread content of work/first\n", "{}", output.err());
+}

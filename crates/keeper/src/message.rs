@@ -39,6 +39,12 @@ pub enum KeeperRequest {
     /// Return a descriptor (`O_PATH`) through which what is held under the token, or its directory, can be
     /// written. It is not shown in the view.
     Lend { token: u64, parent: bool },
+    /// Could this directory be shown as a whole? It is what is held under the token, or contains it.
+    Survey {
+        token: u64,
+        #[serde(with = "Raw")]
+        directory: PathBuf,
+    },
     /// Drop what is held under the token.
     Forget { token: u64 },
 }
@@ -89,6 +95,10 @@ pub enum KeeperEvent {
     /// was shown.
     NotWhole {
         token: u64,
+    },
+    Surveyed {
+        token: u64,
+        is_whole: bool,
     },
     /// A descriptor comes with it.
     Opened {

@@ -93,6 +93,12 @@ impl KeeperServer {
                     },
                 })
             }
+            KeeperRequest::Survey { token, directory } => {
+                only(match self.survey(token, &directory) {
+                    Ok(is_whole) => KeeperEvent::Surveyed { token, is_whole },
+                    Err(error) => failed(token, &error),
+                })
+            }
             KeeperRequest::Forget { token } => {
                 self.held.retain(|(held, _)| *held != token);
                 return None;
@@ -177,6 +183,14 @@ impl KeeperServer {
         let graft = self.inside.graft(&self.identity, GraftSource::Piece(piece), &found.links)?;
         self.inside.restore_copies(&self.identity, &self.own_files, graft, &top)?;
         Ok(Some(graft))
+    }
+
+    fn survey(&self, token: u64, directory: &Path) -> Result<bool> {
+        let found = held(&self.held, token)?;
+        if !found.path.starts_with(directory) {
+            return Err(refused(directory, Errno::INVAL));
+        }
+        Ok(survey::is_harmless(&self.host.directory(directory)?.file))
     }
 
     /// Through its own read-only, detached mount: reopened inside through `/proc/self/fd`, it cannot be written

@@ -5,8 +5,9 @@
 //! given here that the absolute path would not give.
 
 use super::BrokerServer;
-use super::gate::{Gate, Unseen};
+use super::gate::Gate;
 use super::pending::{Then, Waiting};
+use super::unseen::Unseen;
 use crate::NO_MODE;
 use crate::caller::Caller;
 use crate::glance::Glance;

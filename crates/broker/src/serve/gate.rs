@@ -8,7 +8,7 @@
 
 use crate::absent::Absent;
 use crate::brokered_trees::BrokeredTrees;
-use crate::call::{CWD, Call, PathArg};
+use crate::call::{CWD, Call};
 use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
@@ -24,22 +24,21 @@ use crate::place::ResolvedParent;
 use crate::remote::Remote;
 use crate::replacing::stands_on_a_mount_of_its_own;
 use crate::serve::pending::{PendingCalls, Then, Waiting};
+use crate::serve::unseen::{Unseen, is_in_one_directory, wants_of};
 use crate::serve::{BrokerServer, name_of, number_of};
 use crate::slow::Helpers;
-use crate::stand_ins::{LISTING, StandIns};
+use crate::stand_ins::StandIns;
 use palisade_bpf::{Arch, table};
 use palisade_plan::model;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use palisade_wire::{Received, WireError, WireMessage as _};
-use rustix::fs::{AtFlags, RenameFlags};
+use rustix::fs::AtFlags;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-
-const NO_REPLACE: u32 = RenameFlags::NOREPLACE.bits();
 
 #[derive(Debug)]
 pub(crate) struct Gate {
@@ -56,17 +55,6 @@ pub(crate) struct Gate {
     private_home: Option<PathBuf>,
     /// Whether ungranted paths may be asked about.
     pub(super) asks: bool,
-}
-
-/// What is missing, and may be asked about.
-pub(crate) struct Unseen {
-    wants: Wants,
-    pub(super) missing: Missing,
-    follow: bool,
-    /// As the caller wrote it, if that was an absolute path.
-    typed: Option<Vec<u8>>,
-    /// Whether the same call was granted a moment ago, and did not find it.
-    pub(super) is_second_look: bool,
 }
 
 impl Gate {
@@ -225,48 +213,6 @@ impl Gate {
     fn to_write(&self, missing: Missing, wants: Wants, follow: bool) -> Option<Unseen> {
         let is_known = self.unchangeable.has(&missing.path, follow);
         (!is_known).then_some(Unseen::new(wants, missing, follow))
-    }
-}
-
-impl Unseen {
-    fn new(wants: Wants, missing: Missing, follow: bool) -> Self {
-        Self { wants, missing, follow, typed: None, is_second_look: false }
-    }
-
-    /// Whether a directory is listed that exists, below the grant that covers it.
-    fn lists_below_cover(&self) -> bool {
-        let Missing { path, existing, is_covered } = &self.missing;
-        self.wants == LISTING && *is_covered && *existing == path.len()
-    }
-}
-
-/// Whether both paths name entries of one directory, by their text.
-fn is_in_one_directory(caller: &Caller, from: PathArg, to: PathArg) -> bool {
-    let directory = |path: PathArg| {
-        let bytes = caller.path(path.address).ok()?;
-        let name = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-        Some(bytes[..name].to_vec())
-    };
-    let (old, new) = (directory(from), directory(to));
-    let is_whole = old.as_ref().is_some_and(|old| old.starts_with(b"/"));
-    old.is_some() && old == new && (is_whole || from.dir == to.dir)
-}
-
-/// What a call wants of its target.
-fn wants_of(caller: &Caller, call: Call) -> Wants {
-    match call {
-        // On one mount, if that directory is granted.
-        Call::Link { from, to, .. } if is_in_one_directory(caller, from, to) => Wants::Make,
-        Call::Rename { flags: 0, .. } => Wants::Replace,
-        Call::Rename { flags, .. } if flags == NO_REPLACE => Wants::Make,
-        Call::Rename { .. } | Call::Link { .. } => Wants::MoveInto,
-        Call::Remove { .. } => Wants::Remove,
-        Call::ChangeMode { .. }
-        | Call::ChangeOwner { .. }
-        | Call::ChangeTimes { .. }
-        | Call::ChangeAttribute { .. } => Wants::Change,
-        call if call.only_makes() => Wants::Make,
-        _ => Wants::Write,
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod gate;
 mod openat2;
 mod pending;
 mod reading;
+mod unseen;
 mod write_test;
 
 use crate::call::{Asked, Call, Calls, PathArg};

@@ -5,9 +5,9 @@
 //! Unusual calls get `ENOSYS`, as on a kernel without `openat2`: writing, `O_PATH` (such a descriptor cannot be
 //! passed), anything but files and directories, and file systems where the caller's identity differs from ours.
 
-use super::gate::Unseen;
 use super::pending::Then;
 use super::reading::Reading;
+use super::unseen::Unseen;
 use crate::below::is_below;
 use crate::caller::Caller;
 use crate::glance::{Glance, OWN};

@@ -32,6 +32,8 @@ pub(super) struct Need {
 pub(super) enum InquiryStage {
     /// The keeper looks what is there; so many answers are to come.
     Looking { awaited: usize },
+    /// The keeper checks whether the directory that would be granted could be shown as a whole.
+    Surveying,
     /// Its question is in the queue.
     Asked,
 }
@@ -46,6 +48,8 @@ pub(super) struct Inquiry {
     /// Where the keeper was sent last, if that is not the path that was touched.
     looked_for: Option<PathBuf>,
     looks: usize,
+    /// What the keeper was sent to survey.
+    pub(super) surveyed: Option<PathBuf>,
     /// Nobody can be asked about writing: what may be read is granted for that.
     pub(super) settled_for_reading: bool,
     /// Why the host would not let it be written.
@@ -69,6 +73,7 @@ impl Inquiry {
             stage: InquiryStage::Looking { awaited: 1 },
             looked_for: None,
             looks: 0,
+            surveyed: None,
             settled_for_reading: false,
             unwritable: None,
             found: None,

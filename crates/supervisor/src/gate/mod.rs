@@ -233,6 +233,7 @@ impl<'p> Gate<'p> {
                     self.heard = now.monotonic;
                     let people = match &told {
                         KeeperEvent::Found(_)
+                        | KeeperEvent::Surveyed { .. }
                         | KeeperEvent::Absent { .. }
                         | KeeperEvent::Failed { .. } => {
                             asking.people(terminal, self.state.on_ask())

@@ -68,6 +68,8 @@ pub(super) struct GateState<'p> {
     callers: HashMap<u64, Known>,
     /// The directory that is offered instead of something in this one, if any.
     offers: HashMap<PathBuf, Option<PathBuf>>,
+    /// Whether these directories could be shown as a whole when that was last asked.
+    surveyed: HashMap<PathBuf, bool>,
     /// Tokens of what an inquiry needs besides, and whose they are.
     need_of: HashMap<u64, u64>,
     grants: Grants,
@@ -112,6 +114,7 @@ impl<'p> GateState<'p> {
             inquiries: HashMap::new(),
             callers: HashMap::new(),
             offers: HashMap::new(),
+            surveyed: HashMap::new(),
             need_of: HashMap::new(),
             grants: Grants::default(),
             granted: HashMap::new(),
@@ -260,6 +263,7 @@ impl<'p> GateState<'p> {
                 }
                 self.forget_unused(token);
             }
+            KeeperEvent::Surveyed { token, is_whole } => self.has_surveyed(token, is_whole, at),
             KeeperEvent::NotWhole { token } => {
                 self.grants.not_whole(token, &mut self.actions);
                 self.forget_unused(token);

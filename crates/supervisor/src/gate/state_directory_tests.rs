@@ -85,3 +85,24 @@ fn a_tree_that_holds_a_secret_is_shown_file_by_file() {
         matches!(asks(&scene.actions())[..], [KeeperRequest::Graft { token: again, .. }] if again == token)
     );
 }
+
+/// What the panel says is what a yes gives: a directory with something that has to be asked about separately is never
+/// offered as a whole.
+///
+/// Proves: GATE-4 denied-within
+#[test]
+fn a_directory_that_cannot_be_shown_whole_is_asked_about_as_a_name() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let directory = "/opt/a/with-dotenv";
+    scene.found(request(1, directory, Wants::Enter), FileKind::Directory);
+    let file = scene.queue.open().next().unwrap().subject.file().unwrap().clone();
+    assert!(file.is_name_only && !file.is_tree());
+    assert_eq!(file.directory, None);
+    scene.found(request(2, &format!("{directory}/file"), READ), FileKind::File);
+    let file = scene.queue.open().last().unwrap().subject.file().unwrap().clone();
+    assert_eq!(file.directory, None);
+    scene.found(request(3, "/opt/b/file", READ), FileKind::File);
+    let file = scene.queue.open().last().unwrap().subject.file().unwrap().clone();
+    assert_eq!(file.directory.as_deref(), Some(Path::new("/opt/b")));
+}

@@ -78,6 +78,23 @@ impl<'g> Scene<'g> {
     fn tell_with(&mut self, told: KeeperEvent, file: Option<OwnedFd>) {
         let (queue, people) = (&mut self.queue, self.people);
         self.state.told(told, file, &mut Moment { queue, people, now: Now::read() });
+        self.survey();
+    }
+
+    /// The keeper finds every directory harmless, but for those that are named so.
+    fn survey(&mut self) {
+        let asked = self
+            .state
+            .actions
+            .iter()
+            .position(|action| matches!(action, Action::Keeper(KeeperRequest::Survey { .. })));
+        let Some(asked) = asked else { return };
+        if let Some(Action::Keeper(KeeperRequest::Survey { token, directory })) =
+            self.state.actions.remove(asked)
+        {
+            let is_whole = !directory.ends_with("with-dotenv");
+            self.tell(KeeperEvent::Surveyed { token, is_whole });
+        }
     }
 
     fn withdraw(&mut self, request: u64) {

@@ -109,7 +109,9 @@ impl Verdict {
     /// What was decided about: a name in the directory that was found, unless the directory was allowed.
     fn decided_path<'f>(&self, found: &'f Found, inquiry: &Inquiry) -> Cow<'f, Path> {
         let is_for_directory = self.is_allowed && self.lifetime != Lifetime::Once;
-        match inquiry.entry().filter(|_| !is_for_directory) {
+        // Where nobody decides about single names, the directory says it for all of them.
+        let is_about_name = matches!(self.reason, Reason::Answer { .. } | Reason::Rule(_));
+        match inquiry.entry().filter(|_| is_about_name && !is_for_directory) {
             Some(entry) => Cow::Owned(entry),
             None => Cow::Borrowed(&found.path),
         }

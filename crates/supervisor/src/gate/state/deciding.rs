@@ -222,16 +222,27 @@ impl GateState<'_> {
             }
             OnAsk::Ask | OnAsk::Wait => {}
         }
-        let may_be_copied = self.may_be_copied(token);
-        let is_partly_hidden = self.is_wide(&found)
-            || (access != Access::Write && self.is_removed_in_part(&found.path));
-        let is_name_only = found.kind == FileKind::Directory && is_partly_hidden;
         let directory = match act {
             _ if is_secret => None,
             Act::Remove | Act::Change => self.writable_parent(&found),
             _ if access == Access::Write => None,
             _ => self.offer(&found, now),
         };
+        // What the question says of a directory has to be true.
+        let is_listed = found.kind == FileKind::Directory && access != Access::Write;
+        let is_shown = is_listed && !self.is_wide(&found);
+        let shown = if is_shown { Some(&found.path) } else { directory.as_ref() };
+        let unknown = shown.filter(|shown| !self.surveyed.contains_key(*shown)).cloned();
+        if let Some(directory) = unknown.filter(|_| access != Access::Write) {
+            return self.survey(token, directory);
+        }
+        let is_whole = |directory: &PathBuf| self.surveyed.get(directory) != Some(&false);
+        let is_partly_hidden = self.is_wide(&found)
+            || (access != Access::Write && self.is_removed_in_part(&found.path))
+            || (is_listed && !is_whole(&found.path));
+        let directory = directory.filter(is_whole);
+        let may_be_copied = self.may_be_copied(token);
+        let is_name_only = found.kind == FileKind::Directory && is_partly_hidden;
         for request in requests {
             let process = describe(request.pid, &self.roots, &request.executable, &request.cwd);
             let caller = Known::of_process(process.pid);
@@ -270,6 +281,26 @@ impl GateState<'_> {
                 }
             }
         }
+    }
+
+    fn survey(&mut self, token: u64, directory: PathBuf) {
+        if let Some(inquiry) = self.inquiries.get_mut(&token) {
+            inquiry.stage = InquiryStage::Surveying;
+            inquiry.surveyed = Some(directory.clone());
+            self.actions.push_back(Action::Keeper(KeeperRequest::Survey { token, directory }));
+        }
+    }
+
+    /// The keeper has surveyed the directory that a question is about.
+    pub(super) fn has_surveyed(&mut self, token: u64, is_whole: bool, at: &mut Moment<'_>) {
+        let Some(inquiry) = self.inquiries.get_mut(&token) else { return };
+        let Some(directory) = inquiry.surveyed.take() else { return };
+        if self.surveyed.len() >= MAX_OFFERS {
+            self.surveyed.clear();
+        }
+        self.surveyed.insert(directory, is_whole);
+        let requests = inquiry_touches(&self.inquiries, token);
+        self.ask(token, requests, at);
     }
 
     /// Why it cannot be written, whatever people answer: the errno, and the reason. What a yes cannot help is not asked.

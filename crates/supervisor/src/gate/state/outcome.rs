@@ -51,7 +51,8 @@ impl GateState<'_> {
             && (may_last || is_denied)
         {
             let kind = if file.is_directory { FileKind::Directory } else { FileKind::File };
-            let is_wide = self.is_wide(&Found { path: file.path.clone(), kind });
+            let is_wide =
+                file.is_name_only || self.is_wide(&Found { path: file.path.clone(), kind });
             let rules = rule_of(&decided, directory.as_deref(), is_wide);
             for rule in rules {
                 match decided.answer.lifetime() {

@@ -231,12 +231,14 @@ impl GateState<'_> {
         // What the question says of a directory has to be true.
         let is_listed = found.kind == FileKind::Directory && access != Access::Write;
         let is_shown = is_listed && !self.is_wide(&found);
-        let shown = if is_shown { Some(&found.path) } else { directory.as_ref() };
-        let unknown = shown.filter(|shown| !self.surveyed.contains_key(*shown)).cloned();
-        if let Some(directory) = unknown.filter(|_| access != Access::Write) {
+        let is_whole = |directory: &PathBuf| {
+            !self.surveyed.iter().any(|(below, whole)| !whole && below.starts_with(directory))
+        };
+        let mut said = is_shown.then_some(&found.path).into_iter().chain(directory.as_ref());
+        let unknown = said.find(|said| !self.surveyed.contains_key(*said) && is_whole(said));
+        if let Some(directory) = unknown.filter(|_| access != Access::Write).cloned() {
             return self.survey(token, directory);
         }
-        let is_whole = |directory: &PathBuf| self.surveyed.get(directory) != Some(&false);
         let is_partly_hidden = self.is_wide(&found)
             || (access != Access::Write && self.is_removed_in_part(&found.path))
             || (is_listed && !is_whole(&found.path));

@@ -7,7 +7,7 @@
 use libfuzzer_sys::fuzz_target;
 use palisade_broker::{BrokerMessage, AccessReply};
 use palisade_keeper::{KeeperEvent, KeeperRequest};
-use palisade_launch::control::{FromCommand, FromInit, ToCommand, ToInit};
+use palisade_launch::message::{FromCommand, FromInit, ToCommand, ToInit};
 use palisade_session::supervise::interface::{FromSupervisor, Request};
 use palisade_wire::{WireMessage, decode, encode};
 

@@ -51,7 +51,8 @@ impl StandIns {
         text: &[u8],
         grounds: &ScaffoldMounts,
     ) -> Option<Missing> {
-        if call.wants != LISTING || !(self.has_grants || !self.entered.is_empty()) {
+        let is_any = self.has_grants || !self.entered.is_empty();
+        if call.wants != LISTING || !is_any {
             return None;
         }
         let base = match text.starts_with(b"/") {

@@ -237,7 +237,7 @@ fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings
                 }
             }
             "blocked_executables" => {
-                foreign.refuse(&field, "executables cannot be blocked by name")
+                foreign.refuse(&field, "executables cannot be blocked by name");
             }
             _ => {
                 patterns(foreign, &field);

@@ -336,7 +336,9 @@ fn gate(plan: &Plan, page: &mut Page) {
         }
         OnAsk::Deny => page.line(format_args!("none: {what} that are not granted are denied")),
         OnAsk::Allow => {
-            page.line(format_args!("none: {what} that are not granted are allowed, except secrets"));
+            page.line(format_args!(
+                "none: {what} that are not granted are allowed, except secrets"
+            ));
         }
     }
     let (never, secrets) = (gate.never.len(), gate.secrets.len());

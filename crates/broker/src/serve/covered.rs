@@ -1,5 +1,5 @@
 //! Callers in a directory of ours that stands for one of the host. What is granted later is mounted on top of that
-//! directory, and whoever was in it before does not see the mount: the kernel resolves relative names below it.
+//! directory. A process that was in it before does not see the mount: the kernel resolves relative names below it.
 //!
 //! So after a grant, a relative name is looked up again, and the supervisor shows it below the grant, too. Nothing is
 //! given here that the absolute path would not give.

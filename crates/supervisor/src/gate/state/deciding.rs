@@ -239,9 +239,8 @@ impl GateState<'_> {
         if let Some(directory) = unknown.filter(|_| access != Access::Write).cloned() {
             return self.survey(token, directory);
         }
-        let is_partly_hidden = self.is_wide(&found)
-            || (access != Access::Write && self.is_removed_in_part(&found.path))
-            || (is_listed && !is_whole(&found.path));
+        let is_partly_hidden =
+            self.is_partly_hidden(&found, access) || (is_listed && !is_whole(&found.path));
         let directory = directory.filter(is_whole);
         let may_be_copied = self.may_be_copied(token);
         let is_name_only = found.kind == FileKind::Directory && is_partly_hidden;
@@ -440,6 +439,11 @@ impl GateState<'_> {
         !self.gate.holds_hidden(directory)
             && !self.is_removed_in_part(directory)
             && !self.decider.denies_within(directory, now.wall)
+    }
+
+    /// Whether of a directory only the name can be granted for this.
+    pub(super) fn is_partly_hidden(&self, found: &Found, access: Access) -> bool {
+        self.is_wide(found) || (access != Access::Write && self.is_removed_in_part(&found.path))
     }
 
     /// Whether something below it was removed for this run alone: shown whole, it would be there again.

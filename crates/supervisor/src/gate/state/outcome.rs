@@ -150,8 +150,7 @@ impl GateState<'_> {
         let is_name_enough = lasting == Lasting::Once
             && found.kind == FileKind::Directory
             && inquiry.requests.iter().all(needs_no_content);
-        let is_partly_hidden = self.is_wide(found)
-            || (access != Access::Write && self.is_removed_in_part(&found.path));
+        let is_partly_hidden = self.is_partly_hidden(found, access);
         let is_less = what == What::Found && (is_name_enough || is_partly_hidden);
         // A process stays in the directory that it enters. What is in it is asked about.
         let is_entered = inquiry.requests.iter().any(|request| request.wants == Wants::Enter);

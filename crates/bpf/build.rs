@@ -32,6 +32,7 @@ fn main() -> Result<(), String> {
         ("init.txt", "INIT"),
         ("broker.txt", "BROKER"),
         ("keeper.txt", "KEEPER"),
+        ("gatefs.txt", "GATEFS"),
         ("egress.txt", "EGRESS"),
         ("maker.txt", "MAKER"),
         ("proxy.txt", "PROXY"),

@@ -5,7 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palisade_broker::{BrokerMessage, AccessReply};
+use palisade_broker::BrokerMessage;
+use palisade_gate::AccessReply;
 use palisade_keeper::{KeeperEvent, KeeperRequest};
 use palisade_launch::message::{FromCommand, FromInit, ToCommand, ToInit};
 use palisade_session::supervise::interface::{FromSupervisor, Request};

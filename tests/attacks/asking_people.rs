@@ -10,7 +10,7 @@ use crate::host::{probe, strings};
 const CONTENT: &str = "what nobody granted\n";
 
 /// What a command does to the terminal before it touches a secret, and what a person is meant to answer.
-const DECEPTIONS: [(&str, &str); 2] = [
+const DECEPTIONS: [(&str, &str); 3] = [
     (
         "in a palette of one colour",
         r"\033[2J\033[H\033]10;#000000\007\033]11;#000000\007\033[33mInstall? [yes/no] ",
@@ -19,6 +19,7 @@ const DECEPTIONS: [(&str, &str); 2] = [
         "in two rows that it scrolls away from",
         r"\033[2J\033[HInstall? [yes/no] \033[13;14r\033[?6h",
     ),
+    ("in letters that are drawn as lines", r"\033[2J\033[HInstall? [yes/no] \033(0"),
 ];
 
 fn stolen(world: &World) -> bool {

@@ -197,7 +197,7 @@ for thread in threads: thread.join()
 print(dict(results))
 "#;
 
-/// Nobody answers: what more than so many questions at once find is a no.
+/// Nobody answers: so many questions are asked at a time, the others in their turn, and each is denied in time.
 ///
 /// Proves: GATE-5 bounded, GATE-5 timeout, GATE-5 undisturbed
 #[test]

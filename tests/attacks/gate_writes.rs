@@ -9,6 +9,7 @@ use palisade_testkit::{Attack, Output, World, tries};
 use crate::answering::{Answered, WAIT, Word, answer, yes_to};
 use crate::files::TO_WRITE_OUTSIDE;
 use crate::host::strings;
+use crate::secrets::TO_READ_WHAT_IS_HIDDEN;
 
 const UNTOUCHED: &str = "as it was\n";
 const ASKED_WRITES: u32 = 400;
@@ -148,4 +149,90 @@ fn f02_what_people_let_be_read_is_neither_written_nor_removed() {
             output.out().contains(UNTOUCHED.trim()) && output.out().contains("over") && !is_changed(world)
         })
         .check();
+}
+
+const SECRET: &str = "put there by the host\n";
+
+/// Makes a file and uses it; then, when the host has put another one in its place, tries every way to that one.
+const USES_AGAIN: &str = r#"
+import os, sys
+path = sys.argv[1]
+def attempt(what, act):
+    try: print(what, act())
+    except OSError as error: print(what, os.strerror(error.errno))
+def make():
+    with open(path, "x") as file: file.write("own\n")
+    with open(path) as file: return file.read()
+def read_by(flags):
+    file = os.open(path, flags)
+    try: return os.read(file, 100).decode()
+    finally: os.close(file)
+def linked():
+    os.link(path, path + ".linked")
+    return read_by(os.O_RDONLY)
+attempt("made", make)
+print("ready", flush=True)
+sys.stdin.readline()
+attempt("read", lambda: read_by(os.O_RDONLY))
+attempt("written", lambda: read_by(os.O_RDWR))
+attempt("created", lambda: read_by(os.O_RDWR | os.O_CREAT))
+attempt("linked", linked)
+attempt("moved", lambda: os.rename(path, path + ".moved"))
+attempt("truncated", lambda: os.truncate(path, 0))
+attempt("removed", lambda: os.remove(path))
+print("over")
+"#;
+
+/// Who was allowed once to make a file has that file, and not whatever the host puts in its place.
+fn replace_what_was_made_once(name: &'static str, replace: fn(&World)) {
+    Attack::new("F02", name)
+        .proves(&["GATE-10 made-once"])
+        .held_by(TO_READ_WHAT_IS_HIDDEN)
+        .flags(|_| strings(&WAIT))
+        .prepare(|world| {
+            world.write("outside/made/beside", UNTOUCHED);
+        })
+        .command(|world| {
+            let new = world.outside().join("made/new").display().to_string();
+            strings(&["python3", "-c", USES_AGAIN, &new])
+        })
+        .company(|world, over| {
+            answer(world, over, "once", |question| match question["act"].as_str() {
+                Some("create") => Word::Yes,
+                _ => Word::No,
+            });
+        })
+        .meanwhile(replace)
+        .succeeded(|_, output| output.out().contains(SECRET.trim()))
+        .contained(|world, output| {
+            // It was made and used without another question, so what came then is not for lack of a grant.
+            output.out().starts_with("made own\n")
+                && output.out().ends_with("over\n")
+                && content(world, "made/new") == SECRET
+                && !Answered::of(world).denied.is_empty()
+        })
+        .check();
+}
+
+/// Proves: GATE-10 made-once
+#[test]
+fn f02_a_file_renamed_over_the_one_that_was_made_once_is_not_the_makers() {
+    replace_what_was_made_once("read a file that the host renamed over one made once", |world| {
+        let secret = world.write("outside/made/secret", SECRET);
+        fs::rename(secret, world.outside().join("made/new")).unwrap();
+    });
+}
+
+/// Proves: GATE-10 made-once
+#[test]
+fn f02_a_file_written_anew_where_one_was_made_once_is_not_the_makers() {
+    // File systems use the number of a removed file again, and often at once.
+    replace_what_was_made_once(
+        "read a file that the host wrote anew where one was made once",
+        |world| {
+            // With some layers off it was not made.
+            let _ = fs::remove_file(world.outside().join("made/new"));
+            world.write("outside/made/new", SECRET);
+        },
+    );
 }

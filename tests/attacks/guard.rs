@@ -15,7 +15,7 @@ use crate::host::{probe, strings};
 /// What must be off for a protected name to be planted.
 pub(crate) const GUARDED: &[&str] = &["guard"];
 /// Tries of a short run.
-const RACES: u32 = 20_000;
+const RACES: u32 = 8_000;
 
 /// What the host would meet.
 #[derive(Clone, Copy)]

@@ -26,6 +26,7 @@ mod gate_self_answer;
 mod gate_special;
 mod gate_writes;
 mod guard;
+mod guard_build_dirs;
 mod guard_git;
 mod guard_moved;
 mod guard_ways;

@@ -352,10 +352,11 @@ fn p17_a_device_of_roots_is_not_there() {
 
 const OTHERS_SECRET: &str = "private to another sandbox";
 
-/// Starts a sandbox that keeps something in its own `/tmp`, and then the program.
+/// Starts a sandbox that keeps something in its own `/tmp`, and then the program. Without the gate's file system, through
+/// which nobody outside its user namespace gets.
 const BESIDE_ANOTHER: &str = r#"
     mkfifo hold && exec 9<> hold
-    "$0" run --quiet -- sh -c 'echo "$0" > /tmp/kept; touch up; read line' "$SECRET" < hold &
+    "$0" run --quiet --gate notify -- sh -c 'echo "$0" > /tmp/kept; touch up; read line' "$SECRET" < hold &
     until [ -e up ]; do sleep 0.02; done
     "$@"; code=$?
     echo >&9; wait; exit $code"#;

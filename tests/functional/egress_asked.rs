@@ -221,3 +221,36 @@ fn a_command_that_looks_like_it_needs_the_network_is_asked_about_once() {
     tmux.line("n");
     tmux.wait_until("no network", |screen| screen.lines().any(|line| line.trim() == "ended 6"));
 }
+
+/// Opens more files than questions may be open, and asks the proxy for hosts meanwhile: each for a moment.
+const MANY_QUESTIONS: &str = "import os, socket, sys, threading
+for number in range(300):
+    threading.Thread(target=open, args=(f'{sys.argv[1]}/{number}',)).start()
+for number in range(40):
+    client = socket.create_connection(('198.18.0.1', 3128))
+    client.settimeout(0.3)
+    client.sendall(b'CONNECT host-%d.example:443 HTTP/1.1\\r\\nHost: host-%d.example:443\\r\\n\\r\\n' % (number, number))
+    try: print(client.recv(65536).decode(), flush=True)
+    except TimeoutError: pass
+os._exit(0)";
+
+/// A connection waits in line as a call on a file does, and leaves it when its client gives up.
+///
+/// Proves: NET-8 asked, GATE-5 bounded
+#[test]
+fn a_host_that_finds_no_room_for_its_question_waits_in_line() {
+    let net = Net::new();
+    for number in 0..300 {
+        net.world.write(format!("outside/many/{number}"), "");
+    }
+    let directory = net.world.outside().join("many");
+    let command = ["/usr/bin/python3", "-c", MANY_QUESTIONS, directory.to_str().unwrap()];
+    let output = net.run(&["--network", "proxy", "--on-ask", "wait"], &command);
+    output.assert_code(0);
+    assert!(!output.out().contains("403"), "{}{}", output.out(), output.err());
+    assert!(!output.err().contains("denied without asking"), "{}", output.err());
+    let decided = net.events("HOST_DECIDED");
+    assert!(decided.iter().all(|one| one["source"] == "withdrawn"), "{decided:#?}");
+    let in_line = decided.iter().filter(|one| one["question"].is_null()).count();
+    assert!(in_line > 0, "all of them were shown: {decided:#?}");
+}

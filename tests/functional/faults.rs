@@ -243,33 +243,3 @@ fn a_crash_looks_inside_as_it_does_outside() {
     let status = |script: &str| world.sandbox_run(NO_FLAGS, ["sh", "-c", script]).run().code();
     assert_eq!((status("kill -SEGV $$"), status("kill -ABRT $$")), (139, 134));
 }
-
-/// Opens more files at once than questions may be open, and ends when one was refused.
-const MANY_QUESTIONS: &str = "import os, sys, threading
-def touch(path):
-    try: open(path)
-    except PermissionError: print('refused', flush=True); os._exit(0)
-threads = [threading.Thread(target=touch, args=(f'{sys.argv[1]}/{n}',)) for n in range(300)]
-[thread.start() for thread in threads]
-[thread.join() for thread in threads]";
-
-/// Proves: GATE-5 denials-told
-#[test]
-fn a_question_that_finds_no_room_is_told_at_the_end_and_in_the_log() {
-    let world = World::new();
-    for number in 0..300 {
-        world.write(format!("outside/many/{number}"), "");
-    }
-    let directory = world.outside().join("many");
-    let command = ["/usr/bin/python3", "-c", MANY_QUESTIONS, directory.to_str().unwrap()];
-    let output = world.sandbox_run(["--on-ask", "wait"], command).run();
-    assert!(output.out().contains("refused"), "{}{}", output.out(), output.err());
-    assert!(
-        output.err().contains("denied without asking: 256 questions were already open"),
-        "{}",
-        output.err()
-    );
-    assert!(report_of(&output)["unaskedQuestions"]["count"].as_u64().unwrap() > 0);
-    let log = fs::read_to_string(state(&world).join("audit.jsonl")).unwrap();
-    assert!(log.contains("too-many-questions"));
-}

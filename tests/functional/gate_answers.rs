@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use palisade_testkit::World;
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::gate::{Client, asking, asking_script, hidden};
+use crate::helper_death::wait_for_helper;
 
 /// Starts threads that all do `touch(number)` and prints what came of each kind, counted.
 const THREADS: &str = r#"
@@ -88,26 +90,107 @@ fn a_directory_answers_every_question_below_it() {
     assert_eq!(output.out(), format!("{{'ok': {}}}\n", files.len()));
 }
 
-/// Three hundred paths at once: more than are asked about at a time. None waits for ever, and what was answered
-/// is what happens.
+/// Three hundred paths at once: more than are asked about at a time. The others wait for their turn, and nobody is denied
+/// unasked.
 ///
 /// Proves: GATE-5 bounded
 #[test]
-fn a_flood_of_questions_has_an_end() {
+fn a_flood_of_questions_is_asked_in_turn() {
     let world = World::new();
     let files: Vec<String> = (0..300).map(|n| hidden(&world, &format!("{n}/file"))).collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let run = threads(&world, files.len(), &files);
-    let asked = Client::connect(&world).answer_all(&crate::gate::yes("session"));
+    let mut client = Client::connect(&world);
+    let first: Vec<Value> = (0..256).map(|_| client.question()).collect();
+    client.deny(&first[0], "once");
+    let turn = client.question();
+    assert!(!first.iter().any(|question| question["path"] == turn["path"]), "{turn}");
+    client.deny(&turn, "once");
+    for question in &first[1..] {
+        client.allow(question, "session");
+    }
+    let last = client.answer_all(&crate::gate::yes("session"));
     let output = run.wait();
     output.assert_code(0);
+    assert_eq!(first.len() + 1 + last.len(), files.len());
+    for part in ["'ok': 298", "'EACCES': 2"] {
+        assert!(output.out().contains(part), "{}", output.out());
+    }
+    assert!(!output.err().contains("without asking"), "{}", output.err());
+}
+
+/// Six hundred names in one directory: the answer for the directory is theirs, also of those that were not asked about yet.
+///
+/// Proves: GATE-5 bounded, GATE-4 tree
+#[test]
+fn an_answer_for_a_directory_serves_those_in_line() {
+    let world = World::new();
+    let files: Vec<String> = (0..600).map(|n| hidden(&world, &format!("many/{n}"))).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let run = threads(&world, files.len(), &files);
+    let mut client = Client::connect(&world);
+    let questions: Vec<Value> = (0..256).map(|_| client.question()).collect();
+    client.allow_directory(&questions[200]);
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), format!("{{'ok': {}}}\n", files.len()), "{}", output.err());
+    assert_eq!(client.answer_all(&crate::gate::no("once")).len(), 0, "something else was asked");
+}
+
+/// More requests than the socket to the keeper has room for: they are sent when there is room, and none of what is granted
+/// fails.
+///
+/// Proves: GATE-5 bounded
+#[test]
+fn a_flood_of_granted_paths_is_granted() {
+    let world = World::new();
+    let files: Vec<String> = (0..800).map(|n| hidden(&world, &format!("{n}/file"))).collect();
+    let missing: Vec<String> = (0..800)
+        .map(|n| world.outside().join(format!("{n}/missing")).to_str().unwrap().to_owned())
+        .collect();
+    let paths: Vec<&str> = files.iter().chain(&missing).map(String::as_str).collect();
+    world.write_in_project("threads.py", THREADS);
+    world.write_in_project("paths", paths.join("\n"));
+    let script = "exec python3 threads.py 1600 $(cat paths)";
+    let output = world.sandbox_run(["--on-ask", "allow"], ["sh", "-c", script]).run();
+    output.assert_code(0);
     let report = output.report.as_ref().unwrap();
-    let count = |list: &str| report[list].as_array().map_or(0, Vec::len);
-    let (granted, denied) = (count("grantedPaths"), count("deniedPaths"));
-    assert_eq!((granted, granted + denied), (asked.len(), files.len()), "{}", output.out());
-    let expected =
-        if denied == 0 { format!("{{'ok': {granted}}}\n") } else { format!("'EACCES': {denied}") };
-    assert!(output.out().contains(&expected), "{}", output.out());
+    assert!(output.out().contains("'ok': 800"), "{} {}", output.out(), report["notes"]);
+    assert!(output.out().contains("'ENOENT': 800"), "{}", output.out());
+}
+
+/// A keeper that does nothing for a while, as one does that searches a large directory: its socket is full then. What it
+/// is asked meanwhile is sent later, and nothing is refused for that.
+///
+/// Proves: GATE-5 bounded
+#[test]
+fn what_finds_no_room_at_a_busy_keeper_is_asked_later() {
+    let world = World::new();
+    let files: Vec<String> = (0..600).map(|n| hidden(&world, &format!("{n}/file"))).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let run = threads(&world, files.len(), &files);
+    let mut client = Client::connect(&world);
+    let first: Vec<Value> = (0..256).map(|_| client.question()).collect();
+    let keeper = wait_for_helper(&run, "sandbox-keeper");
+    kill_process(keeper, Signal::STOP).unwrap();
+    let deny = |question: &Value| {
+        let command = json!({"type": "cmd.deny", "id": question["id"], "lifetime": "once"});
+        format!("{command}\n")
+    };
+    // All at once: each of them is something that the keeper may forget.
+    client.send(first.iter().map(deny).collect::<String>().as_bytes());
+    for _ in &first {
+        client.event("event.audit");
+    }
+    kill_process(keeper, Signal::CONT).unwrap();
+    client.answer_all(&crate::gate::yes("session"));
+    let output = run.wait();
+    output.assert_code(0);
+    for part in ["'ok': 344", "'EACCES': 256"] {
+        assert!(output.out().contains(part), "{} {}", output.out(), output.err());
+    }
+    let notes = output.report.as_ref().unwrap()["notes"].to_string();
+    assert!(!notes.contains("could not be looked at"), "{notes}");
 }
 
 const LOOK_ONCE: &str = r#"

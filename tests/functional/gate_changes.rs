@@ -8,7 +8,7 @@ use std::path::Path;
 use palisade_testkit::World;
 use serde_json::{Value, json};
 
-use crate::gate::{Client, asking, asking_script, hidden, yes};
+use crate::gate::{Client, asking, asking_script, hidden, no, yes};
 use crate::gate_writes::{acts, content, expect};
 
 #[track_caller]
@@ -18,7 +18,7 @@ fn expect_act(question: &Value, act: &str, path: &str) {
 }
 
 /// A file in the home directory that nothing grants.
-fn at_home(world: &World, name: &str) -> String {
+pub(crate) fn at_home(world: &World, name: &str) -> String {
     let path = Path::new("home").join(name);
     world.write(path, format!("content of {name}\n")).to_string_lossy().into_owned()
 }
@@ -549,5 +549,40 @@ fn a_link_is_made_in_a_directory_that_was_opened_once() {
         assert_eq!(output.out(), "symlink-in done\n", "{lifetime}: {}", output.err());
         assert!(!output.err().contains("--rw / "), "{}", output.err());
         assert_eq!(fs::read_link(format!("{work}/link")).unwrap(), Path::new("anywhere"));
+    }
+}
+
+/// A tool that may not change a file looks at it again, to say what is wrong: that is no other question. Another process is
+/// asked about.
+///
+/// Proves: GATE-10 refused-look
+#[test]
+fn who_was_refused_a_change_is_not_asked_for_a_look() {
+    for change in ["mv $F $F.new", "mv $F ./own", "rm -f $F", "chmod 700 $F", "touch -c $F"] {
+        let world = World::new();
+        let file = hidden(&world, "work/file");
+        let run = asking_script(&world, &format!("F={file}; {change}; stat $F"));
+        let mut client = Client::connect(&world);
+        let mut acts = Vec::new();
+        let mut answered = Vec::new();
+        while let Some(event) = client.next() {
+            if event["type"] != "event.fs_request" || answered.contains(&event["id"]) {
+                continue;
+            }
+            answered.push(event["id"].clone());
+            acts.push(event["act"].as_str().unwrap().to_owned());
+            // Some tools look before they change.
+            let is_first_look = event["act"] == "see" && acts.len() == 1;
+            let mut answer = if is_first_look { yes("once") } else { no("once") };
+            answer["id"] = event["id"].clone();
+            client.send(format!("{answer}\n").as_bytes());
+        }
+        let output = run.wait();
+        assert_ne!(output.code(), 0, "{change}");
+        let looks_first = acts[0] == "see";
+        let expected = if looks_first { 3 } else { 2 };
+        assert_eq!(acts.len(), expected, "{change}: {acts:?} {}", output.err());
+        assert_eq!(acts.last().unwrap(), "see", "{change}: stat is another process");
+        assert_eq!(content(&file), "content of work/file\n");
     }
 }

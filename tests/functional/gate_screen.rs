@@ -3,8 +3,9 @@
 
 use palisade_testkit::World;
 
+use crate::gate::hidden;
 use crate::inside::eventually;
-use crate::tmux::Tmux;
+use crate::tmux::{PROMPT, Tmux};
 
 /// What a command writes before it touches the file; `Install?` is what the person is meant to answer.
 const TRICKS: [(&str, &str); 15] = [
@@ -140,4 +141,98 @@ fn the_end_of_a_very_long_path_and_the_keys_stay_on_the_screen() {
     assert!(shown.trim_end().ends_with("x never"), "{shown}");
     tmux.keys(&["C-c"]);
     tmux.expect_status(130);
+}
+
+/// Tab stops of its own, the alignment pattern and margins: after a question the screen is as it was, and tabs go where they
+/// went.
+///
+/// Proves: GATE-11 screen-restored
+#[test]
+fn what_tabs_and_the_alignment_pattern_arranged_stays() {
+    for (what, drawn, then, expected) in [
+        (
+            "tab stops",
+            r"\33[H\33[3g\33[5G\33H\33[20G\33H\r\tone\ttwo\33[5;1H",
+            r"\tmore",
+            "    more",
+        ),
+        (
+            "tab stops to go back to",
+            r"\33[H\33[3g\33[5G\33H\33[40Gend\33[Zone\33[5;1H",
+            r"\tmore",
+            "    more",
+        ),
+        ("alignment pattern", r"\33[3;5r\33#8\33[3;3Hone\33[5;1H", "more", "moreEEEE"),
+    ] {
+        let world = World::new();
+        let file = hidden(&world, "wanted");
+        let tmux = Tmux::new(&world);
+        tmux.resize(60, 14);
+        let script = format!(
+            "printf '\\33[?1049h\\33[2J{drawn}'\nread -r line\nread -r line <'{file}'\nprintf '{then}'\nread -r line\n"
+        );
+        world.write_in_project("draw.sh", script);
+        tmux.line("sandbox run --quiet -- sh draw.sh");
+        tmux.wait_until("what is drawn", |_| tmux.visible().contains("one"));
+        tmux.keys(&["Enter"]);
+        tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+        // What is below it, and back.
+        tmux.keys(&["C-g"]);
+        tmux.wait_until("what is below", |_| !tmux.visible().contains("y once"));
+        let below = tmux.visible();
+        tmux.keys(&["C-g"]);
+        tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+        std::thread::sleep(std::time::Duration::from_millis(900));
+        tmux.keys(&["y"]);
+        tmux.wait_until("what comes then", |_| tmux.visible().contains("more"));
+        let shown = tmux.visible();
+        let is_old = |row: &&str| !row.contains("more");
+        let rows = |text: &str| text.lines().filter(is_old).map(str::to_owned).collect::<Vec<_>>();
+        assert!(shown.lines().any(|row| row.starts_with(expected)), "{what}:\n{shown}");
+        let (shown, below) = (rows(&shown), rows(&below));
+        assert!(shown.iter().all(|row| below.contains(row)), "{what}:\n{shown:#?}\n{below:#?}");
+        let first = shown.iter().find(|row| row.contains("one")).unwrap();
+        let drawn = match what {
+            "tab stops" => format!("{:4}one{:12}two", "", ""),
+            "alignment pattern" => "EEoneEEE".to_owned(),
+            _ => format!("{:4}one{:32}end", "", ""),
+        };
+        assert!(first.starts_with(&drawn), "{what}: {first:?}");
+        tmux.keys(&["Enter"]);
+        tmux.wait_until("the shell", |_| tmux.visible().contains(PROMPT));
+    }
+}
+
+/// A killed supervisor cannot put back the terminal. The shell has it again, and the next run asks in it as ever, after
+/// `reset` and without it.
+///
+/// Proves: GATE-11 panel
+#[test]
+fn after_a_supervisor_was_killed_the_next_run_asks_in_the_same_terminal() {
+    for tidy_up in ["clear", "reset"] {
+        let world = World::new();
+        let file = hidden(&world, "wanted");
+        let tmux = Tmux::new(&world);
+        let script = "echo $$ >pid\nexec sandbox run --quiet -- cat \"$1\"\n";
+        world.write_in_project("killed.sh", script);
+        tmux.line(&format!("sh killed.sh {file}"));
+        tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+        let pid = std::fs::read_to_string(world.project().join("pid")).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        tmux.wait_until("the shell", |_| tmux.visible().contains("Killed"));
+        tmux.line(tidy_up);
+        tmux.wait_until("an empty screen", |_| !tmux.visible().contains("y once"));
+        if tidy_up == "reset" {
+            tmux.wait_until("lines that wrap", |_| tmux.show("#{wrap_flag}").trim() == "1");
+        }
+        tmux.line(&format!("sandbox run --quiet -- cat {file}"));
+        tmux.wait_until("the next question", |_| tmux.visible().contains("y once"));
+        assert!(tmux.visible().contains("wants to read"), "{}", tmux.visible());
+        std::thread::sleep(std::time::Duration::from_millis(900));
+        tmux.keys(&["y"]);
+        tmux.wait_for_line("content of wanted");
+        tmux.expect_status(0);
+        assert_eq!(tmux.show("#{alternate_on} #{wrap_flag} #{cursor_flag}").trim(), "0 1 1");
+    }
 }

@@ -5,7 +5,8 @@ use std::fs;
 
 use palisade_testkit::World;
 
-use crate::gate::{Client, hidden};
+use crate::gate::{Client, hidden, no};
+use crate::gate_changes::at_home;
 use crate::gate_writes::acts;
 
 /// The directory of the hidden files.
@@ -39,7 +40,7 @@ fn a_directory_granted_around_a_process_reaches_its_relative_names() {
                     stat 0o644\nread content of work/deep/er\nlist er\nlist deep first second third\n\
                     read content of work/third\nstat ENOENT\n";
     assert_eq!(output.out(), expected, "{}", output.err());
-    assert_eq!(client.answer_all(&crate::gate::no("once")).len(), 0, "something else was asked");
+    assert_eq!(client.answer_all(&no("once")).len(), 0, "something else was asked");
 }
 
 /// Proves: GATE-4 around-a-process, GATE-10 session
@@ -113,7 +114,7 @@ fn what_is_in_a_directory_that_was_entered_once_is_asked_about() {
     let expected = "enter done\nread content of work/first\nlist first second\n\
                     read content of work/second\nlist first second\n";
     assert_eq!(output.out(), expected, "{}", output.err());
-    assert_eq!(client.answer_all(&crate::gate::no("once")).len(), 0, "something else was asked");
+    assert_eq!(client.answer_all(&no("once")).len(), 0, "something else was asked");
 }
 
 /// Proves: GATE-4 once, GATE-4 short-lived
@@ -264,4 +265,96 @@ fn a_directory_with_a_dotenv_file_is_offered_by_its_name_alone() {
     client.allow(&question, "session");
     let output = run.wait();
     assert_eq!(output.out(), "enter done\nread content of work/first\n", "{}", output.err());
+}
+
+/// Where the command has files of its own in its private home, one name is one file, whatever is granted beside it.
+///
+/// Proves: GATE-1 own-directories
+#[test]
+fn files_of_the_command_stay_its_own_beside_what_is_granted() {
+    let world = World::new();
+    let first = at_home(&world, "work/first");
+    let second = at_home(&world, "work/second");
+    let third = at_home(&world, "work/deep/third");
+    let work = world.home().join("work").to_str().unwrap().to_owned();
+    let own = format!("{work}/own");
+    let words = [
+        "read",
+        &first,
+        "append",
+        &own,
+        "enter",
+        &work,
+        "append",
+        "own",
+        "read",
+        &second,
+        "append",
+        "own",
+        "mkdir",
+        "sub",
+        "append",
+        "sub/file",
+        "read",
+        &own,
+        "append",
+        &own,
+        "read",
+        "own",
+        "list",
+        ".",
+        "list",
+        &work,
+        "read",
+        "deep/third",
+        "list",
+        &work,
+        "rename",
+        "own",
+        "remove",
+        "own.renamed",
+    ];
+    let run = acts(&world, &[], &words);
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&first);
+    assert_eq!(question["directory"], work, "nothing in it is private yet");
+    client.allow(&question, "session");
+    let question = client.question_about(&second);
+    assert!(question["directory"].is_null(), "{question}");
+    client.allow(&question, "session");
+    let question = client.question_about(&third);
+    assert_eq!(question["directory"], format!("{work}/deep"), "the command has nothing there");
+    client.allow_directory(&question);
+    let output = run.wait();
+    let expected = "read content of work/first\nappend done\nenter done\nappend done\n\
+                    read content of work/second\nappend done\nmkdir done\nappend done\n\
+                    read more\nmore\nmore\nappend done\nread more\nmore\nmore\nmore\n\
+                    list first own second sub\nlist first own second sub\n\
+                    read content of work/deep/third\nlist deep first own second sub\n\
+                    rename done\nremove done\n";
+    assert_eq!(output.out(), expected, "{}", output.err());
+    assert_eq!(client.answer_all(&no("once")).len(), 0, "something else was asked");
+    assert!(!std::path::Path::new(&own).exists());
+}
+
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_directory_entered_by_name_lists_what_the_command_made_there() {
+    let world = World::new();
+    at_home(&world, "work/first");
+    let work = world.home().join("work").to_str().unwrap().to_owned();
+    let own = format!("{work}/own");
+    let words = ["enter", &work, "append", "own", "list", ".", "list", &work, "append", &own];
+    let run = acts(&world, &[], &[&words[..], &["read", "own", "read", "first"]].concat());
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&work);
+    assert_eq!(question["act"], "enter");
+    client.allow(&question, "once");
+    let question = client.question_about(&format!("{work}/first"));
+    assert!(question["directory"].is_null(), "{question}");
+    client.allow(&question, "once");
+    let output = run.wait();
+    let expected = "enter done\nappend done\nlist own\nlist own\nappend done\nread more\nmore\n\
+                    read content of work/first\n";
+    assert_eq!(output.out(), expected, "{}", output.err());
 }

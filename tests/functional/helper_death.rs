@@ -33,7 +33,7 @@ fn helper(run: &Running, name: &str) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).unwrap())
 }
 
-fn wait_for_helper(run: &Running, name: &str) -> Pid {
+pub(crate) fn wait_for_helper(run: &Running, name: &str) -> Pid {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         if let Some(pid) = helper(run, name) {

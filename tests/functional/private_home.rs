@@ -69,6 +69,35 @@ fn what_the_host_has_below_a_directory_of_the_commands_own_stays_absent() {
     assert!(!output.err().contains(".e/config (allow"), "{}", output.err());
 }
 
+/// A write to a granted file, and an open that creates nothing, say nothing about whose directory it is.
+///
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_directory_is_the_commands_while_it_has_a_file_there_and_only_then() {
+    for (created, is_offered) in [("true", true), (": > ~/.e/own", false)] {
+        let world = world();
+        world.write("home/.e/second", "second\n");
+        let script = format!(
+            "cat ~/.e/config; python3 -c 'import os; os.open(\"'$HOME'/.e/none\", os.O_RDWR)'; \
+             {created}; echo x >> ~/.e/config; cat ~/.e/second"
+        );
+        let run = asking(&world, &[], &["sh", "-c", &script]).spawn();
+        let mut client = Client::connect(&world);
+        let path = |name: &str| world.home().join(name).to_string_lossy().into_owned();
+        let question = client.question_about(&path(".e/config"));
+        client.allow(&question, "session");
+        let question = client.question_about(&path(".e/config"));
+        assert_eq!(question["access"], "write", "{question}");
+        client.deny(&question, "once");
+        let question = client.question_about(&path(".e/second"));
+        assert_eq!(!question["directory"].is_null(), is_offered, "{created}: {question}");
+        client.allow(&question, "session");
+        let output = run.wait();
+        assert_eq!(output.out(), "of the host\nsecond\n", "{}", output.err());
+        assert!(output.err().contains("FileNotFoundError"), "{}", output.err());
+    }
+}
+
 /// Proves: GATE-1 writes-wait, GATE-1 deny-eacces
 #[test]
 fn a_no_is_eacces_for_every_call_and_there_is_one_question() {

@@ -61,6 +61,7 @@ pub(crate) fn attacks(arguments: &AttacksArguments) -> Result<()> {
         races: if arguments.long { Races::Long } else { Races::Short },
         progress: Progress::Errors,
         build: Build::Debug,
+        gate: None,
     })?;
     let is_whole = arguments.filter.is_none();
     let mut table = if is_whole {

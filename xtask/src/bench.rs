@@ -20,7 +20,7 @@ use crate::{
 
 const TRUE: &str = "/bin/true";
 const BARE: &str = "bare";
-const BWRAP: &str = "bwrap";
+pub(crate) const BWRAP: &str = "bwrap";
 /// What everybody has a firm holder for: control groups, or limits of the process and a CPU mask.
 const HARD_LIMITS: [[&str; 2]; 5] = [
     ["--pids", "100"],
@@ -54,7 +54,11 @@ enum Subject {
     /// Opening files, and programs that write many: inside, bare and in bubblewrap.
     Files,
     /// What the gate costs: calls on what may be seen, whole programs, questions and decisions.
-    Gate,
+    Gate {
+        /// Draw the whole programs as a chart into this SVG file.
+        #[arg(long)]
+        chart: Option<PathBuf>,
+    },
     /// What the way out costs: transfers, connections, idle tunnels.
     Egress,
     /// How far past each limit a run gets, and how late the host's timers are meanwhile.
@@ -65,16 +69,17 @@ enum Subject {
 pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
     let place = stage::public_directory()?;
     let sandbox = stage::link_or_copy_into(&dist::static_binary()?, place.path())?;
-    let probe = match arguments.subject {
+    let probe = match &arguments.subject {
         Subject::Files => Some(programs::build_binary("palisade-probe", &["--release"])?),
         Subject::Start => None,
         Subject::Commands => {
             let rounds = arguments.rounds.unwrap_or(200);
             return bench_commands::commands(&sandbox, place.path(), arguments.json, rounds);
         }
-        Subject::Gate => {
+        Subject::Gate { chart } => {
             let rounds = arguments.rounds.unwrap_or(10);
-            return bench_gate::gate(&sandbox, place.path(), arguments.json, rounds);
+            let chart = chart.as_deref();
+            return bench_gate::gate(&sandbox, place.path(), arguments.json, rounds, chart);
         }
         Subject::Egress => {
             let rounds = arguments.rounds.unwrap_or(5);
@@ -156,6 +161,7 @@ fn start(sandbox: &Path, surroundings: &BenchContext<'_>, rounds: usize) -> Resu
         ours("ours LEVEL_1", sandbox, &["--level", "1"]),
         ours("ours LEVEL_2", sandbox, &["--level", "2"]),
         ours("ours LEVEL_2, static", sandbox, &["--level", "2", "--static"]),
+        ours("ours LEVEL_2, gate notify", sandbox, &["--level", "2", "--gate", "notify"]),
         ours("ours LEVEL_2, hard limits", sandbox, HARD_LIMITS.as_flattened()),
         ours(
             "ours LEVEL_2, all limits",
@@ -300,9 +306,13 @@ fn files(
             });
         }
     }
-    let mut ours: Vec<OsString> = vec![sandbox.into()];
-    ours.extend(["run", "--quiet", "--"].map(OsString::from));
-    let mut wrappers = vec![("ours", ours)];
+    let ours = |flags: &[&str]| -> Vec<OsString> {
+        let words = ["run", "--quiet"].into_iter().chain(flags.iter().copied()).chain(["--"]);
+        std::iter::once(sandbox.into()).chain(words.map(OsString::from)).collect()
+    };
+    let build_dirs: Vec<&str> =
+        bench_trees::BUILD_DIRS.iter().flat_map(|dir| ["--build-dir", *dir]).collect();
+    let mut wrappers = vec![("ours", ours(&[])), ("ours, in build directories", ours(&build_dirs))];
     if let Some(bwrap) = measure::find_program(BWRAP) {
         let options = bwrap_options(surroundings.directory, surroundings.home);
         let words = options.split_whitespace().map(OsString::from);

@@ -1,4 +1,4 @@
-//! `cargo xtask bench gate`: what it costs that every call which names a path passes the broker, what a
+//! `cargo xtask bench gate`: what the gate costs on what may be seen, with each of its triggers, what a
 //! question costs besides the time a person takes to answer, and what a decision costs. A goal that is missed
 //! is shown, and is no failure: on a machine with other work no time is a promise.
 
@@ -12,17 +12,22 @@ use serde::Serialize;
 use crate::bench::{self, one_loop};
 use crate::bench_question::{self, Question};
 use crate::bench_trees::{self, Work};
-use crate::measure::{BenchContext, Times, ratio};
+use crate::chart::{self, Group};
+use crate::measure::{self, BenchContext, Times, ratio};
 use crate::packages::User;
 use crate::{programs, setup, stage, tree};
 
-/// Calls on what may be seen, beside bare.
-const GOAL_OF_A_CALL: f64 = 8.0;
+/// What may be seen, beside bare: calls and programs that only read.
+const GOAL_OF_READING: f64 = 1.05;
 const GOAL_OF_CARGO_BUILD: f64 = 1.15;
 /// In µs.
 const GOAL_OF_A_QUESTION: f64 = 1000.0;
 const GOAL_FROM_THE_CACHE: f64 = 1.0;
 const GOAL_WITHOUT_THE_CACHE: f64 = 20.0;
+
+/// The gate, by trigger.
+const GATES: [&str; 2] = ["gate, fuse", "gate, notify"];
+const NOTIFY_ALONE: &str = "notify alone";
 
 /// Calls of one micro test, in all its threads.
 const CALLS: &str = "20000";
@@ -87,28 +92,36 @@ struct Report {
 struct Row {
     name: String,
     bare_us: f64,
-    static_to_bare: f64,
-    /// A listener that does nothing but let the kernel go on: less no notified call can cost.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notify_alone_to_bare: Option<f64>,
-    gate_to_bare: f64,
-    /// The fastest run against the fastest: what other work on the machine costs is left out of it.
-    gate_to_bare_fastest: f64,
+    to_bare: Vec<ToBare>,
     #[serde(skip_serializing_if = "Option::is_none")]
     goal: Option<f64>,
 }
 
+#[derive(Serialize)]
+struct ToBare {
+    way: &'static str,
+    median: f64,
+    /// The fastest run against the fastest: what other work on the machine costs is left out of it.
+    fastest: f64,
+}
+
 impl Row {
-    fn new(name: String, [bare, fixed, gate]: &[Times; 3], goal: Option<f64>) -> Self {
-        Self {
-            name,
-            bare_us: bare.median().as_secs_f64() * 1e6,
-            static_to_bare: ratio(fixed.median(), bare.median()),
-            notify_alone_to_bare: None,
-            gate_to_bare: ratio(gate.median(), bare.median()),
-            gate_to_bare_fastest: ratio(gate.percentile(0), bare.percentile(0)),
-            goal,
-        }
+    /// The first of the times are those of bare.
+    fn new(name: String, times: &[(&'static str, Times)], goal: Option<f64>) -> Result<Self> {
+        let ((_, bare), others) = times.split_first().context("nothing was measured")?;
+        let to_bare = others.iter().map(|(way, times)| ToBare {
+            way,
+            median: ratio(times.median(), bare.median()),
+            fastest: ratio(times.percentile(0), bare.percentile(0)),
+        });
+        let bare_us = bare.median().as_secs_f64() * 1e6;
+        Ok(Self { name, bare_us, to_bare: to_bare.collect(), goal })
+    }
+
+    /// By the gate's faster trigger.
+    fn reached(&self) -> Option<f64> {
+        let gates = self.to_bare.iter().filter(|to_bare| GATES.contains(&to_bare.way));
+        gates.map(|to_bare| to_bare.median).min_by(f64::total_cmp)
     }
 }
 
@@ -121,7 +134,13 @@ struct Decisions {
 }
 
 /// Runs the task.
-pub(crate) fn gate(sandbox: &Path, place: &Path, json: bool, rounds: usize) -> Result<()> {
+pub(crate) fn gate(
+    sandbox: &Path,
+    place: &Path,
+    json: bool,
+    rounds: usize,
+    chart: Option<&Path>,
+) -> Result<()> {
     setup::install_for(&[User::Tests, User::HostTests, User::Benches])?;
     let probe = programs::build_binary("palisade-probe", &["--release"])?;
     let toolchain = stage::reachable_toolchain(place)?;
@@ -129,7 +148,7 @@ pub(crate) fn gate(sandbox: &Path, place: &Path, json: bool, rounds: usize) -> R
     let mut reports = Vec::new();
     bench::as_each_user(|by, surroundings, home| {
         let probe = stage::link_or_copy_into(&probe, surroundings.directory)?;
-        let ways = Ways::new(sandbox, &toolchain);
+        let ways = ways(sandbox, &toolchain, surroundings);
         let mut beside_bare = calls(&ways, &probe, surroundings, rounds)?;
         beside_bare.extend(works(&ways, &toolchain, surroundings, rounds)?);
         let outside = stage::test_directory(home, surroundings.user)?;
@@ -147,54 +166,77 @@ pub(crate) fn gate(sandbox: &Path, place: &Path, json: bool, rounds: usize) -> R
     } else {
         print_decisions(&decisions);
     }
+    // As an ordinary user where there is one: that is who runs it.
+    if let (Some(file), Some(report)) = (chart, reports.last()) {
+        let drawn =
+            chart::svg("Time of whole programs, as a multiple of bare", &groups(report), 6.0);
+        fs::write(file, drawn).with_context(|| file.display().to_string())?;
+    }
     Ok(())
 }
 
-/// What stands before a command: nothing, a sandbox that asks nobody, and one with the gate.
-struct Ways([(&'static str, Vec<OsString>); 3]);
+/// A name, and what stands before a command.
+type Way = (&'static str, Vec<OsString>);
 
-impl Ways {
-    fn new(sandbox: &Path, toolchain: &Path) -> Self {
-        let with = |mode: &str| {
-            let options = ["run", "--quiet", "--mode", mode, "--ro"].map(OsString::from);
-            let rest = [toolchain.into(), "--".into()];
-            std::iter::once(sandbox.into()).chain(options).chain(rest).collect()
-        };
-        Self([("bare", Vec::new()), ("static", with("static")), ("gate", with("dynamic"))])
+/// Nothing, bubblewrap, a sandbox that asks nobody, and one with the gate, by each trigger that works here.
+fn ways(sandbox: &Path, toolchain: &Path, surroundings: &BenchContext<'_>) -> Vec<Way> {
+    let ours = |options: &[&str]| -> Vec<OsString> {
+        let options = ["run", "--quiet"].iter().chain(options).map(OsString::from);
+        let rest = ["--ro".into(), toolchain.into(), "--".into()];
+        std::iter::once(sandbox.into()).chain(options).chain(rest).collect()
+    };
+    let mut ways = vec![("bare", Vec::new()), ("static", ours(&["--static"]))];
+    for (name, trigger) in GATES.into_iter().zip(["fuse", "notify"]) {
+        let words = ours(&["--gate", trigger]);
+        match bench_trees::run(surroundings, &words, ":") {
+            Ok(_) => ways.push((name, words)),
+            Err(error) => eprintln!("left out: {name}: {error:#}"),
+        }
     }
+    if let Some(bwrap) = measure::find_program(bench::BWRAP) {
+        // What a person types who wants everything to be readable.
+        let words = format!(
+            "--ro-bind / / --dev /dev --proc /proc --unshare-all --bind {0} {0} --",
+            surroundings.directory.display()
+        );
+        let words = words.split_whitespace().map(OsString::from);
+        ways.push((bench::BWRAP, std::iter::once(bwrap.into()).chain(words).collect()));
+    }
+    ways
 }
 
 fn calls(
-    ways: &Ways,
+    ways: &[Way],
     probe: &Path,
     surroundings: &BenchContext<'_>,
     rounds: usize,
 ) -> Result<Vec<Row>> {
     let file = surroundings.directory.join("file");
     fs::write(&file, "content").with_context(|| file.display().to_string())?;
+    // A listener that does nothing but let the kernel go on: less no notified call can cost.
+    let notified = (NOTIFY_ALONE, vec![probe.into(), "notified".into()]);
+    let mut all: Vec<Way> = ways
+        .iter()
+        .map(|(name, before)| (*name, [before.as_slice(), &[probe.into()]].concat()))
+        .collect();
+    all.push(notified);
     let mut rows = Vec::new();
     for (call, probe_name) in [("open+close", "open-loop"), ("stat", "stat-loop")] {
         for (kind, path) in [("absolute", "/usr/bin/env"), ("relative", "file")] {
             for threads in ["1", "4"] {
                 let looping = [probe_name, path, CALLS, threads].map(OsString::from);
-                let run = |before: &[OsString]| {
-                    let words: Vec<_> = before.iter().chain(&looping).cloned().collect();
-                    one_loop(&words, surroundings)
-                };
-                let mut times = [const { Vec::new() }; 3];
-                let mut notify_alone = Vec::new();
+                let mut times = vec![Vec::new(); all.len()];
                 for _ in 0..rounds {
-                    for ((_, wrapper), times) in ways.0.iter().zip(&mut times) {
-                        times.push(run(&[wrapper.as_slice(), &[probe.into()]].concat())?);
+                    for ((_, before), times) in all.iter().zip(&mut times) {
+                        let words: Vec<_> = before.iter().chain(&looping).cloned().collect();
+                        times.push(one_loop(&words, surroundings)?);
                     }
-                    notify_alone.push(run(&[probe.into(), "notified".into()])?);
                 }
+                let names = all.iter().map(|(name, _)| *name);
+                let times = times.into_iter().map(Times::new).collect::<Result<Vec<_>>>()?;
+                let times: Vec<_> = names.zip(times).collect();
                 let name = format!("{call}, {kind}, {threads} thread(s)");
-                let times = sorted(times)?;
-                let notify_alone = Times::new(notify_alone)?;
-                let notify_alone_to_bare = Some(ratio(notify_alone.median(), times[0].median()));
-                let row = Row::new(name, &times, Some(GOAL_OF_A_CALL));
-                rows.push(Row { notify_alone_to_bare, ..row });
+                rows.push(Row::new(name, &times, Some(GOAL_OF_READING))?);
             }
         }
     }
@@ -202,7 +244,7 @@ fn calls(
 }
 
 fn works(
-    ways: &Ways,
+    ways: &[Way],
     toolchain: &Path,
     surroundings: &BenchContext<'_>,
     rounds: usize,
@@ -212,21 +254,22 @@ fn works(
         "cd crate && PATH={}/bin:$PATH CARGO_HOME=$PWD/cargo cargo build -q --offline",
         toolchain.display()
     );
+    let reading = |name, script| (Work { name, undo: ":", script }, GOAL_OF_READING);
     let works = [
-        (Work { name: "git status, 20,000 files", undo: ":", script: "git -C tree status" }, None),
-        (Work { name: "rg, 20,000 files", undo: ":", script: "rg -c needle39949 tree" }, None),
-        (Work { name: "python3 imports", undo: ":", script: PYTHON }, None),
+        reading("git status, 20,000 files", "git -C tree status"),
+        reading("git diff, 20,000 files", "git -C tree diff"),
+        reading("find, 20,000 files", "find tree -size +1k"),
+        reading("rg, 20,000 files", "rg -c needle39949 tree"),
+        reading("python3 imports", PYTHON),
         (
             Work { name: "cargo build", undo: "rm -rf crate/target", script: &build },
-            Some(GOAL_OF_CARGO_BUILD),
+            GOAL_OF_CARGO_BUILD,
         ),
     ];
     let mut rows = Vec::new();
     for (work, goal) in works {
-        let compared = bench_trees::compare_one(surroundings, &work, &ways.0, rounds)?;
-        let times: Vec<Times> = compared.times.into_iter().map(|(_, times)| times).collect();
-        let times = times.try_into().ok().context("not measured in three ways")?;
-        rows.push(Row::new(work.name.to_owned(), &times, goal));
+        let compared = bench_trees::compare_one(surroundings, &work, ways, rounds)?;
+        rows.push(Row::new(work.name.to_owned(), &compared.times, Some(goal))?);
     }
     for name in ["tree", "crate"] {
         bench_trees::remove(&surroundings.directory.join(name))?;
@@ -234,9 +277,14 @@ fn works(
     Ok(rows)
 }
 
-fn sorted(times: [Vec<std::time::Duration>; 3]) -> Result<[Times; 3]> {
-    let [bare, fixed, gate] = times.map(Times::new);
-    Ok([bare?, fixed?, gate?])
+/// The chart's bars: whole programs.
+fn groups(report: &Report) -> Vec<Group> {
+    let programs = report.beside_bare.iter().filter(|row| !row.name.contains("thread(s)"));
+    let group = |row: &Row| Group {
+        name: row.name.clone(),
+        bars: row.to_bare.iter().map(|to_bare| (to_bare.way.to_owned(), to_bare.median)).collect(),
+    };
+    programs.map(group).collect()
 }
 
 /// Built with optimisation, which this program is not.
@@ -258,22 +306,28 @@ fn decisions() -> Result<Decisions> {
 }
 
 fn print(report: &Report) {
-    println!("\nas {}, {} rounds each, in turns", report.by, report.rounds);
     println!(
-        "{:36} {:>10} {:>12} {:>10} {:>10} {:>10}   {:>7}",
-        "× bare", "static", "notify alone", "gate", "fastest", "bare, µs", "goal"
+        "\nas {}, {} rounds each, in turns; × bare: median (fastest)",
+        report.by, report.rounds
     );
+    let ways = report.beside_bare.first().map_or(&[][..], |row| &row.to_bare);
+    print!("{:30}", "");
+    for to_bare in ways {
+        print!(" {:>14}", to_bare.way);
+    }
+    println!(" {:>10} {:>7}", "bare, µs", "goal");
     for row in &report.beside_bare {
-        println!(
-            "{:36} {:>10.2} {:>12} {:>10.2} {:>10.2} {:>10.2}   {}",
-            row.name,
-            row.static_to_bare,
-            row.notify_alone_to_bare.map_or(String::new(), |ratio| format!("{ratio:.2}")),
-            row.gate_to_bare,
-            row.gate_to_bare_fastest,
-            row.bare_us,
-            row.goal.map_or(String::new(), |goal| verdict(row.gate_to_bare, goal))
-        );
+        print!("{:30}", row.name);
+        for to_bare in &row.to_bare {
+            print!(" {:>14}", format!("{:.2} ({:.2})", to_bare.median, to_bare.fastest));
+        }
+        // Whole programs have no listener of their own.
+        let missing = ways.len().saturating_sub(row.to_bare.len());
+        print!("{:width$} {:>10.2}", "", row.bare_us, width = missing * 15);
+        match (row.goal, row.reached()) {
+            (Some(goal), Some(reached)) => println!(" {}", verdict(reached, goal)),
+            _ => println!(),
+        }
     }
     println!("{:36} {:>10} {:>10} {:>10}", "a question, µs", "median", "p95", "client");
     for question in &report.questions {

@@ -28,9 +28,9 @@ const WORKS: [Work<'static>; 4] = [
     // As package managers do it: written beside, then renamed into place.
     Work {
         name: "install packages",
-        undo: "rm -rf node_modules staging",
-        script: "cp -r packages staging && mkdir node_modules && mv staging/* node_modules && \
-                 mkdir node_modules/.bin && for package in node_modules/p*; do \
+        undo: "rm -rf node_modules && mkdir node_modules",
+        script: "cp -r packages node_modules/.staging && \
+                 mv node_modules/.staging/* node_modules && mkdir node_modules/.bin && for package in node_modules/p*; do \
                  ln -s ../\"${package##*/}\"/f1.js node_modules/.bin/\"${package##*/}\"; done",
     },
     // Nothing but small writes, one process each: the worst of what a script does.
@@ -41,6 +41,9 @@ const WORKS: [Work<'static>; 4] = [
                  i=$((i+1)); done",
     },
 ];
+
+/// Where those write, but git.
+pub(crate) const BUILD_DIRS: [&str; 3] = ["out", "node_modules", "lines"];
 
 /// 4,000 files in 200 directories, as an archive, as two branches and as packages.
 const PREPARE: &str = r#"
@@ -95,7 +98,7 @@ pub(crate) fn compare(
         compared.push(compare_one(surroundings, &work, &contenders, rounds)?);
     }
     let left = surroundings.directory;
-    for name in ["out", "node_modules", "staging", "lines", "packages", "repo"] {
+    for name in BUILD_DIRS.into_iter().chain(["packages", "repo"]) {
         remove(&left.join(name))?;
     }
     Ok(compared)

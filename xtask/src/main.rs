@@ -11,6 +11,7 @@ mod bench_limits;
 mod bench_network;
 mod bench_question;
 mod bench_trees;
+mod chart;
 mod compat;
 mod conformance;
 mod deny;

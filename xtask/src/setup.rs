@@ -42,13 +42,15 @@ pub(crate) fn install_for(users: &[User]) -> Result<()> {
     if !missing.is_empty() {
         install(&missing)?;
     }
-    open_link_device()
+    DEVICES.iter().try_for_each(|device| open_device(Path::new(device)))
 }
 
-/// As udev has it: a user who may create a network namespace may open a link in it. Machines without udev keep it for
-/// root, and then no NAT helper of an ordinary user works.
-fn open_link_device() -> Result<()> {
-    let device = Path::new("/dev/net/tun");
+/// As udev has them: a user who may create a network namespace may open a link in it, and one who may create a mount
+/// namespace may serve a file system in it. Machines without udev keep them for root, and then no NAT helper of an
+/// ordinary user works, nor the gate as a file system.
+const DEVICES: [&str; 2] = ["/dev/net/tun", "/dev/fuse"];
+
+fn open_device(device: &Path) -> Result<()> {
     match device.metadata() {
         Ok(found) if am_root() && found.permissions().mode() & 0o666 != 0o666 => {
             std::fs::set_permissions(device, Permissions::from_mode(0o666))

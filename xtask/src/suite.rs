@@ -25,6 +25,7 @@ const DEADLINE: Duration = Duration::from_secs(300);
 /// What a long run needs more, and a factor for slow machines by the tests' own knob.
 const LONG_FACTOR: u32 = 40;
 const LONG_RACES: &str = "PALISADE_LONG_RACES";
+const GATE_VARIABLE: &str = "PALISADE_TEST_GATE";
 const PATIENCE_VARIABLE: &str = "PALISADE_TEST_PATIENCE";
 
 /// How often the tests try a race.
@@ -52,6 +53,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) test_directory: &'a Path,
     pub(crate) proofs: &'a Path,
     pub(crate) races: Races,
+    /// What notices the use of paths, where that is not left to the sandbox.
+    pub(crate) gate: Option<&'a str>,
     pub(crate) progress: Progress,
 }
 
@@ -206,6 +209,9 @@ impl Runner<'_> {
             .env("INSTA_UPDATE", "no");
         if let Some(patience) = std::env::var_os(PATIENCE_VARIABLE) {
             command.env(PATIENCE_VARIABLE, patience);
+        }
+        if let Some(gate) = self.gate {
+            command.env(GATE_VARIABLE, gate);
         }
         if self.races == Races::Long {
             command.env(LONG_RACES, "1");

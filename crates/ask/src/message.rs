@@ -4,7 +4,7 @@
 
 mod request;
 
-pub use request::{FsRequest, HostRequest, Request, WaitingProcess};
+pub use request::{FsRequest, HostRequest, Request};
 
 use crate::answer::{Answer, Lifetime, Scope, Source, Store};
 use crate::question::{QuestionId, Subject};

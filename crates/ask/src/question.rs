@@ -52,13 +52,20 @@ pub enum Access {
     Write,
 }
 
-impl fmt::Display for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Access {
+    /// As in the messages of the approval socket.
+    const fn word(self) -> &'static str {
+        match self {
             Self::Read => "read",
             Self::Execute => "execute",
             Self::Write => "write",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
     }
 }
 
@@ -227,11 +234,13 @@ pub struct Ancestor {
 }
 
 /// A process that waits for the answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// As the host sees it.
     pub pid: u32,
+    #[serde(rename = "exe")]
     pub executable: String,
+    #[serde(rename = "args")]
     pub arguments: Vec<String>,
     pub cwd: String,
     /// Starts with its parent.

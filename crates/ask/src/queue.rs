@@ -1,7 +1,7 @@
 //! The queue of open questions: any source adds a question, and the first answer decides.
 //!
-//! It only keeps state, and it is bounded. A question that does not fit must be denied; one that is not
-//! answered in time is denied.
+//! It only keeps state, and it is bounded. A question that does not fit has to wait or is denied by its source; one that
+//! is not answered in time is denied.
 
 use crate::answer::{Answer, AnswerError, Lifetime, Scope, Source};
 use crate::question::{Access, FileSubject, NewQuestion, Now, Question, QuestionId, Subject};
@@ -18,7 +18,7 @@ pub enum Asked {
     New(QuestionId),
     /// The call waits for the answer to an open question.
     Joined(QuestionId),
-    /// The queue is full; the call must be denied.
+    /// The queue is full; the call must wait until there is room, or be denied.
     Full,
 }
 
@@ -45,8 +45,8 @@ pub struct Queue {
     most_open: usize,
     open: BTreeMap<QuestionId, Open>,
     waiting: usize,
-    /// How many questions did not fit.
-    refused: u64,
+    /// How many questions were denied because they did not fit, and which limit the last of them exceeded.
+    refused: (u64, usize),
 }
 
 impl Queue {
@@ -57,13 +57,12 @@ impl Queue {
             most_open,
             open: BTreeMap::new(),
             waiting: 0,
-            refused: 0,
+            refused: (0, 0),
         }
     }
 
     pub fn ask(&mut self, new: NewQuestion, now: Now) -> Asked {
         if self.waiting >= MAX_WAITING {
-            self.refused += 1;
             return Asked::Full;
         }
         let same = self.open.values_mut().find(|open| open.question.is_same(&new));
@@ -74,7 +73,6 @@ impl Queue {
             return Asked::Joined(open.question.id);
         }
         if self.open.len() >= self.most_open {
-            self.refused += 1;
             return Asked::Full;
         }
         let id = QuestionId(self.next);
@@ -159,9 +157,30 @@ impl Queue {
         self.open.get(&id).map(|open| &open.question)
     }
 
-    /// How many questions did not fit, and the maximum number of open questions.
+    /// How many questions can be opened now.
+    pub fn room(&self) -> usize {
+        let room = self.most_open.saturating_sub(self.open.len());
+        room.min(MAX_WAITING.saturating_sub(self.waiting))
+    }
+
+    /// So many questions were denied because this limit was reached.
+    pub fn count_refused(&mut self, count: u64, limit: usize) {
+        self.refused = (self.refused.0 + count, limit);
+    }
+
+    /// How many questions were denied because they did not fit, and the limit that the last of them exceeded.
     pub fn refused(&self) -> (u64, usize) {
-        (self.refused, self.most_open)
+        self.refused
+    }
+
+    /// The maximum number of open questions.
+    pub fn most_open(&self) -> usize {
+        self.most_open
+    }
+
+    /// Whether the same is asked already.
+    pub fn is_open(&self, new: &NewQuestion) -> bool {
+        self.open().any(|question| question.is_same(new))
     }
 
     pub fn is_empty(&self) -> bool {

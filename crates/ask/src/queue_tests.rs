@@ -180,9 +180,15 @@ fn a_flood_finds_an_end() {
             Asked::New(_)
         ));
     }
-    assert_eq!(queue.refused(), (0, MAX_OPEN));
+    assert_eq!(queue.room(), 0);
     assert_eq!(queue.ask(call(999, "/opt/sdk/one-more"), now), Asked::Full);
-    assert_eq!(queue.refused(), (1, MAX_OPEN));
+    assert_eq!(queue.refused().0, 0, "it may wait");
+    assert!(
+        queue.is_open(&call(999, "/opt/sdk/0")) && !queue.is_open(&call(0, "/opt/sdk/one-more"))
+    );
+    queue.count_refused(2, MAX_OPEN);
+    queue.count_refused(1, 7);
+    assert_eq!(queue.refused(), (3, 7));
     // Who joins an open question still may, up to a number.
     for request in MAX_OPEN as u64..MAX_WAITING as u64 {
         assert_eq!(queue.ask(call(request, "/opt/sdk/0"), now), Asked::Joined(QuestionId(1)));
@@ -191,6 +197,7 @@ fn a_flood_finds_an_end() {
     queue.withdraw(0, now);
     assert_eq!(queue.ask(call(1 << 40, "/opt/sdk/0"), now), Asked::Joined(QuestionId(1)));
     queue.answer(QuestionId(1), ONCE, &Source::Terminal, now).unwrap();
+    assert_eq!(queue.room(), 1);
     assert_eq!(queue.ask(call(999, "/opt/sdk/one-more"), now), Asked::New(QuestionId(257)));
 }
 

@@ -8,7 +8,8 @@ use crate::client::{Client, ClientError};
 use crate::leftover::{self, SUFFIX};
 use crate::message::{Audit, ClientCommand, Hello, PROTOCOL, Refused, ServerEvent};
 use crate::question::{Question, QuestionId};
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use palisade_sys::lock::{lock_within, open_lock_file, try_lock_file};
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
@@ -38,7 +39,6 @@ fn is_own(directory: &Path) -> bool {
 }
 
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// A shared lock, held by every client that displays questions and could answer them; see [`Sessions::attend`].
 pub const APPROVER_LOCK: &str = "approver.lock";
@@ -164,19 +164,13 @@ impl Sessions {
         let attend = |source| ClientError::Attend { path: self.directory.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(attend)?;
         self.check_directory()?;
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let lock = self.directory.join(APPROVER_LOCK);
-        let held = rustix::fs::open(lock, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|errno| attend(errno.into()))?;
-        // Sessions hold the lock only for an instant. One that was stopped meanwhile must not keep people waiting.
-        let since = Instant::now();
-        while let Err(errno) = rustix::fs::flock(&held, FlockOperation::NonBlockingLockShared) {
-            if errno != Errno::AGAIN || since.elapsed() >= LOCK_TIMEOUT {
-                return Err(attend(errno.into()));
-            }
-            std::thread::sleep(PAUSE);
+        let refused = |errno: Errno| attend(errno.into());
+        let file = open_lock_file(&self.directory.join(APPROVER_LOCK)).map_err(refused)?;
+        let try_lock = || try_lock_file(&file, FlockOperation::NonBlockingLockShared);
+        if !lock_within(LOCK_TIMEOUT, try_lock).map_err(refused)? {
+            return Err(refused(Errno::AGAIN));
         }
-        self.attendance = Some(held);
+        self.attendance = Some(file);
         Ok(())
     }
 

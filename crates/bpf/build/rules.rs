@@ -15,7 +15,7 @@ const ERRNOS: [(&str, u16); 7] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 14] = [
+const SWITCHES: [(&str, &str); 16] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
     ("map-root-owner", "MapRootOwner"),
@@ -27,6 +27,8 @@ const SWITCHES: [(&str, &str); 14] = [
     ("deny-anonymous-programs", "DenyAnonymousPrograms"),
     ("guard-writes", "GuardWrites"),
     ("gate-paths", "GatePaths"),
+    ("gate-stubs", "GateStubs"),
+    ("gate-programs", "GatePrograms"),
     ("ask-changes", "AskChanges"),
     ("guard-exec", "GuardExec"),
     ("watch-exec", "WatchExec"),

@@ -43,6 +43,12 @@ pub struct BaselineOptions {
     /// The broker is notified of calls that name a path and write nothing, and lets them continue: at once if the path
     /// exists, else after somebody was asked. The mount view applies, whatever the answer.
     pub gate_paths: bool,
+    /// The broker is notified of those of them that look a name up and nothing else: where a file system notices the others,
+    /// and has a name for everything that is not granted.
+    pub gate_stubs: bool,
+    /// The broker is notified of those calls among them that only it can decide, whatever notices the others: exec, whose
+    /// loader and interpreter have to be granted with it; `openat2`; and tests for writing.
+    pub gate_programs: bool,
     /// The broker is notified of exec calls and decides about each: where exec is forbidden.
     pub guard_exec: bool,
     /// The broker is notified of exec calls and lets them continue: Landlock decides about programs but reports
@@ -66,6 +72,8 @@ impl BaselineOptions {
             deny_anonymous_programs: false,
             guard_writes: false,
             gate_paths: false,
+            gate_stubs: false,
+            gate_programs: false,
             guard_exec: false,
             watch_exec: false,
         }
@@ -84,8 +92,10 @@ impl BaselineOptions {
             Switch::DenyAnonymousPrograms => self.deny_anonymous_programs,
             Switch::GuardWrites => self.guard_writes,
             Switch::GatePaths => self.gate_paths,
+            Switch::GateStubs => self.gate_stubs,
+            Switch::GatePrograms => self.gate_programs,
             // Without the broker's writes, an approved change could not be performed.
-            Switch::AskChanges => self.gate_paths && self.guard_writes,
+            Switch::AskChanges => self.gate_programs && self.guard_writes,
             Switch::GuardExec => self.guard_exec,
             Switch::WatchExec => self.watch_exec,
         }
@@ -102,5 +112,5 @@ pub fn groups() -> &'static [Group] {
 mod tests;
 
 #[cfg(test)]
-#[path = "removal_tests.rs"]
-mod removal_tests;
+#[path = "gate_tests.rs"]
+mod gate_tests;

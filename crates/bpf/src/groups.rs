@@ -49,6 +49,8 @@ pub enum Switch {
     DenyAnonymousPrograms,
     GuardWrites,
     GatePaths,
+    GateStubs,
+    GatePrograms,
     AskChanges,
     GuardExec,
     WatchExec,

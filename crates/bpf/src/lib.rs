@@ -34,6 +34,8 @@ pub use error::Error;
 pub use filter::{Arg, Condition, FilterSpec, Rule, Test, Width};
 pub use groups::{Entry, EntryRule, Group, GroupDecision, Switch};
 pub use interp::SeccompData;
-pub use own::{broker_spec, egress_spec, init_spec, keeper_spec, maker_spec, proxy_spec};
+pub use own::{
+    broker_spec, egress_spec, gatefs_spec, init_spec, keeper_spec, maker_spec, proxy_spec,
+};
 pub use profile::{CallVerdict, ExplainedRule, Explanation, Profile};
 pub use program::{Insn, Program};

@@ -1,8 +1,8 @@
 //! Filters of our own processes once the command runs: `resources/seccomp/init.txt`, `broker.txt`,
-//! `keeper.txt`, `egress.txt` and `maker.txt` list what they may call, and anything else kills the process. The
+//! `keeper.txt`, `gatefs.txt`, `egress.txt` and `maker.txt` list what they may call, and anything else kills the process. The
 //! standalone proxy (`proxy.txt`) gets an error instead.
 
-use crate::groups::{BROKER, EGRESS, Group, INIT, KEEPER, MAKER, PROXY, rules_of};
+use crate::groups::{BROKER, EGRESS, GATEFS, Group, INIT, KEEPER, MAKER, PROXY, rules_of};
 use crate::{Arch, BaselineOptions, CallAnswer, FilterSpec, Notice, Refusal};
 
 /// For pid 1 of the sandbox.
@@ -18,6 +18,11 @@ pub fn broker_spec(arch: Arch) -> FilterSpec {
 /// For the process that mounts granted parts of the host's tree into the view.
 pub fn keeper_spec(arch: Arch) -> FilterSpec {
     own_spec(KEEPER, arch)
+}
+
+/// For the process that serves the gate's file system.
+pub fn gatefs_spec(arch: Arch) -> FilterSpec {
+    own_spec(GATEFS, arch)
 }
 
 /// For the process that makes the command's outgoing connections.

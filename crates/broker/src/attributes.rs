@@ -9,7 +9,7 @@ use crate::NO_MODE;
 use crate::call::{AttributeArg, Call, PathArg, TimesArg, TimesFormat};
 use crate::caller::Caller;
 use crate::numbered::{name_of_own, numbered_descriptor};
-use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::perform::{CallExecutor, Outcome, Stop, done};
 use crate::place::{Found, ResolvedParent, Start};
 use palisade_sys::{Errno, OFlags};
 use rustix::fs::{
@@ -27,7 +27,7 @@ const MAX_VALUE_BYTES: u64 = 65536;
 
 impl CallExecutor {
     /// Leaves the call to the kernel. `EROFS` if the kernel would say so because of the mount, so that it can be asked about.
-    pub(crate) fn changed_by_kernel(&self, caller: &Caller, call: Call) -> Result<Done, Stop> {
+    pub(crate) fn changed_by_kernel(&self, caller: &Caller, call: Call) -> Outcome {
         let Some(path) = call.target() else { return Err(Stop::Continue) };
         let Some(place) = self.changed_place(caller, path, call.follows_target()) else {
             return Err(Stop::Continue);
@@ -86,7 +86,7 @@ impl CallExecutor {
         call: Call,
         file: &OwnedFd,
         path: &Path,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         match call {
             Call::ChangeMode { mode, .. } => self.change(caller, file, mode),
             Call::ChangeOwner { owner, .. } => self.give(caller, file, path, owner),
@@ -98,7 +98,7 @@ impl CallExecutor {
         }
     }
 
-    fn change_times(&self, caller: &Caller, file: &OwnedFd, times: TimesArg) -> Result<Done, Stop> {
+    fn change_times(&self, caller: &Caller, file: &OwnedFd, times: TimesArg) -> Outcome {
         let times = times.read(caller)?;
         caller.confirm()?;
         utimensat(self.map.proc, name_of_own(file), &times, AtFlags::empty())?;
@@ -110,7 +110,7 @@ impl CallExecutor {
         caller: &Caller,
         file: &OwnedFd,
         attribute: AttributeArg,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let (AttributeArg::Set { name, .. } | AttributeArg::Remove { name }) = attribute;
         let name = caller.path(name)?;
         if name.is_empty() || name.len() > MAX_NAME_BYTES {

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct BrokeredTrees {
     pieces: Vec<Piece>,
+    /// Directories of build output in the trees.
+    build_dirs: Vec<PathBuf>,
     /// Where none of those is mounted: every mount of the view, and whether it is our scaffolding. Paths of the
     /// host that it hides may be asked about, so calls are performed there too.
     scaffolding: Vec<(PathBuf, bool)>,
@@ -54,7 +56,8 @@ impl BrokeredTrees {
         }
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.top.as_os_str().len()));
         let scaffolding = gate.map(scaffolding).unwrap_or_default();
-        Self { pieces, scaffolding, own_mounts: OnceCell::new() }
+        let build_dirs = guard.map(|guard| guard.build_dirs.clone()).unwrap_or_default();
+        Self { pieces, build_dirs, scaffolding, own_mounts: OnceCell::new() }
     }
 
     pub(crate) fn standing(&self, path: &Path) -> Placement<'_> {
@@ -72,6 +75,16 @@ impl BrokeredTrees {
 }
 
 impl BrokeredTrees {
+    /// Whether moving a directory would take names out of a build directory, where none is judged: it is moved from
+    /// inside to outside, or is or contains the build directory itself, whose rights would go with it.
+    pub(crate) fn leaves_build_dir(&self, from: &Path, to: &Path) -> bool {
+        let is_inside = |path: &Path| {
+            self.build_dirs.iter().any(|build| path.starts_with(build) && path != build)
+        };
+        self.build_dirs.iter().any(|build| build.starts_with(from))
+            || (is_inside(from) && !is_inside(to))
+    }
+
     /// Whether a directory where the plan mounts nothing belongs to a later grant: another mount is on top of
     /// our scaffolding there.
     pub(crate) fn is_grant(&self, path: &Path, directory: BorrowedFd<'_>) -> bool {

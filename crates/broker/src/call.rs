@@ -121,207 +121,162 @@ impl Call {
         }
     }
 
+    /// Whether its target exists once it has succeeded, even if it did not before.
+    pub(crate) fn may_make(self) -> bool {
+        match self {
+            Self::Open { flags, .. } => flags & OFlags::CREATE.bits() != 0,
+            Self::Rename { .. } => true,
+            call => call.only_makes(),
+        }
+    }
+
     /// The flags of the file that it opens.
     pub(crate) fn wants_close_on_exec(self) -> bool {
         matches!(self, Self::Open { flags, .. } if flags & OFlags::CLOEXEC.bits() != 0)
     }
 }
 
-/// Which call a number is; needed for every notification.
-#[derive(Debug)]
-pub(crate) struct Calls(HashMap<u32, CallKind>);
-
+/// The arguments of a notified call, read as the kernel reads them.
 #[derive(Clone, Copy, Debug)]
-enum CallKind {
-    Open,
-    OpenAt,
-    Create,
-    MakeDirectory,
-    MakeDirectoryAt,
-    MakeNode,
-    MakeNodeAt,
-    Rename,
-    RenameAt,
-    RenameAt2,
-    Link,
-    LinkAt,
-    SymbolicLink,
-    SymbolicLinkAt,
-    Remove,
-    RemoveAt,
-    RemoveDirectory,
-    Bind,
-    Truncate,
-    ChangeMode,
-    ChangeModeOf,
-    ChangeModeAt,
-    ChangeModeAt2,
-    ChangeOwner,
-    ChangeOwnerOfLink,
-    ChangeOwnerOf,
-    ChangeOwnerAt,
-    ChangeTimes(TimesFormat),
-    ChangeTimesAt,
-    ChangeTimesAtWith,
-    SetAttribute { flags: u32 },
-    RemoveAttribute { flags: u32 },
-    Umask,
-    Exec,
-    ExecAt,
+pub(crate) struct Args<'a>(&'a [u64; 6]);
+
+impl Args<'_> {
+    pub(crate) fn raw(self, index: usize) -> u64 {
+        self.0[index]
+    }
+
+    /// The kernel, too, reads these arguments as ints and leaves the upper half alone.
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
+    pub(crate) fn int(self, index: usize) -> u32 {
+        self.0[index] as u32
+    }
+
+    fn descriptor(self, index: usize) -> i32 {
+        self.int(index).cast_signed()
+    }
+
+    /// A path that is relative to the working directory.
+    pub(crate) fn path(self, index: usize) -> PathArg {
+        PathArg { dir: CWD, address: self.0[index] }
+    }
+
+    /// A directory, and a path that is relative to it.
+    pub(crate) fn path_at(self, index: usize) -> PathArg {
+        PathArg { dir: self.descriptor(index), address: self.0[index + 1] }
+    }
+
+    fn owner(self, index: usize) -> [u32; 2] {
+        [self.int(index), self.int(index + 1)]
+    }
+
+    fn times(self, index: usize, format: TimesFormat) -> TimesArg {
+        TimesArg { address: self.0[index], format }
+    }
+
+    fn new_attribute(self) -> AttributeArg {
+        let [_, name, value, size, ..] = *self.0;
+        AttributeArg::Set { name, value, size, flags: self.int(4) }
+    }
+
+    fn removed_attribute(self) -> AttributeArg {
+        AttributeArg::Remove { name: self.0[1] }
+    }
+}
+
+/// How the arguments of a call are read.
+pub(crate) type Reader<T> = fn(Args<'_>) -> T;
+
+/// Readers by the number of their call; needed for every notification.
+#[derive(Debug)]
+pub(crate) struct CallTable<T>(HashMap<u32, Reader<T>>);
+
+impl<T> CallTable<T> {
+    pub(crate) fn new(
+        arch: Arch,
+        rows: impl IntoIterator<Item = (&'static str, Reader<T>)>,
+    ) -> Self {
+        let rows = rows.into_iter();
+        Self(rows.filter_map(|(name, reader)| Some((table::number(arch, name)?, reader))).collect())
+    }
+
+    pub(crate) fn read(&self, notification: &Notification) -> Option<T> {
+        self.0.get(&notification.number).map(|reader| reader(Args(&notification.args)))
+    }
 }
 
 /// `AT_SYMLINK_NOFOLLOW`.
 const STAYS: u32 = AtFlags::SYMLINK_NOFOLLOW.bits();
+const REMOVEDIR: u32 = AtFlags::REMOVEDIR.bits();
+/// As creat(2) defines it.
+const CREAT: u32 = OFlags::CREATE.bits() | OFlags::WRONLY.bits() | OFlags::TRUNC.bits();
 
-const KINDS: [(&str, CallKind); 38] = [
-    ("open", CallKind::Open),
-    ("openat", CallKind::OpenAt),
-    ("creat", CallKind::Create),
-    ("mkdir", CallKind::MakeDirectory),
-    ("mkdirat", CallKind::MakeDirectoryAt),
-    ("mknod", CallKind::MakeNode),
-    ("mknodat", CallKind::MakeNodeAt),
-    ("rename", CallKind::Rename),
-    ("renameat", CallKind::RenameAt),
-    ("renameat2", CallKind::RenameAt2),
-    ("link", CallKind::Link),
-    ("linkat", CallKind::LinkAt),
-    ("symlink", CallKind::SymbolicLink),
-    ("symlinkat", CallKind::SymbolicLinkAt),
-    ("unlink", CallKind::Remove),
-    ("unlinkat", CallKind::RemoveAt),
-    ("rmdir", CallKind::RemoveDirectory),
-    ("bind", CallKind::Bind),
-    ("truncate", CallKind::Truncate),
-    ("chmod", CallKind::ChangeMode),
-    ("fchmod", CallKind::ChangeModeOf),
-    ("fchmodat", CallKind::ChangeModeAt),
-    ("fchmodat2", CallKind::ChangeModeAt2),
-    ("chown", CallKind::ChangeOwner),
-    ("lchown", CallKind::ChangeOwnerOfLink),
-    ("fchown", CallKind::ChangeOwnerOf),
-    ("fchownat", CallKind::ChangeOwnerAt),
-    ("utime", CallKind::ChangeTimes(TimesFormat::Seconds)),
-    ("utimes", CallKind::ChangeTimes(TimesFormat::Microseconds)),
-    ("futimesat", CallKind::ChangeTimesAt),
-    ("utimensat", CallKind::ChangeTimesAtWith),
-    ("setxattr", CallKind::SetAttribute { flags: 0 }),
-    ("lsetxattr", CallKind::SetAttribute { flags: STAYS }),
-    ("removexattr", CallKind::RemoveAttribute { flags: 0 }),
-    ("lremovexattr", CallKind::RemoveAttribute { flags: STAYS }),
-    ("umask", CallKind::Umask),
-    ("execve", CallKind::Exec),
-    ("execveat", CallKind::ExecAt),
+const PERFORMED: [(&str, Reader<Call>); 36] = [
+    ("open", |a| Call::Open { path: a.path(0), flags: a.int(1), mode: a.int(2) }),
+    ("openat", |a| Call::Open { path: a.path_at(0), flags: a.int(2), mode: a.int(3) }),
+    ("creat", |a| Call::Open { path: a.path(0), flags: CREAT, mode: a.int(1) }),
+    ("mkdir", |a| Call::MakeDirectory { path: a.path(0), mode: a.int(1) }),
+    ("mkdirat", |a| Call::MakeDirectory { path: a.path_at(0), mode: a.int(2) }),
+    ("mknod", |a| Call::MakeNode { path: a.path(0), mode: a.int(1), device: a.int(2).into() }),
+    ("mknodat", |a| Call::MakeNode { path: a.path_at(0), mode: a.int(2), device: a.int(3).into() }),
+    ("rename", |a| Call::Rename { from: a.path(0), to: a.path(1), flags: 0 }),
+    ("renameat", |a| Call::Rename { from: a.path_at(0), to: a.path_at(2), flags: 0 }),
+    ("renameat2", |a| Call::Rename { from: a.path_at(0), to: a.path_at(2), flags: a.int(4) }),
+    ("link", |a| Call::Link { from: a.path(0), to: a.path(1), flags: 0 }),
+    ("linkat", |a| Call::Link { from: a.path_at(0), to: a.path_at(2), flags: a.int(4) }),
+    ("symlink", |a| Call::SymbolicLink { target: a.raw(0), path: a.path(1) }),
+    ("symlinkat", |a| Call::SymbolicLink { target: a.raw(0), path: a.path_at(1) }),
+    ("unlink", |a| Call::Remove { path: a.path(0), flags: 0 }),
+    ("unlinkat", |a| Call::Remove { path: a.path_at(0), flags: a.int(2) }),
+    ("rmdir", |a| Call::Remove { path: a.path(0), flags: REMOVEDIR }),
+    ("bind", |a| Call::Bind { socket: a.descriptor(0), address: a.raw(1), length: a.raw(2) }),
+    ("truncate", |a| Call::Truncate { path: a.path(0), length: a.raw(1) }),
+    ("chmod", |a| Call::ChangeMode { path: a.path(0), mode: a.int(1), flags: 0 }),
+    ("fchmod", |a| Call::ChangeModeOf { file: a.descriptor(0), mode: a.int(1) }),
+    ("fchmodat", |a| Call::ChangeMode { path: a.path_at(0), mode: a.int(2), flags: 0 }),
+    ("fchmodat2", |a| Call::ChangeMode { path: a.path_at(0), mode: a.int(2), flags: a.int(3) }),
+    ("chown", |a| Call::ChangeOwner { path: a.path(0), owner: a.owner(1), flags: 0 }),
+    ("lchown", |a| Call::ChangeOwner { path: a.path(0), owner: a.owner(1), flags: STAYS }),
+    ("fchown", |a| Call::ChangeOwnerOf { file: a.descriptor(0), owner: a.owner(1) }),
+    ("fchownat", |a| Call::ChangeOwner { path: a.path_at(0), owner: a.owner(2), flags: a.int(4) }),
+    ("utime", |a| times(a.path(0), a.times(1, TimesFormat::Seconds), 0)),
+    ("utimes", |a| times(a.path(0), a.times(1, TimesFormat::Microseconds), 0)),
+    ("futimesat", |a| times(a.path_at(0), a.times(2, TimesFormat::Microseconds), 0)),
+    ("utimensat", |a| times(a.path_at(0), a.times(2, TimesFormat::Nanoseconds), a.int(3))),
+    ("setxattr", |a| attribute(a.path(0), a.new_attribute(), 0)),
+    ("lsetxattr", |a| attribute(a.path(0), a.new_attribute(), STAYS)),
+    ("removexattr", |a| attribute(a.path(0), a.removed_attribute(), 0)),
+    ("lremovexattr", |a| attribute(a.path(0), a.removed_attribute(), STAYS)),
+    ("umask", |_| Call::Umask),
 ];
+
+const EXECUTED: [(&str, Reader<PathArg>); 2] =
+    [("execve", |a| a.path(0)), ("execveat", |a| a.path_at(0))];
+
+fn times(path: PathArg, times: TimesArg, flags: u32) -> Call {
+    Call::ChangeTimes { path, times, flags }
+}
+
+fn attribute(path: PathArg, attribute: AttributeArg, flags: u32) -> Call {
+    Call::ChangeAttribute { path, attribute, flags }
+}
+
+#[derive(Debug)]
+pub(crate) struct Calls {
+    performed: CallTable<Call>,
+    executed: CallTable<PathArg>,
+}
 
 impl Calls {
     pub(crate) fn of(arch: Arch) -> Self {
-        let known = KINDS.into_iter();
-        Self(known.filter_map(|(name, kind)| Some((table::number(arch, name)?, kind))).collect())
+        let performed = CallTable::new(arch, PERFORMED);
+        Self { performed, executed: CallTable::new(arch, EXECUTED) }
     }
 
     /// `None` for a call that the broker does not perform.
     pub(crate) fn parse(&self, notification: &Notification) -> Option<Asked> {
-        let Notification { args, .. } = notification;
-        let at = |dir: usize| PathArg { dir: int(args[dir]).cast_signed(), address: args[dir + 1] };
-        let owner = |user: usize| [int(args[user]), int(args[user + 1])];
-        let here = |address: usize| PathArg { dir: CWD, address: args[address] };
-        Some(Asked::Perform(match self.0.get(&notification.number)? {
-            CallKind::Open => Call::Open { path: here(0), flags: int(args[1]), mode: int(args[2]) },
-            CallKind::OpenAt => Call::Open { path: at(0), flags: int(args[2]), mode: int(args[3]) },
-            CallKind::Create => {
-                let flags = creat_flags();
-                Call::Open { path: here(0), flags, mode: int(args[1]) }
-            }
-            CallKind::MakeDirectory => Call::MakeDirectory { path: here(0), mode: int(args[1]) },
-            CallKind::MakeDirectoryAt => Call::MakeDirectory { path: at(0), mode: int(args[2]) },
-            CallKind::MakeNode => {
-                Call::MakeNode { path: here(0), mode: int(args[1]), device: device(args[2]) }
-            }
-            CallKind::MakeNodeAt => {
-                Call::MakeNode { path: at(0), mode: int(args[2]), device: device(args[3]) }
-            }
-            CallKind::Rename => Call::Rename { from: here(0), to: here(1), flags: 0 },
-            CallKind::RenameAt => Call::Rename { from: at(0), to: at(2), flags: 0 },
-            CallKind::RenameAt2 => Call::Rename { from: at(0), to: at(2), flags: int(args[4]) },
-            CallKind::Link => Call::Link { from: here(0), to: here(1), flags: 0 },
-            CallKind::LinkAt => Call::Link { from: at(0), to: at(2), flags: int(args[4]) },
-            CallKind::SymbolicLink => Call::SymbolicLink { target: args[0], path: here(1) },
-            CallKind::SymbolicLinkAt => Call::SymbolicLink { target: args[0], path: at(1) },
-            CallKind::Remove => Call::Remove { path: here(0), flags: 0 },
-            CallKind::RemoveAt => Call::Remove { path: at(0), flags: int(args[2]) },
-            CallKind::RemoveDirectory => {
-                Call::Remove { path: here(0), flags: AtFlags::REMOVEDIR.bits() }
-            }
-            CallKind::Bind => {
-                let socket = int(args[0]).cast_signed();
-                Call::Bind { socket, address: args[1], length: args[2] }
-            }
-            CallKind::Truncate => Call::Truncate { path: here(0), length: args[1] },
-            CallKind::ChangeMode => {
-                Call::ChangeMode { path: here(0), mode: int(args[1]), flags: 0 }
-            }
-            CallKind::ChangeModeOf => {
-                Call::ChangeModeOf { file: int(args[0]).cast_signed(), mode: int(args[1]) }
-            }
-            CallKind::ChangeModeAt => {
-                Call::ChangeMode { path: at(0), mode: int(args[2]), flags: 0 }
-            }
-            CallKind::ChangeModeAt2 => {
-                Call::ChangeMode { path: at(0), mode: int(args[2]), flags: int(args[3]) }
-            }
-            CallKind::ChangeOwner => Call::ChangeOwner { path: here(0), owner: owner(1), flags: 0 },
-            CallKind::ChangeOwnerOfLink => {
-                Call::ChangeOwner { path: here(0), owner: owner(1), flags: STAYS }
-            }
-            CallKind::ChangeOwnerOf => {
-                Call::ChangeOwnerOf { file: int(args[0]).cast_signed(), owner: owner(1) }
-            }
-            CallKind::ChangeOwnerAt => {
-                Call::ChangeOwner { path: at(0), owner: owner(2), flags: int(args[4]) }
-            }
-            CallKind::ChangeTimes(format) => {
-                let times = TimesArg { address: args[1], format: *format };
-                Call::ChangeTimes { path: here(0), times, flags: 0 }
-            }
-            CallKind::ChangeTimesAt => {
-                let times = TimesArg { address: args[2], format: TimesFormat::Microseconds };
-                Call::ChangeTimes { path: at(0), times, flags: 0 }
-            }
-            CallKind::ChangeTimesAtWith => {
-                let times = TimesArg { address: args[2], format: TimesFormat::Nanoseconds };
-                Call::ChangeTimes { path: at(0), times, flags: int(args[3]) }
-            }
-            CallKind::SetAttribute { flags } => {
-                let (name, value, size) = (args[1], args[2], args[3]);
-                let attribute = AttributeArg::Set { name, value, size, flags: int(args[4]) };
-                Call::ChangeAttribute { path: here(0), attribute, flags: *flags }
-            }
-            CallKind::RemoveAttribute { flags } => {
-                let attribute = AttributeArg::Remove { name: args[1] };
-                Call::ChangeAttribute { path: here(0), attribute, flags: *flags }
-            }
-            CallKind::Umask => Call::Umask,
-            CallKind::Exec => return Some(Asked::Exec(here(0))),
-            CallKind::ExecAt => return Some(Asked::Exec(at(0))),
-        }))
+        let performed = self.performed.read(notification).map(Asked::Perform);
+        performed.or_else(|| self.executed.read(notification).map(Asked::Exec))
     }
-}
-
-/// The kernel reads an unsigned int.
-fn device(argument: u64) -> u64 {
-    u64::from(int(argument))
-}
-
-/// As creat(2) defines it.
-fn creat_flags() -> u32 {
-    (OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC).bits()
-}
-
-/// The kernel, too, reads these arguments as ints and leaves the upper half alone.
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
-fn int(argument: u64) -> u32 {
-    argument as u32
 }
 
 #[cfg(test)]

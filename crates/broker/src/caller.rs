@@ -6,7 +6,7 @@
 
 use crate::call::CWD;
 use crate::{DIRECTORY, NO_MODE};
-use palisade_sys::notify::Listener;
+use palisade_sys::notify::{Listener, Notification};
 use palisade_sys::other;
 use palisade_sys::{Errno, Mode, OFlags, Pid};
 use rustix::fs::{openat, readlinkat};
@@ -28,14 +28,15 @@ pub(crate) struct Caller {
     /// The host's `/proc`, in which `thread` is this number.
     pub(crate) proc: &'static OwnedFd,
     pub(crate) listener: &'static Listener,
-    pub(crate) id: u64,
+    /// The call that it waits for.
+    pub(crate) notification: Notification,
 }
 
 impl Caller {
     /// Called between reading and acting: only if the call is still pending was this caller read, and not
     /// another thread with its reused id.
     pub(crate) fn confirm(&self) -> Result<(), Errno> {
-        if self.listener.is_waiting(self.id) { Ok(()) } else { Err(Errno::SRCH) }
+        if self.listener.is_waiting(self.notification.id) { Ok(()) } else { Err(Errno::SRCH) }
     }
 
     pub(crate) fn path(&self, address: u64) -> Result<Vec<u8>, Errno> {
@@ -66,6 +67,14 @@ impl Caller {
         match openat(self.proc, path, DIRECTORY, NO_MODE) {
             Err(Errno::NOENT) if number != CWD => Err(Errno::BADF),
             opened => opened,
+        }
+    }
+
+    /// Its path; of no use if it does not start with a slash.
+    pub(crate) fn path_of_directory(&self, number: i32) -> Vec<u8> {
+        match number {
+            CWD => self.working_directory(),
+            number => self.link(&format!("fd/{number}")),
         }
     }
 

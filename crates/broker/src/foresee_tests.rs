@@ -14,6 +14,7 @@ fn guard(tree: &Path) -> Guard {
         homes: Vec::new(),
         stores: Vec::new(),
         opened: vec![tree.join("opened")],
+        build_dirs: Vec::new(),
         more: Vec::new(),
         limited: vec![PartlyWritable {
             directory: tree.join("limited"),

@@ -10,7 +10,7 @@
 use crate::NO_MODE;
 use crate::exists::exists;
 use crate::python;
-use crate::verdict::Denied;
+use crate::verdict::{Denied, Verdict};
 use palisade_guard::gitconfig;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{
@@ -224,7 +224,7 @@ const LEADING: [&str; 4] = ["include.path", "includeif.*.path", "core.hookspath"
 
 /// Whether a git directory may be moved to another directory: what was guarded or judged by where it leads must
 /// not lead elsewhere from there.
-pub(crate) fn may_be_moved(dir: BorrowedFd<'_>) -> Result<(), Denied> {
+pub(crate) fn may_be_moved(dir: BorrowedFd<'_>) -> Verdict<()> {
     let denied = |what: String| Denied {
         rule: "git directory".to_owned(),
         why: format!("{what} would lead git elsewhere from the new place"),
@@ -259,10 +259,7 @@ pub(crate) fn may_be_moved(dir: BorrowedFd<'_>) -> Result<(), Denied> {
 
 /// Judges a directory that is about to become a git directory, and replaces its configuration by a copy that no
 /// other process holds open.
-pub(crate) fn adopt(
-    dir: BorrowedFd<'_>,
-    place: &gitconfig::ConfigLocation<'_>,
-) -> Result<(), Denied> {
+pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::ConfigLocation<'_>) -> Verdict<()> {
     if exists(dir, "hooks") {
         let hooks = openat(dir, "hooks", OFlags::RDONLY | DIRECTORY_ITSELF, NO_MODE);
         if !hooks.is_ok_and(|hooks| holds_samples_only(&hooks)) {
@@ -323,7 +320,7 @@ pub(crate) fn commit_config(
     dir: BorrowedFd<'_>,
     name: &OsStr,
     place: &gitconfig::ConfigLocation<'_>,
-) -> Result<Result<(), Errno>, Denied> {
+) -> Verdict<Result<(), Errno>> {
     let copied = copy_config(source, dir, name, place)?;
     Ok(copied.and_then(|()| unlinkat(source.0, source.1, AtFlags::empty())))
 }
@@ -334,7 +331,7 @@ pub(crate) fn copy_config(
     dir: BorrowedFd<'_>,
     name: &OsStr,
     place: &gitconfig::ConfigLocation<'_>,
-) -> Result<Result<(), Errno>, Denied> {
+) -> Verdict<Result<(), Errno>> {
     let config = match read(source.0, source.1) {
         Ok(found) => found,
         Err(Errno::NOENT) => return Ok(Err(Errno::NOENT)),
@@ -382,7 +379,7 @@ pub(crate) fn judge(
     old: Option<&[u8]>,
     new: &[u8],
     place: &gitconfig::ConfigLocation<'_>,
-) -> Result<(), Denied> {
+) -> Verdict<()> {
     if python::is_path_file(name) {
         return python::judge(old, new);
     }

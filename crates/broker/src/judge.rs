@@ -9,7 +9,7 @@ use crate::exists::exists;
 use crate::git::{self, Part};
 use crate::place::ResolvedParent;
 use crate::python;
-use crate::verdict::{Allowed, Coming, Denied};
+use crate::verdict::{Allowed, Coming, Denied, Verdict};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::{Below, Matcher, NamePattern, gitconfig};
 use palisade_plan::model::PartlyWritable;
@@ -60,11 +60,7 @@ impl Judge {
         Self { hooks, ..self }
     }
 
-    pub(crate) fn may_come(
-        &self,
-        place: &ResolvedParent,
-        coming: Coming<'_>,
-    ) -> Result<Allowed, Denied> {
+    pub(crate) fn may_come(&self, place: &ResolvedParent, coming: Coming<'_>) -> Verdict<Allowed> {
         let Some(tree) = &place.tree else { return Ok(Allowed::Plainly) };
         let mut is_old = |dir: &Path| self.is_old(dir);
         self.may_be_named(tree, &place.path)?;
@@ -108,7 +104,7 @@ impl Judge {
 
     /// The same for something whose directory does not exist yet: by its names, and by the nearest git
     /// directory above.
-    pub(crate) fn may_come_later(&self, tree: &Path, path: &Path) -> Result<(), Denied> {
+    pub(crate) fn may_come_later(&self, tree: &Path, path: &Path) -> Verdict<()> {
         self.may_be_named(tree, path)?;
         if self.matcher.is_opened(path) {
             return Ok(());
@@ -130,14 +126,14 @@ impl Judge {
                 .is_ok_and(|dir| git::is_git_directory(dir.as_fd(), None))
     }
 
-    fn may_be_named(&self, tree: &Path, path: &Path) -> Result<(), Denied> {
+    fn may_be_named(&self, tree: &Path, path: &Path) -> Verdict<()> {
         match self.matcher.judge(tree, path, &mut |dir: &Path| self.is_old(dir)) {
             Some(hit) => Err(Denied::by(hit)),
             None => Ok(()),
         }
     }
 
-    fn may_be_in_part(&self, path: &Path) -> Result<(), Denied> {
+    fn may_be_in_part(&self, path: &Path) -> Verdict<()> {
         if self.limited.iter().all(|limited| limited.covers(path)) {
             return Ok(());
         }
@@ -148,7 +144,7 @@ impl Judge {
     }
 
     /// Whether a link at `place` may have this target: any, but from inside a git directory only below it.
-    pub(crate) fn may_lead(&self, place: &ResolvedParent, target: &[u8]) -> Result<(), Denied> {
+    pub(crate) fn may_lead(&self, place: &ResolvedParent, target: &[u8]) -> Verdict<()> {
         if git::stays_below(target) || !is_within_git_directory(place) {
             return Ok(());
         }
@@ -156,7 +152,7 @@ impl Judge {
     }
 
     /// Whether an existing file may get a second name, through which it could be written.
-    pub(crate) fn may_be_linked(&self, place: &ResolvedParent) -> Result<(), Denied> {
+    pub(crate) fn may_be_linked(&self, place: &ResolvedParent) -> Verdict<()> {
         match self.may_come(place, Coming::Written)? {
             Allowed::AsJudgedContent => Err(git::config_denied()),
             Allowed::Plainly | Allowed::AsNewborn | Allowed::AsOldRepository => Ok(()),
@@ -179,11 +175,7 @@ impl Judge {
         }
     }
 
-    fn may_come_for_git(
-        &self,
-        place: &ResolvedParent,
-        coming: Coming<'_>,
-    ) -> Result<Allowed, Denied> {
+    fn may_come_for_git(&self, place: &ResolvedParent, coming: Coming<'_>) -> Verdict<Allowed> {
         let dir = place.parent.as_fd();
         let dir_name = place.directory().file_name().unwrap_or_default();
         let is_run = match Part::of(dir_name) {
@@ -248,7 +240,7 @@ impl Judge {
         &self,
         place: &ResolvedParent,
         coming: Coming<'_>,
-    ) -> Result<Allowed, Denied> {
+    ) -> Verdict<Allowed> {
         if matches!(coming, Coming::Directory) {
             return Ok(Allowed::Plainly);
         }

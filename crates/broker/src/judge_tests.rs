@@ -261,6 +261,7 @@ fn empty_guard() -> Guard {
         homes: Vec::new(),
         stores: Vec::new(),
         opened: Vec::new(),
+        build_dirs: Vec::new(),
         more: Vec::new(),
         limited: Vec::new(),
         hooks: Vec::new(),

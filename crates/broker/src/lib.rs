@@ -7,6 +7,9 @@
 //! it let the kernel continue where Landlock would refuse what the caller may do: such a call is performed, or
 //! answered with the errno that was seen.
 //!
+//! Directories of build output that the policy names are the exception: Landlock grants the command its rights there,
+//! and calls in them continue (`build_dirs.rs`).
+//!
 //! Where a policy lists programs, exec arrives here too: forbidden programs are refused here, unlisted ones by
 //! Landlock.
 //!
@@ -18,6 +21,7 @@ mod absent;
 mod attributes;
 mod below;
 mod brokered_trees;
+mod build_dirs;
 mod call;
 mod caller;
 mod deep;
@@ -34,7 +38,6 @@ mod message;
 mod missing;
 mod numbered;
 mod own_path;
-mod path_access;
 mod path_call;
 mod perform;
 mod place;
@@ -57,7 +60,6 @@ pub use duties::{CommandIdentity, Duties};
 pub use foresee::{WriteVerdict, foresee_granted_write, foresee_write};
 pub use lock::{PRESENCE, TreeLock, TreeLocks};
 pub use message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
-pub use path_access::{AccessReply, PathAccess, Trigger, Wants};
 pub use startup::{BrokerStartup, run_broker};
 
 use palisade_sys::{Mode, OFlags};

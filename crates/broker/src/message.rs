@@ -3,7 +3,7 @@
 //! Only a [`PathAccess`] is answered. A supervisor that reads slowly costs the sandbox nothing but the details
 //! of later attempts.
 
-use crate::path_access::{MAX_FIELD, PathAccess};
+use palisade_gate::{MAX_FIELD, PathAccess};
 use palisade_sys::FileIdentity;
 use palisade_wire::{Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,8 @@ pub enum BrokerMessage {
     Lost { count: u64, suspicious: u64 },
     /// The broker cannot go on; without it the command cannot write.
     Failed(#[serde(with = "Truncated::<MAX_FIELD>")] String),
+    /// So many calls were denied because too many wait for an answer already.
+    Unasked { count: u64 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,5 @@
 use super::*;
+use palisade_gate::MAX_PATH_BYTES;
 use palisade_wire::{decode, encode};
 
 #[test]
@@ -43,4 +44,28 @@ fn no_field_makes_a_message_too_long() {
     let told = decode(&encode(&message).unwrap());
     let Ok(BrokerMessage::Protected(told)) = told else { panic!("{told:?}") };
     assert_eq!(told.path, [b'x'; MAX_FIELD]);
+}
+
+/// A path that was cut would be another path.
+#[test]
+fn the_longest_path_is_told_whole_whatever_comes_with_it() {
+    let request = PathAccess {
+        id: u64::MAX,
+        call: "openat".into(),
+        wants: palisade_gate::Wants::Open { directory: true, path_only: false },
+        path: vec![0xff; MAX_PATH_BYTES],
+        existing: MAX_PATH_BYTES,
+        is_covered: true,
+        is_read_only: true,
+        new_path: Vec::new(),
+        follow: true,
+        may_be_served: false,
+        pid: 77,
+        executable: vec![b'e'; 1 << 16],
+        cwd: vec![b'c'; 1 << 16],
+    };
+    let told = decode(&encode(&BrokerMessage::PathAccess(request.clone())).unwrap());
+    let shown = vec![b'e'; MAX_FIELD];
+    let whole = PathAccess { executable: shown, cwd: vec![b'c'; MAX_FIELD], ..request };
+    assert_eq!(told, Ok(BrokerMessage::PathAccess(whole)));
 }

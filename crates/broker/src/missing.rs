@@ -140,7 +140,9 @@ impl ScaffoldMounts {
         let walk = |at, rest: &[u8]| Some(Walk { at, rest: rest.to_vec(), links: 0 });
         let at = base.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd);
         let resolve = ResolveFlags::NO_MAGICLINKS;
-        match (base.as_ref(), openat2(at, OsStr::from_bytes(parent), DIRECTORY, NO_MODE, resolve)) {
+        let found = openat2(at, OsStr::from_bytes(parent), DIRECTORY, NO_MODE, resolve)
+            .and_then(|found| fstat(&found).map(|_| found));
+        match (base.as_ref(), found) {
             (_, Ok(at)) => walk(at, rest),
             (Some(_), Err(Errno::NOENT | Errno::STALE)) => walk(base?, path),
             (None, Err(Errno::NOENT | Errno::STALE)) => walk(directory(Path::new("/"))?, path),
@@ -159,7 +161,7 @@ impl ScaffoldMounts {
         let is_covered = self.is_covered(directory, &path);
         path.push(OsStr::from_bytes(rest));
         let path = path.into_os_string().into_vec();
-        let is_told = path.len() < crate::path_access::MAX_PATH_BYTES && !self.is_never(&path);
+        let is_told = path.len() < palisade_gate::MAX_PATH_BYTES && !self.is_never(&path);
         is_told.then_some(Missing { path, existing, is_covered })
     }
 
@@ -208,7 +210,9 @@ impl Walk {
             Err(_) => return None,
         };
         let is_last = end == self.rest.len();
-        match FileType::from_raw_mode(fstat(&found).ok()?.st_mode) {
+        // The gate's file system may have shown it for a grant that has ended.
+        let Ok(found_stat) = fstat(&found) else { return Some(Step::Missing(self.at, self.rest)) };
+        match FileType::from_raw_mode(found_stat.st_mode) {
             FileType::Directory => {
                 self.rest.drain(..end);
                 Some(Step::On(Self { at: found, ..self }))

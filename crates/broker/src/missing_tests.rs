@@ -27,6 +27,8 @@ fn grounds(top: &std::path::Path) -> ScaffoldMounts {
         private_home: None,
         directories: Vec::new(),
         known_callers: true,
+        trigger: palisade_plan::model::Trigger::Notify,
+        trigger_reason: "",
     };
     let proc = openat(CWD, "/proc", DIRECTORY, NO_MODE).unwrap();
     ScaffoldMounts::look_up(&gate, Box::leak(Box::new(proc)))

@@ -1,15 +1,17 @@
 //! Calls that name a path and write nothing, and the meaning of their arguments. They continue as soon as the
 //! path exists, so the number alone identifies them.
 
-use crate::call::{CWD, PathArg};
-use crate::path_access::Wants;
-use palisade_bpf::{Arch, table};
+use crate::call::{CallTable, PathArg, Reader};
+use palisade_bpf::Arch;
+use palisade_gate::Wants;
 use palisade_sys::OFlags;
 use palisade_sys::notify::Notification;
 use rustix::fs::{Access, AtFlags};
 
 /// `O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | __O_TMPFILE`: what `open` must not have to be one of these.
 const WRITES_OR_CREATES: u32 = 0x0040_0243;
+/// inotify_add_watch(2)
+const IN_DONT_FOLLOW: u32 = 0x0200_0000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathCall {
@@ -23,96 +25,47 @@ pub(crate) struct PathCall {
     pub(crate) tests_writing: Option<Access>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
-    Open,
-    OpenAt,
-    Here {
-        follow: bool,
-        wants: Wants,
-    },
-    At {
-        follow: bool,
-        wants: Wants,
-    },
-    /// The flags in this argument say whether links are followed.
-    AtWith {
-        flags: usize,
-        wants: Wants,
-    },
-    /// access(2) and its kin.
-    Access,
-    AccessAt,
-    AccessAtWith {
-        flags: usize,
-    },
-}
-
-const FOLLOWS: Shape = Shape::Here { follow: true, wants: Wants::Look };
-const STAYS: Shape = Shape::Here { follow: false, wants: Wants::Look };
-
-const LOOKING: [(&str, Shape); 19] = [
-    ("open", Shape::Open),
-    ("openat", Shape::OpenAt),
-    ("stat", FOLLOWS),
-    ("lstat", STAYS),
-    ("newfstatat", Shape::AtWith { flags: 3, wants: Wants::Look }),
-    ("statx", Shape::AtWith { flags: 2, wants: Wants::Look }),
-    ("access", Shape::Access),
-    ("faccessat", Shape::AccessAt),
-    ("faccessat2", Shape::AccessAtWith { flags: 3 }),
-    ("readlink", STAYS),
-    ("readlinkat", Shape::At { follow: false, wants: Wants::Look }),
-    ("statfs", FOLLOWS),
-    ("chdir", Shape::Here { follow: true, wants: Wants::Enter }),
-    ("getxattr", FOLLOWS),
-    ("lgetxattr", STAYS),
-    ("listxattr", FOLLOWS),
-    ("llistxattr", STAYS),
-    ("getxattrat", Shape::AtWith { flags: 2, wants: Wants::Look }),
-    ("listxattrat", Shape::AtWith { flags: 2, wants: Wants::Look }),
+const LOOKING: [(&str, Reader<Option<PathCall>>); 21] = [
+    ("open", |a| opening(a.path(0), a.int(1))),
+    ("openat", |a| opening(a.path_at(0), a.int(2))),
+    ("stat", |a| looking(a.path(0), true)),
+    ("lstat", |a| looking(a.path(0), false)),
+    ("newfstatat", |a| looking(a.path_at(0), follows(a.int(3)))),
+    ("statx", |a| looking(a.path_at(0), follows(a.int(2)))),
+    ("access", |a| testing(a.path(0), a.int(1), true)),
+    ("faccessat", |a| testing(a.path_at(0), a.int(2), true)),
+    ("faccessat2", |a| testing(a.path_at(0), a.int(2), follows(a.int(3)))),
+    ("readlink", |a| looking(a.path(0), false)),
+    ("readlinkat", |a| looking(a.path_at(0), false)),
+    ("statfs", |a| looking(a.path(0), true)),
+    ("chdir", |a| Some(PathCall::looking(a.path(0), true, Wants::Enter))),
+    ("getxattr", |a| looking(a.path(0), true)),
+    ("lgetxattr", |a| looking(a.path(0), false)),
+    ("listxattr", |a| looking(a.path(0), true)),
+    ("llistxattr", |a| looking(a.path(0), false)),
+    ("getxattrat", |a| looking(a.path_at(0), follows(a.int(2)))),
+    ("listxattrat", |a| looking(a.path_at(0), follows(a.int(2)))),
+    ("inotify_add_watch", |a| looking(a.path(1), a.int(2) & IN_DONT_FOLLOW == 0)),
+    ("name_to_handle_at", |a| looking(a.path_at(0), follows_if_told(a.int(4)))),
 ];
 
-const EXECUTING: [(&str, Shape); 2] = [
-    ("execve", Shape::Here { follow: true, wants: Wants::Execute }),
-    ("execveat", Shape::AtWith { flags: 4, wants: Wants::Execute }),
+const EXECUTING: [(&str, Reader<Option<PathCall>>); 2] = [
+    ("execve", |a| Some(PathCall::looking(a.path(0), true, Wants::Execute))),
+    ("execveat", |a| Some(PathCall::looking(a.path_at(0), follows(a.int(4)), Wants::Execute))),
 ];
 
-/// By number: checked for every notification.
 #[derive(Debug)]
-pub(crate) struct PathCalls(Vec<Option<Shape>>);
+pub(crate) struct PathCalls(CallTable<Option<PathCall>>);
 
 impl PathCalls {
     /// `executes`: whether starting a program counts.
     pub(crate) fn of(arch: Arch, executes: bool) -> Self {
-        let executing = EXECUTING.iter().filter(|_| executes);
-        let mut shapes = Vec::new();
-        for (name, shape) in LOOKING.iter().chain(executing) {
-            let number = table::number(arch, name).and_then(|number| usize::try_from(number).ok());
-            let Some(number) = number else { continue };
-            if shapes.len() <= number {
-                shapes.resize(number + 1, None);
-            }
-            shapes[number] = Some(*shape);
-        }
-        Self(shapes)
+        let executing = EXECUTING.into_iter().filter(|_| executes);
+        Self(CallTable::new(arch, LOOKING.into_iter().chain(executing)))
     }
 
     pub(crate) fn parse(&self, notification: &Notification) -> Option<PathCall> {
-        let Notification { args, .. } = notification;
-        let shape = (*self.0.get(usize::try_from(notification.number).ok()?)?)?;
-        let here = PathArg { dir: CWD, address: args[0] };
-        let at = PathArg { dir: int(args[0]).cast_signed(), address: args[1] };
-        Some(match shape {
-            Shape::Open => opening(here, int(args[1]))?,
-            Shape::OpenAt => opening(at, int(args[2]))?,
-            Shape::Here { follow, wants } => PathCall::looking(here, follow, wants),
-            Shape::At { follow, wants } => PathCall::looking(at, follow, wants),
-            Shape::AtWith { flags, wants } => PathCall::looking(at, follows(args[flags]), wants),
-            Shape::Access => testing(here, true, args[1]),
-            Shape::AccessAt => testing(at, true, args[2]),
-            Shape::AccessAtWith { flags } => testing(at, follows(args[flags]), args[2]),
-        })
+        self.0.read(notification).flatten()
     }
 }
 
@@ -122,14 +75,22 @@ impl PathCall {
     }
 }
 
-fn follows(flags: u64) -> bool {
-    !AtFlags::from_bits_retain(int(flags)).contains(AtFlags::SYMLINK_NOFOLLOW)
+fn follows(flags: u32) -> bool {
+    !AtFlags::from_bits_retain(flags).contains(AtFlags::SYMLINK_NOFOLLOW)
 }
 
-fn testing(path: PathArg, follow: bool, mode: u64) -> PathCall {
-    let mode = Access::from_bits_truncate(int(mode));
+fn follows_if_told(flags: u32) -> bool {
+    AtFlags::from_bits_retain(flags).contains(AtFlags::SYMLINK_FOLLOW)
+}
+
+fn looking(path: PathArg, follow: bool) -> Option<PathCall> {
+    Some(PathCall::looking(path, follow, Wants::Look))
+}
+
+fn testing(path: PathArg, mode: u32, follow: bool) -> Option<PathCall> {
+    let mode = Access::from_bits_truncate(mode);
     let tests_writing = mode.contains(Access::WRITE_OK).then_some(mode);
-    PathCall { tests_writing, ..PathCall::looking(path, follow, Wants::Look) }
+    looking(path, follow).map(|call| PathCall { tests_writing, ..call })
 }
 
 pub(crate) fn opening(path: PathArg, flags: u32) -> Option<PathCall> {
@@ -142,12 +103,6 @@ pub(crate) fn opening(path: PathArg, flags: u32) -> Option<PathCall> {
     let close_on_exec = flags.contains(OFlags::CLOEXEC);
     let follow = !flags.contains(OFlags::NOFOLLOW);
     Some(PathCall { close_on_exec, ..PathCall::looking(path, follow, wants) })
-}
-
-/// The kernel, too, reads these arguments as ints and leaves the upper half alone.
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
-fn int(argument: u64) -> u32 {
-    argument as u32
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 use super::*;
+use crate::call::CWD;
+use palisade_bpf::table;
 
 fn parsed(name: &str, args: [u64; 6]) -> Option<PathCall> {
     let number = table::number(Arch::X86_64, name).unwrap();
@@ -57,6 +59,14 @@ fn each_call_has_its_path_and_its_flags_where_the_kernel_has_them() {
         assert_eq!(parsed(name, args), at(false, Wants::Look), "{name}");
     }
     assert_eq!(parsed("execveat", [3, PATH, 0, 0, nofollow, 0]), at(false, Wants::Execute));
+    for (mask, follow) in [(2, true), (0x0200_0002, false)] {
+        let watch = parsed("inotify_add_watch", [9, PATH, mask, 0, 0, 0]);
+        assert_eq!(watch, here(follow, Wants::Look), "{mask:x}");
+    }
+    for (flags, follow) in [(0, false), (0x400, true)] {
+        let handle = parsed("name_to_handle_at", [3, PATH, 0, 0, flags, 0]);
+        assert_eq!(handle, at(follow, Wants::Look), "{flags:x}");
+    }
 }
 
 #[test]

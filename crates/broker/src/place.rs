@@ -115,6 +115,8 @@ impl Map {
                 }
             }
         };
+        // The gate's file system may have shown the directory for a grant that has ended.
+        fstat(&parent)?;
         let mut path = self.path_of_directory(parent.as_fd())?;
         path.push(OsStr::from_bytes(name));
         let Ok(tree) = self.tree_of(&path, parent.as_fd()) else { return Ok(Found::Elsewhere) };
@@ -131,11 +133,17 @@ impl Map {
     /// detached mount, for which the kernel reports no path.
     pub(crate) fn remember_shown(&mut self, path: &Path) {
         let held = openat(CWD, path, DIRECTORY, NO_MODE).and_then(|directory| inode_of(&directory));
-        let Ok(held) = held else { return };
+        if let Ok(held) = held {
+            self.remember_directory(held, path.to_owned());
+        }
+    }
+
+    /// The same by device and inode.
+    pub(crate) fn remember_directory(&mut self, held: (u64, u64), path: PathBuf) {
         if self.shown_once.len() >= MAX_SHOWN {
             self.shown_once.clear();
         }
-        self.shown_once.insert(held, path.to_owned());
+        self.shown_once.insert(held, path);
     }
 
     /// The mount that covers it now: a process that entered a directory before it became writable is still on

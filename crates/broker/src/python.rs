@@ -6,7 +6,7 @@
 //! and judged, like git configuration. Never searches for environments: the path that is written says enough.
 
 use crate::exists::exists;
-use crate::verdict::{Allowed, Coming, Denied};
+use crate::verdict::{Allowed, Coming, Denied, Verdict};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::path_file;
 use palisade_sys::OFlags;
@@ -31,7 +31,7 @@ pub(crate) fn may_come(
     path: &Path,
     coming: Coming<'_>,
     is_old: &dyn Fn(&Path) -> bool,
-) -> Result<Option<Allowed>, Denied> {
+) -> Verdict<Option<Allowed>> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
     if is_path_file(name) && is_named(dir, PACKAGES) {
         if !is_old(environment_of(dir)) {
@@ -56,7 +56,7 @@ pub(crate) fn may_come(
 }
 
 /// Whether the new content of a path file may replace the old.
-pub(crate) fn judge(old: Option<&[u8]>, new: &[u8]) -> Result<(), Denied> {
+pub(crate) fn judge(old: Option<&[u8]>, new: &[u8]) -> Verdict<()> {
     if path_file::brings_code(old, new) { Err(denied()) } else { Ok(()) }
 }
 

@@ -11,7 +11,7 @@
 use crate::git::{self, Attributes, Config};
 use crate::numbered::name_of_own;
 use crate::slow;
-use crate::verdict::Denied;
+use crate::verdict::{Denied, Verdict};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::gitconfig;
 use palisade_sys::lease::has_writers;
@@ -204,7 +204,7 @@ impl StagedConfig {
 
     /// Judges what was written, and puts a copy of it in place. Does nothing if another file has the name by
     /// now, or none: as with any file that is removed while it is open.
-    pub(crate) fn commit(&mut self, place: &gitconfig::ConfigLocation<'_>) -> Result<(), Denied> {
+    pub(crate) fn commit(&mut self, place: &gitconfig::ConfigLocation<'_>) -> Verdict<()> {
         let found = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         let Some(found) = found.ok().filter(|found| self.stands_for(found)) else {
             self.state = State::Superseded;

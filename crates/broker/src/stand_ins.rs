@@ -4,9 +4,9 @@
 
 use crate::caller::Caller;
 use crate::missing::{Missing, ScaffoldMounts};
-use crate::path_access::Wants;
 use crate::path_call::PathCall;
 use crate::{DIRECTORY, NO_MODE};
+use palisade_gate::Wants;
 use rustix::fs::{CWD, ResolveFlags, openat, openat2};
 use std::collections::HashSet;
 use std::ffi::OsStr;

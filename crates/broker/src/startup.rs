@@ -6,6 +6,7 @@
 //! listener is closed, and every call that would have come here fails with `ENOSYS`.
 
 use crate::brokered_trees::BrokeredTrees;
+use crate::build_dirs::BuildDirs;
 use crate::caller::Umasks;
 use crate::caller::no_callers_remain;
 use crate::duties::{CommandIdentity, Duties};
@@ -17,6 +18,7 @@ use crate::perform::owners::RootOwner;
 use crate::place::Map;
 use crate::serve::gate;
 use crate::serve::{BrokerServer, EventSender, serve};
+use crate::slow::Helpers;
 use crate::staging::StagedConfigs;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::{MatchContext, Matcher};
@@ -49,6 +51,8 @@ pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
             Ok(settled) => settled,
             Err(error) => fail(&mut events, error.to_string()),
         };
+    // A call that is not received yet is interrupted by every signal, and not all handlers restart it.
+    let _ = proc::run_soon_after_waking();
     if let Err(why) = (startup.confine)() {
         fail(&mut events, why);
     }
@@ -150,6 +154,7 @@ fn server<'p>(
         filter: duties.filter,
         executables: duties.executables,
         gate: duties.gate.map(|gate| gate::Gate::new(gate, listener, host_proc)),
+        build_dirs: BuildDirs::open(duties.guard.map_or(&[], |guard| guard.build_dirs.as_slice())),
         executor: CallExecutor {
             locks,
             map,
@@ -165,6 +170,7 @@ fn server<'p>(
             umasks: Umasks::default(),
             own_umask: cleared_umask(),
         },
+        helpers: Helpers::default(),
         events,
         host_proc,
         read_only: std::collections::HashSet::new(),

@@ -1,11 +1,9 @@
 //! For tests: a command under a real filter, a real broker, and a supervisor whose part the test plays, in a
 //! mount namespace of their own.
 
-use crate::{
-    AccessReply, BrokerMessage, BrokerStartup, CommandIdentity, Duties, PathAccess, TreeLocks,
-    run_broker,
-};
+use crate::{BrokerMessage, BrokerStartup, CommandIdentity, Duties, TreeLocks, run_broker};
 use palisade_bpf::{Arch, BaselineOptions, FilterSpec, Insn, Listening, Profile, broker_spec};
+use palisade_gate::{AccessReply, PathAccess};
 use palisade_plan::model::Gate;
 use palisade_policy::model::OnAsk;
 use palisade_sys::clone::{CloneFlags, Forked, fork};
@@ -78,6 +76,8 @@ impl TestSandbox {
             private_home: None,
             directories: Vec::new(),
             known_callers: true,
+            trigger: palisade_plan::model::Trigger::Notify,
+            trigger_reason: "",
         }
     }
 
@@ -89,7 +89,7 @@ impl TestSandbox {
     /// The same, where the broker sees more than that.
     pub(crate) fn play_under(&self, options: BaselineOptions, command: impl FnOnce()) -> Run {
         let gate = self.gate();
-        let options = BaselineOptions { gate_paths: true, ..options };
+        let options = BaselineOptions { gate_paths: true, gate_programs: true, ..options };
         let spec = Profile::baseline(options).spec();
         let (handshake, handshake_of_broker) = socketpair().unwrap();
         reveal_senders(&handshake_of_broker).unwrap();

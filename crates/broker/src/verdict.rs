@@ -10,6 +10,8 @@ pub(crate) struct Denied {
     pub(crate) why: String,
 }
 
+pub(crate) type Verdict<T> = Result<T, Denied>;
+
 impl Denied {
     pub(crate) fn by(hit: Hit<'_>) -> Self {
         Self { rule: hit.name.to_owned(), why: hit.why.to_owned() }

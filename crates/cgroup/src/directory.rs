@@ -1,7 +1,7 @@
 //! A group's directory, open and locked: the lock shows other supervisors that it is in use. Must remove what it
 //! created, and never anything else.
 
-use crate::error::{CgroupError, Doing as _};
+use crate::error::{CgroupError, Doing as _, Result};
 use palisade_sys::{At as _, Errno, Mode, OFlags, SysError, proc};
 use rustix::fs::{AtFlags, CWD, FlockOperation};
 use std::ffi::OsStr;
@@ -26,7 +26,7 @@ impl Directory {
     /// Creates the directory. A sweep could take it for a leftover between its creation and its locking, so the locked
     /// directory must still be the one with the name. A running sweep is allowed to finish: it would remove a directory
     /// that is created again meanwhile.
-    pub(crate) fn make(parent: &Path, name: &OsStr) -> Result<Self, CgroupError> {
+    pub(crate) fn make(parent: &Path, name: &OsStr) -> Result<Self> {
         const TRIES: u32 = 50;
         const PAUSE: Duration = Duration::from_millis(1);
         const STEP: &str = "making a control group";
@@ -82,7 +82,7 @@ impl Directory {
     }
 
     /// A process that has just ended can keep its group busy for a moment.
-    pub(crate) fn remove(mut self, patience: Duration) -> Result<(), CgroupError> {
+    pub(crate) fn remove(mut self, patience: Duration) -> Result<()> {
         let deadline = Instant::now() + patience;
         let mut pause = Duration::from_micros(100);
         loop {

@@ -3,6 +3,8 @@
 use palisade_sys::SysError;
 use std::path::PathBuf;
 
+pub(crate) type Result<T, E = CgroupError> = std::result::Result<T, E>;
+
 /// A group could not be created, configured, read or removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CgroupError {
@@ -33,11 +35,11 @@ pub enum CgroupError {
 
 /// Adds the action that the kernel refused, and how to fix it.
 pub(crate) trait Doing<T> {
-    fn doing(self, doing: &'static str, fix: &'static str) -> Result<T, CgroupError>;
+    fn doing(self, doing: &'static str, fix: &'static str) -> Result<T>;
 }
 
 impl<T> Doing<T> for Result<T, SysError> {
-    fn doing(self, doing: &'static str, fix: &'static str) -> Result<T, CgroupError> {
+    fn doing(self, doing: &'static str, fix: &'static str) -> Result<T> {
         self.map_err(|source| CgroupError::Refused { doing, source, fix })
     }
 }

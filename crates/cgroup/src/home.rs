@@ -4,7 +4,7 @@
 use crate::bus;
 use crate::controllers;
 use crate::directory::{read_at, write_at};
-use crate::error::{CgroupError, Doing as _};
+use crate::error::{CgroupError, Doing as _, Result};
 use crate::group::lacks;
 use crate::hierarchy::Hierarchies;
 use palisade_plan::limit::{Controller, GroupCreation};
@@ -40,7 +40,7 @@ impl Home {
         session: &str,
         needed: &BTreeSet<Controller>,
         wanted: &BTreeSet<Controller>,
-    ) -> Result<Self, CgroupError> {
+    ) -> Result<Self> {
         let parent = match way {
             GroupCreation::SystemdScope => own_scope(session)?,
             GroupCreation::OwnGroup | GroupCreation::BesideOwn => parent.to_owned(),
@@ -63,7 +63,7 @@ impl Home {
     }
 
     /// A group with processes of its own cannot delegate controllers, so we move into a leaf.
-    fn divide(&mut self) -> Result<(), CgroupError> {
+    fn divide(&mut self) -> Result<()> {
         if is_the_root(&self.parent) {
             return Ok(());
         }
@@ -82,11 +82,11 @@ impl Home {
     }
 
     /// Undoes all changes, unless another run's group still needs them.
-    pub(crate) fn leave(mut self) -> Result<(), CgroupError> {
+    pub(crate) fn leave(mut self) -> Result<()> {
         self.put_back()
     }
 
-    fn put_back(&mut self) -> Result<(), CgroupError> {
+    fn put_back(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.is_divided) {
             return Ok(());
         }
@@ -149,7 +149,7 @@ fn enable(
     parent: &Path,
     needed: &BTreeSet<Controller>,
     wanted: &BTreeSet<Controller>,
-) -> Result<(), CgroupError> {
+) -> Result<()> {
     const FILE: &str = "cgroup.subtree_control";
     let enabled = controllers::named_in(&read_at(parent, FILE).doing(STEP, LOOK)?);
     let words = |controllers: &BTreeSet<Controller>| -> Vec<String> {
@@ -173,7 +173,7 @@ fn enable(
 }
 
 /// The scope into which the user's service manager moved us.
-fn own_scope(session: &str) -> Result<PathBuf, CgroupError> {
+fn own_scope(session: &str) -> Result<PathBuf> {
     let unit = bus::start_scope(session)?;
     let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();

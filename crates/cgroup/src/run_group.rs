@@ -2,7 +2,7 @@
 
 use crate::controllers;
 use crate::entry::GroupEntry;
-use crate::error::CgroupError;
+use crate::error::{CgroupError, Result};
 use crate::group::{GroupUsage, Hits, Watched, lacks};
 use crate::v1::Groups;
 use crate::v2::Unified;
@@ -26,7 +26,7 @@ enum Version {
 
 impl RunGroup {
     /// Creates the group and sets its limits. First removes what killed supervisors left there.
-    pub fn create(group: &Group, session: &str) -> Result<Self, CgroupError> {
+    pub fn create(group: &Group, session: &str) -> Result<Self> {
         check_name(session)?;
         let needed = controllers::needed(&group.settings);
         if let Some(lacking) = needed.iter().find(|controller| !group.home.has(**controller))
@@ -73,14 +73,14 @@ impl RunGroup {
     }
 
     /// After an error the limits may no longer be enforced: the run has to end.
-    pub fn hits(&self) -> Result<Hits, CgroupError> {
+    pub fn hits(&self) -> Result<Hits> {
         match &self.0 {
             Version::V2(unified) => unified.hits(),
             Version::V1(groups) => groups.hits(),
         }
     }
 
-    pub fn usage(&self) -> Result<GroupUsage, CgroupError> {
+    pub fn usage(&self) -> Result<GroupUsage> {
         match &self.0 {
             Version::V2(unified) => unified.usage(),
             Version::V1(groups) => groups.usage(),
@@ -89,7 +89,7 @@ impl RunGroup {
 
     /// Kills all processes in the group, and returns whether the kernel supports that (v2, 5.14). Otherwise, the end of
     /// the run's pid 1 kills them.
-    pub fn kill(&self) -> Result<bool, CgroupError> {
+    pub fn kill(&self) -> Result<bool> {
         match &self.0 {
             Version::V2(unified) => unified.kill(),
             Version::V1(_) => Ok(false),
@@ -97,7 +97,7 @@ impl RunGroup {
     }
 
     /// Removes the group after the last process has ended.
-    pub fn remove(self) -> Result<(), CgroupError> {
+    pub fn remove(self) -> Result<()> {
         match self.0 {
             Version::V2(unified) => unified.remove(REMOVE_TIMEOUT),
             Version::V1(groups) => groups.remove(REMOVE_TIMEOUT),
@@ -106,7 +106,7 @@ impl RunGroup {
 }
 
 /// It becomes part of a directory's name and of a unit's.
-fn check_name(session: &str) -> Result<(), CgroupError> {
+fn check_name(session: &str) -> Result<()> {
     const MAX_NAME_BYTES: usize = 64;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let is_right =

@@ -2,7 +2,7 @@
 //! back. Must never accept a limit that is looser than requested.
 
 use crate::directory::Directory;
-use crate::error::{CgroupError, Doing as _};
+use crate::error::{CgroupError, Doing as _, Result};
 use crate::find::host_swaps;
 use crate::text::{cpu_list, cpus, number};
 
@@ -21,7 +21,7 @@ pub(crate) const SETTING: &str = "setting a limit of a control group";
 pub(crate) const WAIVE: &str = "ask for another value, or waive the limit";
 
 /// Sets a limit that is one number.
-pub(crate) fn set_number(directory: &Directory, name: &str, asked: u64) -> Result<(), CgroupError> {
+pub(crate) fn set_number(directory: &Directory, name: &str, asked: u64) -> Result<()> {
     directory.write(name, &asked.to_string()).doing(SETTING, WAIVE)?;
     let stands = directory.read(name).doing(SETTING, WAIVE)?;
     match number(&stands) {
@@ -36,7 +36,7 @@ pub(crate) fn looser(directory: &Directory, name: &str, asked: &str, stands: &st
 }
 
 /// A kernel that does not count swap is acceptable if the host has none.
-pub(crate) fn no_swap_to_count(file: &str) -> Result<(), CgroupError> {
+pub(crate) fn no_swap_to_count(file: &str) -> Result<()> {
     if !host_swaps() {
         return Ok(());
     }
@@ -65,7 +65,7 @@ pub(crate) fn most_operations(asked: u64) -> u64 {
 }
 
 /// v1 takes 0 for no limit, and v2 refuses it.
-pub(crate) fn refuse_no_io(bandwidth: Option<u64>, iops: Option<u64>) -> Result<(), CgroupError> {
+pub(crate) fn refuse_no_io(bandwidth: Option<u64>, iops: Option<u64>) -> Result<()> {
     if bandwidth == Some(0) || iops == Some(0) {
         return Err(CgroupError::NoSuchLimit {
             limit: "reading and writing",
@@ -76,11 +76,7 @@ pub(crate) fn refuse_no_io(bandwidth: Option<u64>, iops: Option<u64>) -> Result<
     Ok(())
 }
 
-pub(crate) fn check_cpus(
-    directory: &Directory,
-    name: &str,
-    asked: &[u32],
-) -> Result<(), CgroupError> {
+pub(crate) fn check_cpus(directory: &Directory, name: &str, asked: &[u32]) -> Result<()> {
     let stands = directory.read(name).doing(SETTING, WAIVE)?;
     match cpus(&stands) {
         Some(cpus) if !cpus.is_empty() && cpus.iter().all(|cpu| asked.contains(cpu)) => Ok(()),

@@ -4,7 +4,7 @@ use crate::controllers;
 use crate::directory::Directory;
 use crate::disks;
 use crate::entry::GroupEntry;
-use crate::error::{CgroupError, Doing as _};
+use crate::error::{CgroupError, Doing as _, Result};
 use crate::group::{GroupUsage, Hits, Watched};
 use crate::sweep::{group_name, sweep};
 use crate::text::{keyed, number};
@@ -45,7 +45,7 @@ impl Groups {
         parents: &BTreeMap<Controller, PathBuf>,
         settings: &GroupSettings,
         session: &str,
-    ) -> Result<Self, CgroupError> {
+    ) -> Result<Self> {
         // Only those: each costs a directory to create and to remove, and what no group counts is measured from
         // outside.
         let mut wanted = controllers::needed(settings);
@@ -95,7 +95,7 @@ impl Groups {
         self.oom.as_ref().map(|bell| Watched { fd: bell.event.as_fd(), interest })
     }
 
-    pub(crate) fn hits(&self) -> Result<Hits, CgroupError> {
+    pub(crate) fn hits(&self) -> Result<Hits> {
         // Before the count is read: a later kill signals again.
         let rang = self.oom.as_ref().map_or(Ok(false), OomBell::answer)?;
         let memory = self.read_surely(Controller::Memory, "memory.oom_control")?;
@@ -111,7 +111,7 @@ impl Groups {
         })
     }
 
-    pub(crate) fn usage(&self) -> Result<GroupUsage, CgroupError> {
+    pub(crate) fn usage(&self) -> Result<GroupUsage> {
         let lone = |controller, name| Ok::<_, CgroupError>(number(&self.read(controller, name)?));
         let cpu = lone(Controller::CpuAccount, "cpuacct.usage")?.map(Duration::from_nanos);
         let (user, system) = split(cpu, &self.read(Controller::CpuAccount, "cpuacct.stat")?);
@@ -132,18 +132,18 @@ impl Groups {
     }
 
     /// Empty if this kernel does not have the file, or the hierarchy is not ours.
-    fn read(&self, controller: Controller, name: &str) -> Result<String, CgroupError> {
+    fn read(&self, controller: Controller, name: &str) -> Result<String> {
         let text = self.of(controller).map(|directory| directory.read_if_there(name)).transpose();
         Ok(text.doing(READING, GONE)?.flatten().unwrap_or_default())
     }
 
     /// Every kernel has these files: if one cannot be read, the group is gone.
-    fn read_surely(&self, controller: Controller, name: &str) -> Result<String, CgroupError> {
+    fn read_surely(&self, controller: Controller, name: &str) -> Result<String> {
         let text = self.of(controller).map(|directory| directory.read(name)).transpose();
         Ok(text.doing(READING, GONE)?.unwrap_or_default())
     }
 
-    pub(crate) fn remove(self, patience: Duration) -> Result<(), CgroupError> {
+    pub(crate) fn remove(self, patience: Duration) -> Result<()> {
         let Self { directories, members, oom } = self;
         drop((members, oom));
         let mut outcome = Ok(());
@@ -156,7 +156,7 @@ impl Groups {
 
 impl OomBell {
     /// Registers with `cgroup.event_control`; see the kernel's cgroup-v1/memory.rst.
-    fn hang(memory: &Directory) -> Result<Self, CgroupError> {
+    fn hang(memory: &Directory) -> Result<Self> {
         const MEND: &str = "the kernel needs CONFIG_MEMCG_V1; waive the limit of memory otherwise";
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .call("eventfd")
@@ -168,7 +168,7 @@ impl OomBell {
     }
 
     /// Whether it was signalled since the last call.
-    fn answer(&self) -> Result<bool, CgroupError> {
+    fn answer(&self) -> Result<bool> {
         match rustix::io::read(&self.event, &mut [0_u8; 8]) {
             Ok(_) => Ok(true),
             Err(Errno::AGAIN) => Ok(false),

@@ -1,7 +1,7 @@
 //! Limits of groups in the separate hierarchies of v1. Must never accept a looser limit: each is read back, as in v2.
 
 use crate::directory::{Directory, read_at};
-use crate::error::{CgroupError, Doing as _};
+use crate::error::{CgroupError, Doing as _, Result};
 use crate::setting::{
     SETTING, WAIVE, check_cpus, looser, most_operations, most_tasks, no_swap_to_count, quota,
     refuse_no_io, set_number,
@@ -19,7 +19,7 @@ pub(crate) fn apply(
     directory: &Directory,
     settings: &GroupSettings,
     disks: &[String],
-) -> Result<(), CgroupError> {
+) -> Result<()> {
     match controller {
         Controller::Memory => set_memory(directory, settings),
         Controller::Cpu => settings.milli_cpus.map_or(Ok(()), |milli| set_cpu(directory, milli)),
@@ -36,7 +36,7 @@ pub(crate) fn apply(
 }
 
 /// The limit of memory plus swap must never be lower than that of memory, so memory is lowered first.
-fn set_memory(directory: &Directory, settings: &GroupSettings) -> Result<(), CgroupError> {
+fn set_memory(directory: &Directory, settings: &GroupSettings) -> Result<()> {
     if let Some(high) = settings.memory_high {
         set_number(directory, "memory.soft_limit_in_bytes", high)?;
     }
@@ -64,7 +64,7 @@ fn set_memory(directory: &Directory, settings: &GroupSettings) -> Result<(), Cgr
     }
 }
 
-fn set_cpu(directory: &Directory, milli_cpus: u64) -> Result<(), CgroupError> {
+fn set_cpu(directory: &Directory, milli_cpus: u64) -> Result<()> {
     const QUOTA: &str = "cpu.cfs_quota_us";
     const PERIOD: &str = "cpu.cfs_period_us";
     let (quota, period) = quota(milli_cpus);
@@ -99,11 +99,7 @@ fn is_tighter_above(directory: &Directory, asked: (u64, u64)) -> bool {
     }
 }
 
-fn set_io(
-    directory: &Directory,
-    settings: &GroupSettings,
-    disks: &[String],
-) -> Result<(), CgroupError> {
+fn set_io(directory: &Directory, settings: &GroupSettings, disks: &[String]) -> Result<()> {
     let GroupSettings { io_bandwidth, iops, .. } = settings;
     refuse_no_io(*io_bandwidth, *iops)?;
     let iops = iops.map(most_operations);
@@ -129,7 +125,7 @@ fn set_io(
 }
 
 /// Both lists are empty in a new group, and no process can enter it while one of them is.
-fn set_cpus(directory: &Directory, asked: &[u32]) -> Result<(), CgroupError> {
+fn set_cpus(directory: &Directory, asked: &[u32]) -> Result<()> {
     const NODES: &str = "cpuset.mems";
     let parent = directory.path().parent().unwrap_or_else(|| Path::new("/"));
     let nodes = read_at(parent, NODES).doing(SETTING, WAIVE)?;

@@ -4,7 +4,7 @@ use crate::controllers;
 use crate::directory::{Directory, read_all};
 use crate::disks;
 use crate::entry::GroupEntry;
-use crate::error::{CgroupError, Doing as _};
+use crate::error::{CgroupError, Doing as _, Result};
 use crate::group::{GroupUsage, Hits, Watched, lacks};
 use crate::home::Home;
 use crate::sweep::{group_name, sweep};
@@ -41,7 +41,7 @@ impl Unified {
         way: GroupCreation,
         settings: &GroupSettings,
         session: &str,
-    ) -> Result<Self, CgroupError> {
+    ) -> Result<Self> {
         let needed = controllers::needed(settings);
         let counting = controllers::COUNTING.into_iter().filter(|it| available.contains(it));
         let wanted: BTreeSet<Controller> = counting.chain(needed.iter().copied()).collect();
@@ -74,7 +74,7 @@ impl Unified {
         self.memory_events.as_ref().map(|events| Watched { fd: events.as_fd(), interest })
     }
 
-    pub(crate) fn hits(&self) -> Result<Hits, CgroupError> {
+    pub(crate) fn hits(&self) -> Result<Hits> {
         let memory = match &self.memory_events {
             Some(events) => {
                 let path = self.directory.path().join(EVENTS);
@@ -105,7 +105,7 @@ impl Unified {
         }
     }
 
-    pub(crate) fn usage(&self) -> Result<GroupUsage, CgroupError> {
+    pub(crate) fn usage(&self) -> Result<GroupUsage> {
         let cpu = self.read("cpu.stat")?;
         let lone = |name| Ok::<_, CgroupError>(number(&self.read(name)?));
         let mut usage = GroupUsage {
@@ -128,11 +128,11 @@ impl Unified {
     }
 
     /// Empty if this kernel does not have the file.
-    fn read(&self, name: &str) -> Result<String, CgroupError> {
+    fn read(&self, name: &str) -> Result<String> {
         Ok(self.directory.read_if_there(name).doing(READING, GONE)?.unwrap_or_default())
     }
 
-    pub(crate) fn kill(&self) -> Result<bool, CgroupError> {
+    pub(crate) fn kill(&self) -> Result<bool> {
         match self.directory.write("cgroup.kill", "1") {
             Ok(()) => Ok(true),
             Err(SysError { errno: Errno::NOENT, .. }) => Ok(false),
@@ -140,7 +140,7 @@ impl Unified {
         }
     }
 
-    pub(crate) fn remove(self, patience: Duration) -> Result<(), CgroupError> {
+    pub(crate) fn remove(self, patience: Duration) -> Result<()> {
         let Self { directory, home, .. } = self;
         directory.remove(patience)?;
         home.leave()

@@ -2,7 +2,7 @@
 
 use crate::directory::Directory;
 use crate::disks;
-use crate::error::{CgroupError, Doing as _};
+use crate::error::{CgroupError, Doing as _, Result};
 use crate::setting::{
     SETTING, WAIVE, check_cpus, looser, most_operations, most_tasks, no_swap_to_count, quota,
     refuse_no_io, set_number,
@@ -11,7 +11,7 @@ use crate::text::{cpu_list, of_device};
 use palisade_plan::limit::GroupSettings;
 use palisade_sys::Errno;
 
-pub(crate) fn apply(directory: &Directory, settings: &GroupSettings) -> Result<(), CgroupError> {
+pub(crate) fn apply(directory: &Directory, settings: &GroupSettings) -> Result<()> {
     let GroupSettings { memory, memory_high, swap, milli_cpus, tasks, io_bandwidth, iops, cpus } =
         settings;
     if let Some(swap) = swap {
@@ -40,7 +40,7 @@ pub(crate) fn apply(directory: &Directory, settings: &GroupSettings) -> Result<(
     Ok(())
 }
 
-fn set_swap(directory: &Directory, asked: u64) -> Result<(), CgroupError> {
+fn set_swap(directory: &Directory, asked: u64) -> Result<()> {
     const FILE: &str = "memory.swap.max";
     match set_number(directory, FILE, asked) {
         Err(CgroupError::Refused { source, .. }) if source.errno == Errno::NOENT => {
@@ -50,7 +50,7 @@ fn set_swap(directory: &Directory, asked: u64) -> Result<(), CgroupError> {
     }
 }
 
-fn set_cpu(directory: &Directory, milli_cpus: u64) -> Result<(), CgroupError> {
+fn set_cpu(directory: &Directory, milli_cpus: u64) -> Result<()> {
     const FILE: &str = "cpu.max";
     let (quota, period) = quota(milli_cpus);
     let asked = format!("{quota} {period}");
@@ -64,7 +64,7 @@ fn set_io(
     bandwidth: Option<u64>,
     iops: Option<u64>,
     disks: &[String],
-) -> Result<(), CgroupError> {
+) -> Result<()> {
     const FILE: &str = "io.max";
     refuse_no_io(bandwidth, iops)?;
     let iops = iops.map(most_operations);
@@ -87,7 +87,7 @@ fn set_io(
 }
 
 /// If none of the requested CPUs is available, the kernel silently uses the parent's.
-fn set_cpus(directory: &Directory, asked: &[u32]) -> Result<(), CgroupError> {
+fn set_cpus(directory: &Directory, asked: &[u32]) -> Result<()> {
     directory.write("cpuset.cpus", &cpu_list(asked)).doing(SETTING, WAIVE)?;
     check_cpus(directory, "cpuset.cpus.effective", asked)
 }

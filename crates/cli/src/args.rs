@@ -7,6 +7,7 @@
 //! and completions have it. A first paragraph is the text of `--help`; the whole comment is that of `--help-all`.
 
 use clap::{ArgAction, Args, ValueEnum};
+use palisade_ask::Store;
 use palisade_session::AskIn;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -65,6 +66,12 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = FILES)]
     pub(crate) allow_write: Vec<String>,
 
+    /// Write a directory of build output at full speed, such as target or node_modules; names in it are not protected
+    ///
+    /// A relative path is in the project and in the working directory. The directory must exist when the run starts.
+    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = FILES)]
+    pub(crate) build_dir: Vec<String>,
+
     /// Do not protect the files that the host would run later: hooks, editor and shell settings
     #[arg(long, hide_short_help = true, help_heading = FILES)]
     pub(crate) no_protect_names: bool,
@@ -83,6 +90,14 @@ pub(crate) struct PolicyArgs {
     /// The key that hides a question in the terminal and shows it again, such as ctrl-o [default: ctrl-g]
     #[arg(long, value_name = "KEY", hide_short_help = true, help_heading = QUESTIONS)]
     pub(crate) ask_key: Option<String>,
+
+    /// What notices the first use of a path: auto, fuse or notify [default: auto]
+    ///
+    /// fuse: what is not granted is a file system served outside the sandbox, and granted paths cost nothing. notify: the
+    /// system call filter notifies every call that names a path. Both ask the same questions. auto: fuse where you can open
+    /// /dev/fuse, and notify elsewhere.
+    #[arg(long, value_name = "TRIGGER", hide_short_help = true, help_heading = QUESTIONS)]
+    pub(crate) gate: Option<String>,
 
     #[command(flatten)]
     pub(crate) egress: EgressArgs,
@@ -406,6 +421,24 @@ impl From<AskInWord> for AskIn {
             AskInWord::Approve => Self::Approve,
             AskInWord::Tmux => Self::Tmux,
             AskInWord::None => Self::None,
+        }
+    }
+}
+
+/// Whose policy gets a permanent answer, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StoreWord {
+    User,
+    Project,
+    Organisation,
+}
+
+impl From<StoreWord> for Store {
+    fn from(word: StoreWord) -> Self {
+        match word {
+            StoreWord::User => Self::User,
+            StoreWord::Project => Self::Project,
+            StoreWord::Organisation => Self::Organisation,
         }
     }
 }

@@ -218,7 +218,7 @@ fn of_unasked(report: &RunReport) -> Option<String> {
     let UnaskedQuestions { count, limit } = report.unasked_questions?;
     let were = if count == 1 { "was" } else { "were" };
     Some(format!(
-        "{} {were} denied without asking: {limit} questions were already open; answer them (sandbox approve), or allow what the \
+        "{} {were} denied without asking: {limit} were already waiting for an answer; answer them (sandbox approve), or allow what the \
          command needs beforehand (--ro, --allow-host)",
         counted(count, "question")
     ))
@@ -228,7 +228,6 @@ fn of_unasked(report: &RunReport) -> Option<String> {
 const SHARED: [&str; 6] =
     [".config", ".local/share", ".local/state", ".local/lib", ".local", ".var/app"];
 
-/// What went with the private home, by the directory that would have kept it.
 /// What an option would keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
@@ -238,6 +237,7 @@ enum Kept {
     Directory,
 }
 
+/// What went with the private home, by the directory that would have kept it.
 fn of_discarded(discarded: &DiscardedFiles) -> Option<String> {
     let DiscardedFiles { home, count, leftovers, paths, copies, .. } = discarded;
     let mut kept: Vec<(String, Kept)> = Vec::new();

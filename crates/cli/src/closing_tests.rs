@@ -289,11 +289,10 @@ fn many_denied_hosts_have_a_line_each_and_the_rest_a_place_where_they_are() {
 #[test]
 fn questions_that_found_no_room_are_counted_with_what_to_do() {
     let mut report = report();
-    report.unasked_questions = Some(UnaskedQuestions { count: 3, limit: 256 });
+    report.unasked_questions = Some(UnaskedQuestions { count: 3, limit: 4096 });
     let told = said(&report);
     assert!(
-        told[0]
-            .starts_with("3 questions were denied without asking: 256 questions were already open"),
+        told[0].starts_with("3 questions were denied without asking: 4096 were already waiting"),
         "{told:?}"
     );
     assert!(told[0].contains("sandbox approve") && told[0].contains("--ro"), "{told:?}");

@@ -47,6 +47,7 @@ pub(crate) fn flags(
         ("view", "view", &args.view),
         ("on-ask", "onAsk", &args.on_ask),
         ("ask-key", "askKey", &args.ask_key),
+        ("gate", "gate", &args.gate),
         ("cwd", "process.cwd", &args.cwd),
         ("env-mode", "process.envMode", &args.env_mode),
         ("hostname", "process.hostname", &args.hostname),
@@ -74,6 +75,7 @@ pub(crate) fn flags(
         ("overlay", "filesystem.overlayPaths", &args.overlay),
         ("blacklist", "filesystem.deniedPaths", &args.blacklist),
         ("allow-write", "filesystem.unprotectedPaths", &args.allow_write),
+        ("build-dir", "filesystem.buildDirs", &args.build_dir),
         ("preset", "preset", &args.preset),
     ];
     for (option, key, values) in lists {
@@ -250,6 +252,7 @@ fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<
         ("overlay", !args.overlay.is_empty()),
         ("blacklist", !args.blacklist.is_empty()),
         ("allow-write", !args.allow_write.is_empty()),
+        ("build-dir", !args.build_dir.is_empty()),
         ("view", args.view.is_some()),
         ("static", args.static_mode),
         ("mode", args.mode.is_some()),

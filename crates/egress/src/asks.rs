@@ -1,7 +1,8 @@
 //! Questions about hosts that no rule names. Connections to the same host and port share one question.
 //!
 //! A question is withdrawn when no connection waits for it any more. A missing answer must never count as a
-//! yes.
+//! yes. A connection whose question finds no room waits in line, as a call does that touches a file: what is
+//! denied because others asked first looks like a broken network.
 
 use crate::events::Events;
 use crate::rate::Bucket;
@@ -11,11 +12,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Instant;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::futures::TaskLocalFuture;
 
 /// Limit for open questions: a person would not answer more, and random names would fill memory.
 const MAX_OPEN: usize = 32;
+/// Limit for connections whose questions find no room yet.
+const MAX_IN_LINE: usize = 4096;
 /// New questions allowed per second, with a burst of twice as many. A client that hangs up before the answer
 /// keeps no question open, but each one is shown to people and logged.
 const NEW_A_SECOND: u32 = 16;
@@ -55,12 +58,15 @@ pub(crate) struct LastingAnswer {
 pub(crate) struct Asks {
     events: Events,
     state: RefCell<State>,
+    /// Wakes those in line when a question was closed.
+    has_room: Notify,
 }
 
 #[derive(Debug)]
 struct State {
     asked: u64,
     open: BTreeMap<u64, Open>,
+    in_line: usize,
     withdrawn: VecDeque<(u64, Host, u16)>,
     pace: Pace,
 }
@@ -119,19 +125,37 @@ impl Asks {
         let state = State {
             asked: 0,
             open: BTreeMap::new(),
+            in_line: 0,
             withdrawn: VecDeque::new(),
             pace: Pace::new(Instant::now()),
         };
-        Self { events, state: RefCell::new(state) }
+        Self { events, state: RefCell::new(state), has_room: Notify::new() }
     }
 
     /// Waits for an answer. Dropping the future stops the wait.
     pub(crate) async fn ask(&self, host: &Host, port: u16) -> Result<Answer, TooMany> {
-        let (ask, mut answered) = self.join(host, port)?;
+        let (ask, mut answered) = match self.join(host, port) {
+            Err(TooMany::Open) => self.join_in_turn(host, port).await?,
+            joined => joined?,
+        };
         let _waiting = Waiting { asks: self, ask };
         let answer = answered.wait_for(Option::is_some).await;
         // Unreachable: a question is not removed while a connection waits for it, except with an answer.
         answer.ok().and_then(|answer| answer.clone()).ok_or(TooMany::Open)
+    }
+
+    /// Waits in line for a question. All who wait look when one was closed, in order: who opens the next may do so for
+    /// others behind it, too.
+    async fn join_in_turn(&self, host: &Host, port: u16) -> Result<(u64, Answered), TooMany> {
+        let _place = Place::take(self)?;
+        loop {
+            // Made before looking, so that what is closed in between wakes it.
+            let woken = self.has_room.notified();
+            match self.join(host, port) {
+                Err(TooMany::Open) => woken.await,
+                joined => return joined,
+            }
+        }
     }
 
     fn join(&self, host: &Host, port: u16) -> Result<(u64, Answered), TooMany> {
@@ -162,6 +186,7 @@ impl Asks {
         let mut state = self.state.borrow_mut();
         let (host, port) = match state.open.remove(&ask) {
             Some(open) => {
+                self.has_room.notify_waiters();
                 open.answer.send_replace(Some(answer.clone()));
                 (open.host, open.port)
             }
@@ -183,12 +208,33 @@ impl Asks {
             return;
         }
         if let Some(open) = state.open.remove(&ask) {
+            self.has_room.notify_waiters();
             if state.withdrawn.len() >= REMEMBERED {
                 state.withdrawn.pop_front();
             }
             state.withdrawn.push_back((ask, open.host, open.port));
             self.events.tell(EgressEvent::Withdrawn { ask });
         }
+    }
+}
+
+/// A place in line. Dropping it leaves the line.
+struct Place<'a>(&'a Asks);
+
+impl<'a> Place<'a> {
+    fn take(asks: &'a Asks) -> Result<Self, TooMany> {
+        let mut state = asks.state.borrow_mut();
+        if state.in_line >= MAX_IN_LINE {
+            return Err(TooMany::Open);
+        }
+        state.in_line += 1;
+        Ok(Self(asks))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.state.borrow_mut().in_line -= 1;
     }
 }
 

@@ -111,16 +111,49 @@ fn an_answer_is_not_withdrawn_afterwards() {
     });
 }
 
+/// Proves: NET-8 asked
 #[test]
-fn only_so_many_questions_are_open() {
+fn only_so_many_questions_are_open_and_the_others_wait_in_line() {
     run(async {
-        let (asks, _outbox) = asks();
+        let (asks, mut outbox) = asks();
         let mut open = Vec::new();
         for number in 0..MAX_OPEN {
             open.push(asking(&asks, &format!("{number}.example"), 443).await);
         }
+        assert_eq!(outbox.rest().len(), MAX_OPEN);
+        let one = asking(&asks, "one-more.example", 443).await;
+        let same = asking(&asks, "one-more.example", 443).await;
+        let left = asking(&asks, "who-leaves.example", 443).await;
+        let last = asking(&asks, "last.example", 443).await;
+        assert_eq!(outbox.rest(), [], "there is no room");
+        left.abort();
+        yield_now().await;
+        // The rate limit allows a burst of as many as were opened.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        asks.answer(1, yes(), Holds::Once);
+        yield_now().await;
+        let next = MAX_OPEN as u64 + 1;
+        assert_eq!(outbox.rest(), [asked(next, "one-more.example")]);
+        asks.answer(next, yes(), Holds::Once);
+        assert_eq!(one.await.unwrap(), Ok(yes()));
+        assert_eq!(same.await.unwrap(), Ok(yes()));
+        assert_eq!(outbox.rest(), [asked(next + 1, "last.example")]);
+        assert!(!last.is_finished() && !open[MAX_OPEN - 1].is_finished());
+        assert_eq!(asks.state.borrow().in_line, 0);
+    });
+}
+
+#[test]
+fn the_line_is_bounded() {
+    run(async {
+        let (asks, _outbox) = asks();
+        for number in 0..MAX_OPEN {
+            asking(&asks, &format!("{number}.example"), 443).await;
+        }
+        let places: Vec<_> = (0..MAX_IN_LINE).map(|_| Place::take(&asks).unwrap()).collect();
         assert_eq!(asking(&asks, "one-more.example", 443).await.await.unwrap(), Err(TooMany::Open));
-        assert!(open.iter().all(|one| !one.is_finished()));
+        drop(places);
+        assert!(!asking(&asks, "one-more.example", 443).await.is_finished());
     });
 }
 

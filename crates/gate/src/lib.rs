@@ -11,12 +11,16 @@ mod glob;
 mod group;
 mod index;
 mod offer;
+mod path_access;
 mod pattern;
+mod remote_mounts;
 mod rule;
 
 pub use decider::{Decider, Decision};
 pub use glob::{Glob, GlobError, GlobPart};
 pub use group::group;
 pub use offer::{FileKind, PathContext, offer};
+pub use path_access::{AccessReply, MAX_FIELD, MAX_PATH_BYTES, PathAccess, Wants};
 pub use pattern::{Pattern, PatternError};
+pub use remote_mounts::{OWN_FILESYSTEM, RemoteMounts};
 pub use rule::{Access, Effect, Origin, Rule, Store};

@@ -17,6 +17,15 @@ pub enum Access {
 }
 
 impl Access {
+    /// As in the policy files.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Execute => "execute",
+            Self::Write => "write",
+        }
+    }
+
     /// Whether permission for this access includes the other one.
     pub fn includes(self, other: Self) -> bool {
         self == other || other == Self::Read
@@ -30,6 +39,16 @@ pub enum Effect {
     Allow,
 }
 
+impl Effect {
+    /// As in the policy files.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Allow => "allow",
+        }
+    }
+}
+
 /// Where a rule is stored, in the order of precedence: the first store that has a rule for a path decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -38,6 +57,18 @@ pub enum Store {
     Project,
     User,
     Session,
+}
+
+impl Store {
+    /// As in the policy files.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Organisation => "organisation",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Session => "session",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,30 +108,42 @@ impl Rule {
 
 impl fmt::Display for Access {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Access::Read => "read",
-            Access::Execute => "execute",
-            Access::Write => "write",
-        })
+        out.write_str(self.word())
     }
 }
 
 impl fmt::Display for Effect {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Effect::Deny => "deny",
-            Effect::Allow => "allow",
-        })
+        out.write_str(self.word())
     }
 }
 
 impl fmt::Display for Store {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Store::Organisation => "organisation",
-            Store::Project => "project",
-            Store::User => "user",
-            Store::Session => "session",
-        })
+        out.write_str(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The word that is read from and written to a file.
+    struct Written<'w, T>(&'w T);
+
+    impl<T: Serialize> fmt::Display for Written<'_, T> {
+        fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.serialize(out)
+        }
+    }
+
+    #[test]
+    fn the_words_are_those_of_the_policy_files() {
+        fn same<T: fmt::Display + Serialize>(all: &[T]) {
+            all.iter().for_each(|one| assert_eq!(one.to_string(), Written(one).to_string()));
+        }
+        same(&[Access::Read, Access::Execute, Access::Write]);
+        same(&[Effect::Deny, Effect::Allow]);
+        same(&[Store::Organisation, Store::Project, Store::User, Store::Session]);
     }
 }

@@ -29,4 +29,5 @@ mod test_sandbox;
 pub use identity::{CallerIdentity, Root};
 pub use message::{Change, FileKind, Found, KeeperEvent, KeeperRequest, What};
 pub use sandbox_mounts::Layout;
+pub use serve::MAX_HELD;
 pub use startup::{KeeperStartup, run_keeper};

@@ -24,6 +24,8 @@ pub struct Layout {
     pub grounds: Vec<PathBuf>,
     /// Mounts that no graft may cover.
     pub mounted: Vec<PathBuf>,
+    /// The file systems themselves, where the gate's file system only shows them.
+    pub stores: Vec<(PathBuf, OwnedFd)>,
 }
 
 /// Both mount namespaces, and how to switch between them.
@@ -104,7 +106,7 @@ impl SandboxMounts {
         let surveyed = within(&namespace, &own_namespace, identity, || {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let root = rustix::fs::open("/", flags, Mode::empty()).at("open", Path::new("/"))?;
-            let scaffold = Scaffold::survey(&root, &layout.grounds)?;
+            let scaffold = Scaffold::survey(&root, &layout.grounds, &layout.stores)?;
             Ok((root, scaffold))
         });
         let (root, scaffold) = surveyed?;
@@ -395,7 +397,7 @@ fn attach_copy(root: &OwnedFd, scaffold: &Scaffold, path: &Path) -> Result<()> {
     }
 }
 
-/// An existing directory of the sandbox's own may be covered, and the same file that was shown before with
+/// An existing directory of the sandbox's own may be covered, a stub of the gate's file system, and the same file that was shown before with
 /// fewer rights. Returns the graft at the same path.
 fn may_cover(
     there: &OwnedFd,
@@ -409,7 +411,9 @@ fn may_cover(
     let id = mounts::mount_id(there)?;
     if scaffold.is_ground(id) {
         let both = kind == FileType::Directory && seen.kind == FileKind::Directory;
-        return if both { Ok(None) } else { refused(Errno::EXIST) };
+        let is_stub =
+            scaffold.has_stubs() && kind == FileType::RegularFile && seen.kind == FileKind::File;
+        return if both || is_stub { Ok(None) } else { refused(Errno::EXIST) };
     }
     let mut mounts =
         grafts.iter().filter_map(|(number, graft)| Some((number, graft.mount.as_ref()?)));

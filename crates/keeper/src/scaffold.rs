@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// `linux/magic.h`
 const TMPFS_MAGIC: i64 = 0x0102_1994;
+const FUSE_MAGIC: i64 = 0x6573_5546;
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
 const CHUNK: usize = 128 << 10;
@@ -32,7 +33,7 @@ struct OwnFilesystem {
     /// As it is mounted inside.
     root: OwnedFd,
     id: u64,
-    /// The same file system on a writable mount of ours, with nothing mounted on it.
+    /// The same file system on a writable mount of ours, with nothing mounted on it; or the one behind it.
     workbench: OwnedFd,
     /// Whether it is writable for the command, too.
     is_writable: bool,
@@ -58,23 +59,36 @@ struct Made {
 #[derive(Debug, Default)]
 pub(crate) struct Scaffold {
     grounds: Vec<OwnFilesystem>,
+    /// Whether the gate's file system shows them, with a name for everything that the host has.
+    has_stubs: bool,
     made: BTreeMap<Name, Made>,
 }
 
 impl Scaffold {
     /// Must be called inside. A ground that is not where the plan put it, or no longer a mount of its own, is
     /// left out: nothing can be shown there.
-    pub(crate) fn survey(root: &OwnedFd, paths: &[PathBuf]) -> Result<Self> {
+    pub(crate) fn survey(
+        root: &OwnedFd,
+        paths: &[PathBuf],
+        stores: &[(PathBuf, OwnedFd)],
+    ) -> Result<Self> {
         let mut grounds = Vec::new();
         for path in paths {
             let Ok(found) = open_beneath(root, path, DIRECTORY) else { continue };
-            if is_own_mount(&found)? {
-                grounds.push(OwnFilesystem::new(path.clone(), found)?);
+            let store = stores.iter().find(|(at, _)| at == path).map(|(_, store)| store);
+            let magic = if store.is_some() { FUSE_MAGIC } else { TMPFS_MAGIC };
+            if is_own_mount(&found, magic)? {
+                grounds.push(OwnFilesystem::new(path.clone(), found, store)?);
             }
         }
+        let has_stubs = !stores.is_empty();
         // The first that is a prefix of a path is the one it belongs to.
         grounds.sort_by_key(|ground| std::cmp::Reverse(ground.path.components().count()));
-        Ok(Self { grounds, made: BTreeMap::new() })
+        Ok(Self { grounds, has_stubs, made: BTreeMap::new() })
+    }
+
+    pub(crate) fn has_stubs(&self) -> bool {
+        self.has_stubs
     }
 
     pub(crate) fn is_ground(&self, mount: u64) -> bool {
@@ -205,7 +219,8 @@ impl Scaffold {
             Err(error) if error.errno == Errno::NOENT => {
                 self.make_place(path, FileKind::Directory).map(drop)
             }
-            there => there.map(drop),
+            // That it was asked for by us keeps it there, where the gate's file system has it.
+            there => rustix::fs::fstat(there?).at("fstat", path).map(drop),
         }
     }
 
@@ -213,6 +228,10 @@ impl Scaffold {
     pub(crate) fn make_link(&mut self, root: &OwnedFd, path: &Path, text: &Path) -> Result<()> {
         let taken = || Err(SysError::new("symlink", path.display().to_string(), Errno::EXIST));
         match open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW) {
+            // The gate's file system has the link of the host. Whoever waits to read it holds the kernel's lock on its text.
+            Ok(there) if self.has_stubs => {
+                return if is_link(&there)? { Ok(()) } else { taken() };
+            }
             Ok(there) => {
                 let same = rustix::fs::readlinkat(&there, c"", Vec::new())
                     .is_ok_and(|found| found.as_bytes() == text.as_os_str().as_bytes());
@@ -323,11 +342,17 @@ impl Scaffold {
 }
 
 impl OwnFilesystem {
-    fn new(path: PathBuf, root: OwnedFd) -> Result<Self> {
-        let workbench = mounts::open_tree(&root, Path::new(""), Recursion::Single)?;
-        let writable =
-            MountAttr { clear: MountAttrs::RDONLY, private: true, ..MountAttr::default() };
-        mounts::mount_setattr(&workbench, Recursion::Single, &writable)?;
+    fn new(path: PathBuf, root: OwnedFd, store: Option<&OwnedFd>) -> Result<Self> {
+        let workbench = match store {
+            Some(store) => open_on_mount(store, Path::new("."), DIRECTORY)?,
+            None => {
+                let workbench = mounts::open_tree(&root, Path::new(""), Recursion::Single)?;
+                let writable =
+                    MountAttr { clear: MountAttrs::RDONLY, private: true, ..MountAttr::default() };
+                mounts::mount_setattr(&workbench, Recursion::Single, &writable)?;
+                workbench
+            }
+        };
         let seen = rustix::fs::fstatvfs(&root).call("fstatfs")?;
         let is_writable = !seen.f_flag.contains(StatVfsMountFlags::RDONLY);
         Ok(Self { path, id: mounts::mount_id(&root)?, root, workbench, is_writable })
@@ -348,13 +373,18 @@ fn copy_content(from: &OwnedFd, to: &OwnedFd) -> std::result::Result<(), Errno> 
     }
 }
 
-/// Whether this is the root of a tmpfs: the command cannot mount, so the plan put it there.
-fn is_own_mount(directory: impl AsFd) -> Result<bool> {
+/// Whether this is the root of a mount of this kind: the command cannot mount, so the plan put it there.
+fn is_own_mount(directory: impl AsFd, magic: i64) -> Result<bool> {
     let found =
         rustix::fs::statx(directory.as_fd(), c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)
             .call("statx")?;
     Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
-        && mounts::fstatfs_magic(directory)? == TMPFS_MAGIC)
+        && mounts::fstatfs_magic(directory)? == magic)
+}
+
+fn is_link(file: &OwnedFd) -> Result<bool> {
+    let found = rustix::fs::fstat(file).call("fstat")?;
+    Ok(rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Symlink)
 }
 
 fn inode(parent: &OwnedFd, name: &Path) -> Result<(u64, bool)> {

@@ -17,8 +17,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// More than can be awaited; each holds a descriptor.
-const MAX_HELD: usize = 512;
+/// So many things are held at a time; each holds a descriptor. Whoever asks must not have more in use: the oldest is dropped.
+pub const MAX_HELD: usize = 512;
 
 /// All other requests wait while a private copy is made.
 const MAX_COPY_BYTES: i64 = 64 << 20;

@@ -158,6 +158,7 @@ fn start_keeper(sandbox: Pid, host: &Path) -> OwnedFd {
                     // The last two are none, and must not be taken for one.
                     grounds: vec!["/".into(), home.clone(), bound.clone(), "/missing".into()],
                     mounted: vec![home, bound, "/proc".into()],
+                    stores: Vec::new(),
                 },
                 identity: identity(),
                 confine,

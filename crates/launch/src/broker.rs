@@ -1,13 +1,13 @@
 //! Starts the broker process and holds the launcher's ends of its sockets: one for the command, one for the
 //! supervisor. What the broker does is in `palisade-broker`.
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, Result};
 use crate::helper::{Helper, HelperKind, Helpers, confine};
 use palisade_bpf::broker_spec;
 use palisade_broker::{
-    AccessReply, BrokerMessage, BrokerStartup, CommandIdentity, Duties, TreeLocks, Trigger,
-    run_broker,
+    BrokerMessage, BrokerStartup, CommandIdentity, Duties, TreeLocks, run_broker,
 };
+use palisade_gate::AccessReply;
 use palisade_plan::model::{Confinement, IdMapping, Plan, Seccomp};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
 use palisade_sys::{At as _, Errno};
@@ -36,7 +36,7 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// None without a filter: then there is nothing to listen to.
-    pub(crate) fn for_plan(plan: &Plan) -> Result<Option<Self>, LaunchError> {
+    pub(crate) fn for_plan(plan: &Plan) -> Result<Option<Self>> {
         if plan.sandbox.seccomp.is_none() {
             return Ok(None);
         }
@@ -71,7 +71,7 @@ impl Broker {
         seccomp: &Seccomp,
         ends: Ends,
         locks: TreeLocks,
-    ) -> Result<(Self, OwnedFd), LaunchError> {
+    ) -> Result<(Self, OwnedFd)> {
         let Ends { handshake, handshake_of_broker, news, news_of_broker } = ends;
         let kept = [&handshake_of_broker, &news_of_broker].into_iter().chain(&locks.files);
         let kept = kept.map(AsRawFd::as_raw_fd).collect();
@@ -123,31 +123,29 @@ impl Broker {
     }
 
     /// The next message, without waiting for one.
-    pub(crate) fn receive(&self) -> Result<BrokerEvent, LaunchError> {
+    pub(crate) fn receive(&self) -> Result<Option<BrokerMessage>> {
         const STEP: &str = "listening to the broker";
         let mut buffer = [0; BrokerMessage::MAX_BYTES];
         loop {
             let received = palisade_wire::try_receive(&self.news, &mut buffer);
             match received.map(|received| received.map(|received| received.message)) {
                 Ok(Some(BrokerMessage::Staging { is_open })) => self.is_staging.set(is_open),
-                Ok(Some(message)) => return Ok(BrokerEvent::Message(message)),
-                Ok(None) => return Ok(BrokerEvent::None),
+                Ok(message @ Some(_)) => return Ok(message),
+                Ok(None) => return Ok(None),
                 Err(WireError::Closed) => {
                     // The helper register knows whether it exited as asked or died.
                     self.helper.has_closed();
-                    return Ok(BrokerEvent::None);
+                    return Ok(None);
                 }
                 Err(error) => return Err(error).during(STEP),
             }
         }
     }
-}
 
-impl Trigger for Broker {
-    type Error = LaunchError;
-
-    fn reply(&self, reply: AccessReply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
-        let sent = match palisade_wire::send(&self.news, &reply, file.as_slice()) {
+    /// `file` belongs to [`AccessReply::File`] and [`AccessReply::WriteOnce`]. An answer to a call that has
+    /// ended is no error.
+    pub(crate) fn reply(&self, reply: &AccessReply, file: Option<BorrowedFd<'_>>) -> Result<()> {
+        let sent = match palisade_wire::send(&self.news, reply, file.as_slice()) {
             // A path that no system call takes either.
             Err(WireError::TooLong { .. }) => {
                 let refusal = AccessReply::fail(reply.request(), Errno::NAMETOOLONG);
@@ -161,13 +159,6 @@ impl Trigger for Broker {
             sent => sent.during("answering the broker"),
         }
     }
-}
-
-/// What the broker had to say.
-#[derive(Debug)]
-pub enum BrokerEvent {
-    Message(BrokerMessage),
-    None,
 }
 
 fn identity(plan: &Plan) -> CommandIdentity {

@@ -1,10 +1,10 @@
 //! The last steps of the process that becomes the command, from the fork of pid 1 to `exec`.
 //!
 //! While pid 1 builds the mount view, this process sets up the network, leaves the old root and drops
-//! privileges. Once pid 1 is ready: streams, limits, working directory, Landlock, self-check, filter. The order
+//! privileges. Once pid 1 is ready: streams, working directory, Landlock, limits, self-check, filter. The order
 //! matters; each step says why. No descriptor of the caller may stay open.
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use crate::exec;
 use crate::filter;
 use crate::inherited::Inherited;
@@ -14,7 +14,7 @@ use crate::mounts::detach_old_root;
 use crate::network;
 use crate::selfcheck::{self, ProbeStage, Targets};
 use crate::streams::Chosen;
-use palisade_bpf::{Arch, CallAnswer, FilterSpec, Listening, SeccompData, table};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, SeccompData, table};
 use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::send_with_fds;
@@ -54,7 +54,7 @@ pub(crate) fn become_command(start: &Start<'_>) -> ! {
     proc::exit_now(125)
 }
 
-fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
+fn attempt(start: &Start<'_>) -> Result<Infallible> {
     let plan = start.plan;
     // Steps that do not need the view, while pid 1 builds it.
     proc::setpgid(None, None).during("making the command's process group")?;
@@ -76,12 +76,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     }
     // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(plan)?;
-    let program = plan
-        .sandbox
-        .seccomp
-        .as_ref()
-        .map(|seccomp| filter::compile(&seccomp.filter, Listening::Yes))
-        .transpose()?;
+    let program = filter::of_plan(plan)?;
     call_broker(start)?;
     wait_for_pid_1(start, ToCommand::Go);
     // In the foreground of its terminal.
@@ -89,13 +84,14 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
         tty::tcsetpgrp(terminal, rustix::process::getpid()).during("taking the terminal")?;
     }
     start.chosen.connect(start.terminal)?;
-    start.inherited.give_back().during("giving the command the caller's limits")?;
-    limit(plan)?;
     // With the command's own rights: a directory it may not enter cannot be its working directory.
     enter_directory(&plan.command.cwd)?;
     if let Some(rules) = &plan.sandbox.landlock {
         landlock::restrict(rules)?;
     }
+    // Our own descriptors and those of Landlock's rules would count.
+    start.inherited.give_back().during("giving the command the caller's limits")?;
+    limit(plan)?;
     if plan.sandbox.hardening.close_descriptors {
         // Marked, not closed: the report to pid 1 is still needed until exec.
         proc::close_range_cloexec(3, i32::MAX).during("closing descriptors")?;
@@ -132,13 +128,13 @@ fn send(start: &Start<'_>, message: FromInit) {
 
 /// Lets the broker enter: our root is the sandbox's by now, not the host's. The broker sets itself up while we
 /// wait for the view to be complete.
-fn call_broker(start: &Start<'_>) -> Result<(), LaunchError> {
+fn call_broker(start: &Start<'_>) -> Result<()> {
     let Some(handshake) = start.handshake else { return Ok(()) };
     rustix::io::write(handshake, b"?").call("write").during("calling the broker").map(drop)
 }
 
 /// Says that the sandbox can be entered through this process, and waits until that has happened.
-fn admit_spawner(spawner: BorrowedFd<'_>) -> Result<(), LaunchError> {
+fn admit_spawner(spawner: BorrowedFd<'_>) -> Result<()> {
     const STEP: &str = "waiting for the spawner";
     rustix::io::write(spawner, b"?").call("write").during(STEP)?;
     match rustix::io::read(spawner, &mut [0_u8; 1]) {
@@ -150,11 +146,7 @@ fn admit_spawner(spawner: BorrowedFd<'_>) -> Result<(), LaunchError> {
 
 /// Gives the listener to the broker. Our own copy closes at exec, so we wait until the broker has fetched it.
 /// That takes only write(2) and read(2), which even a narrow custom filter allows.
-fn hand_over(
-    start: &Start<'_>,
-    filter: &FilterSpec,
-    listener: &OwnedFd,
-) -> Result<(), LaunchError> {
+fn hand_over(start: &Start<'_>, filter: &FilterSpec, listener: &OwnedFd) -> Result<()> {
     let handshake = start.handshake.ok_or_else(broker_is_gone)?;
     if may_send(filter, handshake) {
         return send_with_fds(handshake, b"!", &[listener.as_fd()]).map_err(|_| broker_is_gone());
@@ -164,10 +156,7 @@ fn hand_over(
 
 /// The broker fetches the listener from this process and confirms it. Until then the process must stay
 /// accessible.
-pub(crate) fn hand_over_by_number(
-    handshake: BorrowedFd<'_>,
-    listener: &OwnedFd,
-) -> Result<(), LaunchError> {
+pub(crate) fn hand_over_by_number(handshake: BorrowedFd<'_>, listener: &OwnedFd) -> Result<()> {
     rustix::io::write(handshake, &listener.as_raw_fd().to_ne_bytes())
         .map_err(|_| broker_is_gone())?;
     match rustix::io::read(handshake, &mut [0_u8; 1]) {
@@ -194,7 +183,7 @@ fn may_send(filter: &FilterSpec, socket: BorrowedFd<'_>) -> bool {
 }
 
 /// The network namespace, with its loopback up, for us and for pid 1 to follow into.
-fn make_network(start: &Start<'_>, inside: &Namespaced) -> Result<(), LaunchError> {
+fn make_network(start: &Start<'_>, inside: &Namespaced) -> Result<()> {
     if !inside.namespaces.net {
         return Ok(());
     }
@@ -215,7 +204,7 @@ fn tell_pid_1(
     start: &Start<'_>,
     message: &FromCommand,
     descriptors: &[BorrowedFd<'_>],
-) -> Result<(), LaunchError> {
+) -> Result<()> {
     palisade_wire::send(&start.report, message, descriptors).during("talking to pid 1")
 }
 
@@ -228,17 +217,21 @@ fn wait_for_pid_1(start: &Start<'_>, expected: ToCommand) {
     }
 }
 
-fn limit(plan: &Plan) -> Result<(), LaunchError> {
+pub(crate) fn set_limit(resource: Resource, value: u64) -> Result<()> {
+    let resource = match resource {
+        Resource::Core => proc::Resource::Core,
+        Resource::FileSize => proc::Resource::Fsize,
+        Resource::OpenFiles => proc::Resource::Nofile,
+        Resource::Processes => proc::Resource::Nproc,
+        Resource::CpuSeconds => proc::Resource::Cpu,
+    };
+    let limit = ResourceLimit { soft: Some(value), hard: Some(value) };
+    proc::set_rlimit(resource, limit).during("setting a limit")
+}
+
+fn limit(plan: &Plan) -> Result<()> {
     for rlimit in &plan.sandbox.rlimits {
-        let resource = match rlimit.resource {
-            Resource::Core => proc::Resource::Core,
-            Resource::FileSize => proc::Resource::Fsize,
-            Resource::OpenFiles => proc::Resource::Nofile,
-            Resource::Processes => proc::Resource::Nproc,
-            Resource::CpuSeconds => proc::Resource::Cpu,
-        };
-        let value = ResourceLimit { soft: Some(rlimit.value), hard: Some(rlimit.value) };
-        proc::set_rlimit(resource, value).during("setting a limit")?;
+        set_limit(rlimit.resource, rlimit.value)?;
     }
     if let Some(cpus) = &plan.sandbox.affinity {
         proc::run_only_on(cpus).during("setting the CPUs to run on")?;
@@ -246,7 +239,7 @@ fn limit(plan: &Plan) -> Result<(), LaunchError> {
     Ok(())
 }
 
-fn drop_privileges(plan: &Plan) -> Result<(), LaunchError> {
+fn drop_privileges(plan: &Plan) -> Result<()> {
     const STEP: &str = "dropping privileges";
     if plan.sandbox.hardening.drop_capabilities {
         match plan.sandbox.confinement {
@@ -265,14 +258,14 @@ fn drop_privileges(plan: &Plan) -> Result<(), LaunchError> {
 }
 
 /// In the sandbox's user namespace, for good.
-pub(crate) fn drop_capabilities_inside() -> Result<(), LaunchError> {
+pub(crate) fn drop_capabilities_inside() -> Result<()> {
     const STEP: &str = "dropping privileges";
     creds::lock_securebits().during(STEP)?;
     creds::drop_all_capabilities().during(STEP)?;
     check_that_no_capability_is_left()
 }
 
-fn check_that_no_capability_is_left() -> Result<(), LaunchError> {
+fn check_that_no_capability_is_left() -> Result<()> {
     const STEP: &str = "dropping privileges";
     let held = creds::capability_sets().during(STEP)?;
     if held.effective | held.permitted | held.inheritable != 0 {
@@ -282,7 +275,7 @@ fn check_that_no_capability_is_left() -> Result<(), LaunchError> {
     Ok(())
 }
 
-fn enter_directory(cwd: &Path) -> Result<(), LaunchError> {
+fn enter_directory(cwd: &Path) -> Result<()> {
     rustix::process::chdir(cwd)
         .at("chdir", cwd)
         .during("entering the working directory")

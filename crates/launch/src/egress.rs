@@ -5,7 +5,7 @@
 //! outside the sandbox's pid namespace, so no process inside can see or signal it. If it dies, its listeners
 //! close.
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use crate::filter;
 use crate::helper::{Helper, HelperKind, Helpers, confine, take_identity};
 use crate::maker;
@@ -50,7 +50,7 @@ impl EgressProcess {
         plan: &Plan,
         config: Config,
         inside: InsideNetwork,
-    ) -> Result<Self, LaunchError> {
+    ) -> Result<Self> {
         Self::start_as(helpers, given_identity(plan), config, inside)
     }
 
@@ -59,7 +59,7 @@ impl EgressProcess {
         identity: Option<&Identity>,
         config: Config,
         inside: InsideNetwork,
-    ) -> Result<Self, LaunchError> {
+    ) -> Result<Self> {
         let (maker, maker_line) = if inside.published.is_empty() {
             (None, None)
         } else {
@@ -80,7 +80,7 @@ impl EgressProcess {
     }
 
     /// Tells it that no process is left in the sandbox: it reports what is pending, and exits.
-    pub fn end(&self) -> Result<(), LaunchError> {
+    pub fn end(&self) -> Result<()> {
         // The process for published ports exits when its connection closes.
         self.maker.as_ref().map(Helper::expect_end);
         self.helper.expect_end();
@@ -93,7 +93,7 @@ impl EgressProcess {
     }
 
     /// Never waits. [`Self::receive`] reports a process that is gone.
-    pub fn send(&self, request: &EgressRequest) -> Result<(), LaunchError> {
+    pub fn send(&self, request: &EgressRequest) -> Result<()> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         match rustix::net::send(&self.socket, &request.encode(), flags) {
             Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
@@ -128,7 +128,7 @@ pub(crate) fn given_identity(plan: &Plan) -> Option<&Identity> {
 }
 
 /// Published ports on the host, opened with the caller's rights.
-pub(crate) fn listen_for(ports: &[Publish]) -> Result<Vec<Published>, LaunchError> {
+pub(crate) fn listen_for(ports: &[Publish]) -> Result<Vec<Published>> {
     let listen = |publish: &Publish| {
         let Publish { address, port, inner } = *publish;
         let listener = TcpListener::bind((address, port)).map_err(|error| {
@@ -175,7 +175,7 @@ fn settle(
 
 /// For the standalone proxy, once its listener, runtime and log are open: it can then only forward connections,
 /// read files as its user, and write to its log.
-pub fn confine_alone() -> Result<(), LaunchError> {
+pub fn confine_alone() -> Result<()> {
     const STEP: &str = "confining the proxy";
     creds::set_no_new_privs().during(STEP)?;
     creds::set_dumpable(false).during(STEP)?;

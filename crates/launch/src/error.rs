@@ -25,6 +25,8 @@ pub enum FailureKind {
     LayerMissing,
 }
 
+pub(crate) type Result<T, E = LaunchError> = std::result::Result<T, E>;
+
 /// A step of the launch that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchError {
@@ -79,11 +81,11 @@ impl std::error::Error for LaunchError {}
 
 /// Names the step that a failed call belongs to.
 pub(crate) trait During<T> {
-    fn during(self, step: &str) -> Result<T, LaunchError>;
+    fn during(self, step: &str) -> Result<T>;
 }
 
 impl<T> During<T> for Result<T, SysError> {
-    fn during(self, step: &str) -> Result<T, LaunchError> {
+    fn during(self, step: &str) -> Result<T> {
         self.map_err(|error| {
             let launch = LaunchError::new(step, error.to_string());
             match crate::remedy::for_call(&error) {
@@ -95,7 +97,7 @@ impl<T> During<T> for Result<T, SysError> {
 }
 
 impl<T> During<T> for Result<T, WireError> {
-    fn during(self, step: &str) -> Result<T, LaunchError> {
+    fn during(self, step: &str) -> Result<T> {
         match self {
             Err(WireError::System(error)) => Err(error).during(step),
             Err(error) => Err(LaunchError::new(step, error.to_string())),

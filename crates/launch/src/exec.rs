@@ -1,7 +1,7 @@
 //! Executes the command: which file its name resolves to in the sandbox, and why it could not be started. Must
 //! never look outside the sandbox's view.
 
-use crate::error::{FailureKind, LaunchError};
+use crate::error::{FailureKind, LaunchError, Result};
 use palisade_plan::model::Command;
 use palisade_sys::{Errno, SysError, proc};
 use std::ffi::{CString, OsStr};
@@ -13,7 +13,7 @@ const STEP: &str = "starting the command";
 type CStrings = Vec<CString>;
 
 /// Arguments and environment in the form exec takes.
-pub(crate) fn c_strings(command: &Command) -> Result<(CStrings, CStrings), LaunchError> {
+pub(crate) fn c_strings(command: &Command) -> Result<(CStrings, CStrings)> {
     let refused = |_| LaunchError::new(STEP, "an argument holds a NUL byte");
     let argv =
         command.argv.iter().map(|arg| CString::new(arg.as_bytes())).collect::<Result<_, _>>();

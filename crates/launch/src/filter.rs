@@ -1,24 +1,28 @@
 //! Installs a compiled filter in the kernel, for a run and for the checks of `doctor`. Must never change what
 //! the filter says.
 
-use crate::error::{During as _, LaunchError};
+use crate::error::{During as _, LaunchError, Result};
 use palisade_bpf::{FilterSpec, Insn, Listening, Program};
+use palisade_plan::model::Plan;
 use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
-use palisade_sys::{Errno, Result};
+use palisade_sys::{Errno, SysError};
 use std::os::fd::OwnedFd;
 
 pub(crate) const STEP: &str = "installing the system call filter";
 
 /// Translates a filter for the kernel.
-pub(crate) fn compile(
-    filter: &FilterSpec,
-    listening: Listening,
-) -> std::result::Result<Program, LaunchError> {
+pub(crate) fn compile(filter: &FilterSpec, listening: Listening) -> Result<Program> {
     filter.compile(listening).map_err(|error| LaunchError::new(STEP, error.to_string()))
 }
 
+/// The filter of the command, if the plan has one.
+pub(crate) fn of_plan(plan: &Plan) -> Result<Option<Program>> {
+    let seccomp = plan.sandbox.seccomp.as_ref();
+    seccomp.map(|seccomp| compile(&seccomp.filter, Listening::Yes)).transpose()
+}
+
 /// Installs a filter on this process and all its children to come.
-pub(crate) fn install(program: &[Insn], flags: SeccompFlags) -> Result<Option<OwnedFd>> {
+pub(crate) fn install(program: &[Insn], flags: SeccompFlags) -> Result<Option<OwnedFd>, SysError> {
     let filter: Vec<SockFilter> = program
         .iter()
         .map(|insn| SockFilter { code: insn.code, jt: insn.jt, jf: insn.jf, k: insn.k })
@@ -27,7 +31,7 @@ pub(crate) fn install(program: &[Insn], flags: SeccompFlags) -> Result<Option<Ow
 }
 
 /// From now on this process can make only the calls that the filter allows.
-pub(crate) fn confine(filter: &FilterSpec) -> std::result::Result<(), LaunchError> {
+pub(crate) fn confine(filter: &FilterSpec) -> Result<()> {
     let program = compile(filter, Listening::No)?;
     install(program.instructions(), SeccompFlags::NONE).map(drop).during(STEP)
 }
@@ -35,7 +39,7 @@ pub(crate) fn confine(filter: &FilterSpec) -> std::result::Result<(), LaunchErro
 /// Installs a filter and returns the descriptor on which its notifications arrive. Where the kernel supports it
 /// (5.19), only a fatal signal interrupts a call that is being answered: a restart would perform everything
 /// twice.
-pub(crate) fn install_with_listener(program: &[Insn]) -> std::result::Result<OwnedFd, LaunchError> {
+pub(crate) fn install_with_listener(program: &[Insn]) -> Result<OwnedFd> {
     let both = SeccompFlags::NEW_LISTENER | SeccompFlags::WAIT_KILLABLE_RECV;
     let listener = match install(program, both) {
         Err(error) if error.errno == Errno::INVAL => install(program, SeccompFlags::NEW_LISTENER),

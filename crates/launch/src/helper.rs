@@ -4,7 +4,7 @@
 //! was planned, so an unexpected death is recorded here, no matter which source notices it first, and is never
 //! forgotten.
 
-use crate::error::{During as _, LaunchError};
+use crate::error::{During as _, Result};
 use crate::filter;
 use crate::init::close_all_but;
 use crate::streams;
@@ -34,6 +34,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 pub enum HelperKind {
     Broker,
     Keeper,
+    GateFs,
     Egress,
     PublishedPorts,
     Nat,
@@ -49,6 +50,7 @@ impl HelperKind {
         match self {
             Self::Broker => c"sandbox-broker",
             Self::Keeper => c"sandbox-keeper",
+            Self::GateFs => c"sandbox-gatefs",
             Self::Egress => c"sandbox-egress",
             Self::PublishedPorts => c"sandbox-ports",
             Self::Nat => c"sandbox-nat",
@@ -62,6 +64,9 @@ impl HelperKind {
         match self {
             Self::Broker => ("the broker", "without it nothing can be written"),
             Self::Keeper => ("the keeper", "without it nothing can be granted"),
+            Self::GateFs => {
+                ("the process of the gate's file system", "without it no path can be found")
+            }
             Self::Egress => ("the egress process", "with it the way out"),
             Self::PublishedPorts => {
                 ("the process for published ports", "with it the way in (--publish)")
@@ -77,7 +82,8 @@ impl HelperKind {
     fn may_leave_with(self, code: i32) -> bool {
         match self {
             // The spawner does when the launch failed before it entered.
-            Self::Broker | Self::Spawner => code == 0,
+            // The file system is unmounted with the sandbox.
+            Self::Broker | Self::Spawner | Self::GateFs => code == 0,
             Self::Keeper => true,
             Self::Egress | Self::PublishedPorts | Self::Nat | Self::Init => false,
         }
@@ -140,7 +146,7 @@ impl Helpers {
         step: &str,
         kept: Vec<RawFd>,
         serve: impl FnOnce(Pid),
-    ) -> Result<Helper, LaunchError> {
+    ) -> Result<Helper> {
         let supervisor = rustix::process::getpid();
         match fork().during(step)? {
             Forked::Child => {
@@ -206,7 +212,7 @@ impl Helpers {
 }
 
 /// No descriptor of the caller stays open: a pipe must close when the command closes it.
-fn detach(supervisor: Pid, step: &str, kept: Vec<RawFd>) -> Result<(), LaunchError> {
+fn detach(supervisor: Pid, step: &str, kept: Vec<RawFd>) -> Result<()> {
     creds::end_with_parent(supervisor).during(step)?;
     streams::release()?;
     close_all_but(kept)

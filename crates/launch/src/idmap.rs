@@ -3,7 +3,7 @@
 //! On disk the files belong to the project's owner. Through such a mount they belong to the command's host id,
 //! and what the command creates belongs to the owner.
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use palisade_plan::model::{MountOp, Owner};
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{IdKind, MapLine, write_map};
@@ -22,7 +22,7 @@ const LAST_ORDINARY_ID: u32 = 65_535;
 pub(crate) struct OwnerMaps(BTreeMap<Owner, MappedNamespace>);
 
 impl OwnerMaps {
-    pub(crate) fn for_plan(ops: &[MountOp], host: Owner) -> Result<Self, LaunchError> {
+    pub(crate) fn for_plan(ops: &[MountOp], host: Owner) -> Result<Self> {
         let mut maps = BTreeMap::new();
         for op in ops {
             let (MountOp::Bind { idmap: Some(owner), .. }
@@ -37,7 +37,7 @@ impl OwnerMaps {
         Ok(Self(maps))
     }
 
-    pub(crate) fn get(&self, owner: Owner) -> Result<BorrowedFd<'_>, LaunchError> {
+    pub(crate) fn get(&self, owner: Owner) -> Result<BorrowedFd<'_>> {
         self.0.get(&owner).map(AsFd::as_fd).ok_or_else(|| {
             LaunchError::new(STEP, format!("no map for owner {}:{}", owner.uid, owner.gid))
         })

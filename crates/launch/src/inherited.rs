@@ -13,8 +13,9 @@ static TAKEN: OnceLock<Inherited> = OnceLock::new();
 /// Must be called before we write the first file.
 #[derive(Clone, Copy, Debug)]
 pub struct Inherited {
-    open_files: ResourceLimit,
-    ignores_file_size: bool,
+    /// The caller's own limit.
+    pub(crate) open_files: ResourceLimit,
+    pub(crate) ignores_file_size: bool,
 }
 
 impl Inherited {
@@ -36,15 +37,6 @@ impl Inherited {
             let _ = proc::set_rlimit(Resource::Nofile, limit);
         }
         Self { open_files, ignores_file_size }
-    }
-
-    /// The caller's own limit.
-    pub(crate) fn open_files(&self) -> ResourceLimit {
-        self.open_files
-    }
-
-    pub(crate) fn ignores_file_size(&self) -> bool {
-        self.ignores_file_size
     }
 
     /// In the process that becomes the command.

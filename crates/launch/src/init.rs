@@ -3,7 +3,7 @@
 //!
 //! It holds no capability, reads nothing from the command, and runs under its own filter of a few calls.
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use crate::filter;
 use crate::message::{ExitCause, FromCommand, FromInit, ToInit};
 use crate::streams;
@@ -73,7 +73,7 @@ impl Household {
 
 /// Makes pid 1 inaccessible before the command can run: no process inside may inspect or trace it, and it holds
 /// no descriptor of the caller, only `keep`.
-pub(crate) fn close_off(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
+pub(crate) fn close_off(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<()> {
     if plan.sandbox.hardening.init_undumpable {
         creds::set_dumpable(false).during("closing pid 1 to inspection")?;
     }
@@ -83,7 +83,7 @@ pub(crate) fn close_off(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), Laun
 
 /// Drops capabilities and most system calls while the command takes its own last steps: pid 1 does no work for
 /// others meanwhile and cannot be reached from inside.
-pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
+pub(crate) fn settle(plan: &Plan) -> Result<()> {
     let inside = matches!(plan.sandbox.confinement, Confinement::Namespaces(_));
     if plan.sandbox.hardening.drop_capabilities && inside {
         creds::lock_securebits().during(STEP)?;
@@ -236,7 +236,7 @@ pub(crate) fn children() -> Vec<Pid> {
         .collect()
 }
 
-pub(crate) fn close_all_but(mut keep: Vec<RawFd>) -> Result<(), LaunchError> {
+pub(crate) fn close_all_but(mut keep: Vec<RawFd>) -> Result<()> {
     keep.sort_unstable();
     let mut first = 3;
     for fd in keep {

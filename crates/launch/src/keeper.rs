@@ -2,6 +2,7 @@
 //! `palisade-keeper`. It is started for the first question: most runs have none.
 
 use crate::error::{During, LaunchError};
+use crate::fuse_root::GroundStore;
 use crate::helper::{Helper, HelperKind, confine};
 use crate::idmap;
 use crate::parent::{Running, host_owner};
@@ -37,15 +38,17 @@ impl Keeper {
         };
         let [user_namespace, mount_namespace] = namespaces(running)?;
         let (socket, supervisor) = socketpair().during(STEP)?;
-        let kept = [&supervisor, &user_namespace, &mount_namespace];
-        let kept = kept.map(AsRawFd::as_raw_fd).to_vec();
+        let stores = stores(running)?;
+        let kept = [&supervisor, &user_namespace, &mount_namespace].into_iter();
+        let kept = kept.chain(stores.iter().map(|(_, store)| store));
+        let kept = kept.map(AsRawFd::as_raw_fd).collect();
         let helper = running.helpers().start(HelperKind::Keeper, STEP, kept, |supervisor_pid| {
             run_keeper(KeeperStartup {
                 supervisor_pid,
                 supervisor,
                 user_namespace,
                 mount_namespace,
-                layout: layout(gate),
+                layout: Layout { stores, ..layout(gate) },
                 identity: identity(inside),
                 confine: || confine(keeper_spec),
             })
@@ -58,11 +61,9 @@ impl Keeper {
         self.socket.as_fd()
     }
 
-    /// Never waits: a keeper with this many unanswered requests is treated as gone.
-    pub fn send(&self, request: &KeeperRequest) -> Result<(), LaunchError> {
-        const STEP: &str = "asking the keeper";
-        let packet = palisade_wire::encode(request).during(STEP)?;
-        palisade_wire::try_send(&self.socket, &packet).during(STEP)
+    /// Never waits. False if the socket is full: nothing was sent, and the socket is writable when there is room again.
+    pub fn send(&self, request: &KeeperRequest) -> Result<bool, LaunchError> {
+        send_if_room(&self.socket, request)
     }
 
     /// The next answer with its descriptor, without waiting for one. An error when the keeper is gone.
@@ -84,6 +85,16 @@ impl Keeper {
             }
             Err(error) => Err(error).during(STEP),
         }
+    }
+}
+
+fn send_if_room(socket: &OwnedFd, request: &KeeperRequest) -> Result<bool, LaunchError> {
+    const STEP: &str = "asking the keeper";
+    let packet = palisade_wire::encode(request).during(STEP)?;
+    match palisade_wire::try_send(socket, &packet) {
+        Ok(()) => Ok(true),
+        Err(WireError::NoRoom) => Ok(false),
+        Err(error) => Err(error).during(STEP),
     }
 }
 
@@ -115,8 +126,19 @@ fn namespaces(running: &Running) -> Result<[OwnedFd; 2], LaunchError> {
     Ok([open("user")?, open("mnt")?])
 }
 
+/// What is behind the gate's file system.
+fn stores(running: &Running) -> Result<Vec<(PathBuf, OwnedFd)>, LaunchError> {
+    let copies = running.grounds().iter().map(|GroundStore { path, root }| {
+        let root = root.try_clone();
+        let root = root.map_err(|error| LaunchError::new(STEP, error.to_string()))?;
+        Ok((path.clone(), root))
+    });
+    copies.collect()
+}
+
 fn layout(gate: &Gate) -> Layout {
-    Layout { grounds: gate.grounds.clone(), mounted: gate.mounted.clone() }
+    let (grounds, mounted) = (gate.grounds.clone(), gate.mounted.clone());
+    Layout { grounds, mounted, stores: Vec::new() }
 }
 
 fn identity(inside: &Namespaced) -> CallerIdentity {

@@ -21,3 +21,24 @@ fn what_lies_beside_a_part_of_the_system_is_not_mapped_either() {
     let expected = ["/etc", "/etc/ssl", "/usr"].map(PathBuf::from);
     assert_eq!(unmapped(&mounts), BTreeSet::from(expected));
 }
+
+/// A keeper that is busy has a full socket, and one that is gone has none: only the second is an error.
+#[test]
+fn a_full_socket_is_no_dead_keeper() {
+    let (socket, keeper) = socketpair().unwrap();
+    let request = KeeperRequest::Forget { token: 1 };
+    let mut sent = 0;
+    while send_if_room(&socket, &request).unwrap() {
+        sent += 1;
+        assert!(sent < 1_000_000, "the socket is never full");
+    }
+    let mut buffer = vec![0; KeeperRequest::MAX_BYTES];
+    for _ in 0..sent {
+        let received: Received<KeeperRequest> =
+            palisade_wire::receive(&keeper, &mut buffer).unwrap();
+        assert_eq!(received.message, request);
+    }
+    assert!(send_if_room(&socket, &request).unwrap());
+    drop(keeper);
+    send_if_room(&socket, &request).unwrap_err();
+}

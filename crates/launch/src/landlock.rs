@@ -3,21 +3,23 @@
 //! The `landlock` crate degrades silently by default. Here every right is a hard requirement, chosen for the
 //! ABI in the plan, and the returned status is checked.
 
-use crate::error::LaunchError;
+use crate::error::{LaunchError, Result};
 use ::landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
     PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus,
     Scope,
 };
 use palisade_plan::model::{Executables, Landlock};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 const STEP: &str = "restricting with Landlock";
 
 /// Restricts this process and all its children to come.
-pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
+pub(crate) fn restrict(plan: &Landlock) -> Result<()> {
     let abi = known_abi(plan.abi);
     let rights = Rights::of(plan, abi);
     let mut ruleset = Ruleset::default()
@@ -48,6 +50,12 @@ pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
         for path in paths {
             ruleset = allow(ruleset, path, granted, abi)?;
         }
+    }
+    for path in &plan.build_dirs {
+        // What changes its directory is judged by the broker.
+        let granted = rights.read | (rights.write & !AccessFs::Refer);
+        ruleset =
+            ruleset.add_rule(PathBeneath::new(real_directory(path)?, granted)).map_err(failed)?;
     }
     let status = ruleset.restrict_self().map_err(failed)?;
     match status.ruleset {
@@ -100,7 +108,7 @@ fn allow(
     path: &Path,
     granted: BitFlags<AccessFs>,
     abi: ABI,
-) -> Result<RulesetCreated, LaunchError> {
+) -> Result<RulesetCreated> {
     let fd = PathFd::new(path).map_err(failed)?;
     let is_dir = path.is_dir();
     // The kernel would reject rights for directories on a file.
@@ -109,6 +117,16 @@ fn allow(
         return Ok(ruleset);
     }
     ruleset.add_rule(PathBeneath::new(fd, granted)).map_err(failed)
+}
+
+/// Another run in the same project may have put a link in its place since the plan was made, and the rule would be
+/// about where that leads.
+fn real_directory(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(|errno| {
+        let changed = format!("the build directory {} has changed: {errno}", path.display());
+        LaunchError::new(STEP, changed)
+    })
 }
 
 /// The newest ABI we know that the host has.

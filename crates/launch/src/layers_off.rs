@@ -1,14 +1,14 @@
 //! Test builds only: effects of a missing layer that skipping its step does not produce. No shipped binary
 //! contains this.
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, Result};
 use palisade_sys::At as _;
 use rustix::thread::{
     CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
 };
 
 /// Lets the capabilities of set-up survive exec, which takes them from every uid but 0.
-pub(crate) fn keep_capabilities() -> Result<(), LaunchError> {
+pub(crate) fn keep_capabilities() -> Result<()> {
     const STEP: &str = "keeping capabilities";
     let held = capabilities(None).call("capget").during(STEP)?.permitted;
     let sets = CapabilitySets { effective: held, permitted: held, inheritable: held };

@@ -4,7 +4,7 @@
 //! It never connects a socket itself, holds no capability, and is started only where a port is published. The
 //! request `4` or `6` is answered with a socket of that family.
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, Result};
 use crate::helper::{Helper, HelperKind, Helpers, confine, take_identity};
 use crate::init::close_all_but;
 use crate::network::InsideNetwork;
@@ -23,7 +23,7 @@ pub(crate) fn start(
     helpers: &Helpers,
     inside: &InsideNetwork,
     identity: Option<&Identity>,
-) -> Result<(Helper, OwnedFd), LaunchError> {
+) -> Result<(Helper, OwnedFd)> {
     let (line, own_line) = socketpair().during(STEP)?;
     let kept = [&own_line, &inside.user, &inside.network].map(|fd| fd.as_raw_fd()).to_vec();
     let helper = helpers.start(HelperKind::PublishedPorts, STEP, kept, |supervisor| {

@@ -7,8 +7,9 @@
 use crate::error::LaunchError;
 use crate::network::Handed;
 use crate::selfcheck::Observation;
-use palisade_wire::WireMessage;
+use palisade_wire::{Raw, WireMessage};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Room for an error with every text at its limit; see [`LaunchError`].
@@ -36,6 +37,18 @@ pub enum FromInit {
     /// The private home directory exists, and this many inodes of its file system are in use;
     /// [`crate::Running::take_private_home`] returns it from now on.
     PrivateHome { inodes: u64 },
+    /// A file system of the sandbox's own, which the gate's file system shows at this path. The keeper creates names
+    /// there.
+    Ground {
+        #[serde(with = "Raw")]
+        path: PathBuf,
+    },
+    /// A file system of the run's own that the command writes to. Handed over where files are limited and the gate's file
+    /// system is the root: nobody outside its user namespace gets through that.
+    OwnFiles {
+        #[serde(with = "Raw")]
+        path: PathBuf,
+    },
     /// The sandbox's network exists; [`crate::Running::take_network`] returns the listeners to serve.
     Network(Handed),
     /// The sandbox's network leads nowhere; [`crate::Running::take_network_counters`] returns the counters of

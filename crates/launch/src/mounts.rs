@@ -1,4 +1,4 @@
-//! Builds the mount view: the sandbox's own root on a tmpfs, in the order of the plan.
+//! Builds the mount view: the sandbox's own root on a tmpfs or on the gate's file system, in the order of the plan.
 //!
 //! First every part is taken from the host or created, detached. Then the root changes, and the parts are
 //! attached while the command's process leaves the old root. Every name is created or opened below the new
@@ -6,19 +6,22 @@
 //! CVE-2025-52881).
 
 mod overlay;
+mod own_names;
 mod scratch;
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
+use crate::fuse_root::{FuseRoot, GroundStore};
 use crate::idmap::OwnerMaps;
 use crate::sources::{self, Pieces};
 use overlay::OverlayParts;
-use palisade_plan::model::{Hardening, MountAccess, MountOp, NodeKind, Scratch};
+use palisade_plan::model::{Hardening, MountAccess, MountOp, Namespaced, NodeKind, Scratch};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
 use scratch::Shared;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -45,32 +48,60 @@ pub(crate) struct Builder {
     pub(crate) root: OwnedFd,
     hardening: Hardening,
     last_parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
+    fuse: Option<FuseRoot>,
+    /// What the gate's file system shows, and where.
+    stores: Vec<GroundStore>,
+    is_stage_open: Cell<bool>,
 }
 
 impl Builder {
     /// Cuts the namespace off from the host's mounts and puts an empty root over the old one. Paths
     /// of this process still start at the old root until [`Self::change_root`].
-    pub(crate) fn new(hardening: Hardening) -> Result<Self, LaunchError> {
+    pub(crate) fn new(hardening: Hardening, fuse: Option<FuseRoot>) -> Result<Self> {
         if hardening.private_mounts {
             mounts::make_private_recursive(Path::new("/"))
                 .during("cutting mounts off from the host")?;
         }
         let options = [FsOption::Text("mode", "0755"), FsOption::Text("size", "16m")];
-        let root = mounts::new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV)
+        let own = mounts::new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV)
             .during(STEP)?;
+        let (root, stores) = match &fuse {
+            Some(fuse) => {
+                fuse.show(Path::new("/"), &own)?;
+                let root = fuse.root()?;
+                // Until then it belongs to uid 0, which an ordinary user's namespace does not map, and nobody may write
+                // to such a directory (`HAS_UNMAPPED_ID` in the kernel's namei.c).
+                rustix::fs::fstat(&root).call("fstat").during(STEP)?;
+                (root, vec![GroundStore { path: "/".into(), root: own }])
+            }
+            None => (own, Vec::new()),
+        };
         mounts::move_mount(&root, CWD, Path::new("/")).during(STEP)?;
-        Ok(Self { root, hardening, last_parent: RefCell::new(None) })
+        Ok(Self {
+            root,
+            hardening,
+            last_parent: RefCell::new(None),
+            fuse,
+            stores,
+            is_stage_open: Cell::new(false),
+        })
+    }
+
+    /// The file systems behind the gate's.
+    pub(crate) fn stores(&self) -> &[GroundStore] {
+        &self.stores
     }
 
     /// Takes sources from the host, or those that root's parent prepared, and creates the new file systems. A
     /// new procfs can be mounted only while the host's is still visible; the kernel requires that.
     pub(crate) fn collect(
-        &self,
-        ops: &[MountOp],
+        &mut self,
+        inside: &Namespaced,
         prepared: Option<Pieces>,
         mut devpts: Option<OwnedFd>,
         scratch: Option<&Scratch>,
-    ) -> Result<Pieces, LaunchError> {
+    ) -> Result<Pieces> {
+        let ops = &inside.mounts;
         let mut sources = match prepared {
             Some(prepared) => prepared,
             None => sources::prepare(ops, self.hardening, &OwnerMaps::default())?,
@@ -88,12 +119,50 @@ impl Builder {
             .map(|(op, source)| self.piece(op, source, &room))
             .collect::<Result<_, _>>()?;
         shared.map_or(Ok(()), |shared| shared.close(self))?;
-        Ok(pieces)
+        self.show_grounds(inside, pieces)
+    }
+
+    /// What the gate's file system has to show, as mounts of it: at this point nothing is mounted on it that would be in
+    /// the way.
+    fn show_grounds(&mut self, inside: &Namespaced, pieces: Pieces) -> Result<Pieces, LaunchError> {
+        let Some(fuse) = &self.fuse else { return Ok(pieces) };
+        let is_ground = |op: &MountOp| match op {
+            MountOp::Frame { .. } => true,
+            MountOp::Tmpfs { target, .. } => Some(target) == inside.private_home.as_ref(),
+            _ => false,
+        };
+        let show = |op: &MountOp, root: OwnedFd| {
+            let path = op.target().to_owned();
+            if let Some((store, rest)) = self.store_of(&path) {
+                mkdir_p_beneath(store, rest, Mode::from_raw_mode(0o755)).during(STEP)?;
+            }
+            fuse.show(&path, &root)?;
+            let place = open_beneath(&self.root, &path, OFlags::PATH).during(STEP)?;
+            let shown = mounts::open_tree(&place, Path::new(""), Recursion::Single).during(STEP)?;
+            if matches!(op, MountOp::Tmpfs { exec: true, .. }) {
+                let attr = MountAttr { clear: MountAttrs::NOEXEC, ..MountAttr::default() };
+                mounts::mount_setattr(&shown, Recursion::Single, &attr).during(STEP)?;
+            }
+            Ok((shown, GroundStore { path, root }))
+        };
+        let mut stores = Vec::new();
+        let mut take = |(op, piece): (&MountOp, Option<OwnedFd>)| match piece {
+            Some(root) if is_ground(op) => {
+                let (mount, store) = show(op, root)?;
+                stores.push(store);
+                Ok(Some(mount))
+            }
+            piece => Ok(piece),
+        };
+        let shown = inside.mounts.iter().zip(pieces).map(&mut take);
+        let shown: Pieces = shown.collect::<Result<_, LaunchError>>()?;
+        self.stores.extend(stores);
+        Ok(shown)
     }
 
     /// Makes the new root `/`. The old one then lies over it, out of reach for paths that start at `/`, until
     /// [`detach_old_root`].
-    pub(crate) fn change_root(&self) -> Result<(), LaunchError> {
+    pub(crate) fn change_root(&self) -> Result<()> {
         const STEP: &str = "changing the root";
         rustix::process::fchdir(&self.root).call("fchdir").during(STEP)?;
         // The same path twice, so no directory has to exist for the old root. See pivot_root(2), NOTES.
@@ -101,12 +170,14 @@ impl Builder {
     }
 
     /// Attaches everything in order, and makes the root read-only.
-    pub(crate) fn furnish(
-        &self,
-        ops: &[MountOp],
-        pieces: &[Option<OwnedFd>],
-    ) -> Result<(), LaunchError> {
-        ops.iter().zip(pieces).try_for_each(|(op, piece)| self.place(op, piece.as_ref()))?;
+    pub(crate) fn furnish(&self, ops: &[MountOp], pieces: &[Option<OwnedFd>]) -> Result<()> {
+        let are_made = self.make_own_names(ops)?;
+        for ((op, piece), is_made) in ops.iter().zip(pieces).zip(are_made) {
+            if !is_made {
+                self.place(op, piece.as_ref())?;
+            }
+        }
+        self.close_stage()?;
         let is_sealed = |op: &MountOp| {
             matches!(
                 op,
@@ -121,12 +192,30 @@ impl Builder {
         rustix::process::chdir("/").at("chdir", Path::new("/")).during(STEP)
     }
 
+    /// Files of ours that are mounted somewhere lose their names, and the gate's file system shows nothing without a name.
+    fn open_stage(&self) -> Result<(), LaunchError> {
+        if self.fuse.is_none() || self.is_stage_open.replace(true) {
+            return Ok(());
+        }
+        let options = [FsOption::Text("mode", "0755"), FsOption::Text("size", "16m")];
+        let stage = mounts::new_fs("tmpfs", &options, NO_DEVICES).during(STEP)?;
+        self.attach(&stage, Path::new(STAGE), NodeKind::Dir)
+    }
+
+    fn close_stage(&self) -> Result<(), LaunchError> {
+        if !self.is_stage_open.take() {
+            return Ok(());
+        }
+        mounts::detach(Path::new(STAGE)).during(STEP)?;
+        self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)
+    }
+
     fn piece(
         &self,
         op: &MountOp,
         source: Option<OwnedFd>,
         room: &Room<'_>,
-    ) -> Result<Option<OwnedFd>, LaunchError> {
+    ) -> Result<Option<OwnedFd>> {
         match op {
             MountOp::Overlay { target, hidden, access, exec, .. } => {
                 let lower = source.ok_or_else(|| no_piece(op))?;
@@ -174,7 +263,7 @@ impl Builder {
         }
     }
 
-    fn place(&self, op: &MountOp, piece: Option<&OwnedFd>) -> Result<(), LaunchError> {
+    fn place(&self, op: &MountOp, piece: Option<&OwnedFd>) -> Result<()> {
         let attach =
             |target: &Path, kind| self.attach(piece.ok_or_else(|| no_piece(op))?, target, kind);
         match op {
@@ -189,7 +278,7 @@ impl Builder {
             MountOp::File { target, content, mode } => self.file(target, content, *mode),
             MountOp::Copy { target, content, .. } => {
                 self.parent_of(target)?;
-                self.write(target, content, COPY_MODE)
+                new_file(&self.root, target, (content, COPY_MODE)).during(STEP)
             }
             MountOp::Seal { target, optional } => self.seal(target, *optional),
             MountOp::Blank { target, optional } => self.blank(target, *optional),
@@ -205,10 +294,7 @@ impl Builder {
     }
 
     /// The directory a name is made in, made itself if need be, and the name.
-    fn parent_of<'path>(
-        &self,
-        target: &'path Path,
-    ) -> Result<(Rc<OwnedFd>, &'path OsStr), LaunchError> {
+    fn parent_of<'path>(&self, target: &'path Path) -> Result<(Rc<OwnedFd>, &'path OsStr)> {
         let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(LaunchError::new(STEP, format!("{} is no name", target.display())));
         };
@@ -231,12 +317,7 @@ impl Builder {
     }
 
     /// Mounts at a name that is made for it on our own tmpfs, or over what is there already.
-    pub(crate) fn attach(
-        &self,
-        mount: &OwnedFd,
-        target: &Path,
-        kind: NodeKind,
-    ) -> Result<(), LaunchError> {
+    pub(crate) fn attach(&self, mount: &OwnedFd, target: &Path, kind: NodeKind) -> Result<()> {
         let named = |error: SysError| SysError { subject: target.display().to_string(), ..error };
         let (parent, name) = self.parent_of(target)?;
         let name = Path::new(name);
@@ -260,7 +341,7 @@ impl Builder {
     }
 
     /// Mounts `target` over itself, read-only.
-    fn seal(&self, target: &Path, optional: bool) -> Result<(), LaunchError> {
+    fn seal(&self, target: &Path, optional: bool) -> Result<()> {
         let Some(place) = self.existing(target, optional)? else { return Ok(()) };
         let copy = mounts::open_tree(&place, Path::new(""), Recursion::Recursive).during(STEP)?;
         let attr = MountAttr { set: MountAttrs::RDONLY, ..MountAttr::default() };
@@ -269,14 +350,14 @@ impl Builder {
     }
 
     /// Mounts the sandbox's own `/dev/null` over a file that reveals too much.
-    fn blank(&self, target: &Path, optional: bool) -> Result<(), LaunchError> {
+    fn blank(&self, target: &Path, optional: bool) -> Result<()> {
         let Some(place) = self.existing(target, optional)? else { return Ok(()) };
         let null = open_beneath(&self.root, Path::new("/dev/null"), OFlags::PATH).during(STEP)?;
         let copy = mounts::open_tree(&null, Path::new(""), Recursion::Single).during(STEP)?;
         mounts::move_mount(&copy, &place, Path::new("")).during(STEP)
     }
 
-    fn existing(&self, target: &Path, optional: bool) -> Result<Option<OwnedFd>, LaunchError> {
+    fn existing(&self, target: &Path, optional: bool) -> Result<Option<OwnedFd>> {
         match open_beneath(&self.root, target, OFlags::PATH) {
             Err(error) if optional && error.errno == Errno::NOENT => Ok(None),
             found => found.map(Some).during(STEP),
@@ -284,14 +365,15 @@ impl Builder {
     }
 
     /// A file of ours with this content; where the target lies in a bound tree, mounted over it.
-    fn file(&self, target: &Path, content: &str, mode: u32) -> Result<(), LaunchError> {
+    fn file(&self, target: &Path, content: &str, mode: u32) -> Result<()> {
         let Some(place) = self.existing(target, true)? else {
             self.parent_of(target)?;
-            return self.write(target, content, mode);
+            return new_file(&self.root, target, (content, mode)).during(STEP);
         };
+        self.open_stage()?;
         let staged = Path::new(STAGE).join("file");
         self.parent_of(&staged)?;
-        self.write(&staged, content, mode)?;
+        new_file(&self.root, &staged, (content, mode)).during(STEP)?;
         let source = open_beneath(&self.root, &staged, OFlags::PATH).during(STEP)?;
         let copy = mounts::open_tree(&source, Path::new(""), Recursion::Single).during(STEP)?;
         let attrs =
@@ -301,21 +383,14 @@ impl Builder {
         mounts::move_mount(&copy, &place, Path::new("")).during(STEP)?;
         // The mount keeps the file alive; its name is no longer needed.
         self.unlink(&staged, rustix::fs::AtFlags::empty())?;
-        self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)
+        match self.fuse {
+            // It stays for the next one.
+            Some(_) => Ok(()),
+            None => self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR),
+        }
     }
 
-    fn write(&self, path: &Path, content: &str, mode: u32) -> Result<(), LaunchError> {
-        let file = create_file_beneath(&self.root, path, Mode::from_raw_mode(mode)).during(STEP)?;
-        std::fs::File::from(file)
-            .write_all(content.as_bytes())
-            .map_err(|error| LaunchError::new(STEP, format!("write {}: {error}", path.display())))
-    }
-
-    pub(crate) fn unlink(
-        &self,
-        path: &Path,
-        flags: rustix::fs::AtFlags,
-    ) -> Result<(), LaunchError> {
+    pub(crate) fn unlink(&self, path: &Path, flags: rustix::fs::AtFlags) -> Result<()> {
         self.last_parent.borrow_mut().take_if(|(directory, _)| directory.starts_with(path));
         let relative = path.strip_prefix("/").unwrap_or(path);
         rustix::fs::unlinkat(&self.root, relative, flags).at("unlink", path).during(STEP)
@@ -324,17 +399,22 @@ impl Builder {
 
 const NO_DEVICES: MountAttrs = MountAttrs::NOSUID.union(MountAttrs::NODEV);
 
-fn new_fs(
-    fstype: &str,
-    options: &[FsOption<'_>],
-    attrs: MountAttrs,
-) -> Result<Option<OwnedFd>, LaunchError> {
+/// A file that must not exist yet.
+fn new_file(root: &OwnedFd, path: &Path, (content, mode): (&str, u32)) -> palisade_sys::Result<()> {
+    let mut file = File::from(create_file_beneath(root, path, Mode::from_raw_mode(mode))?);
+    file.write_all(content.as_bytes()).map_err(|error| {
+        let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        SysError::new("write", path.display().to_string(), errno)
+    })
+}
+
+fn new_fs(fstype: &str, options: &[FsOption<'_>], attrs: MountAttrs) -> Result<Option<OwnedFd>> {
     mounts::new_fs(fstype, options, attrs).map(Some).during(STEP)
 }
 
 /// The sandbox's own terminals. No gid=5: the tty group is not mapped in the user namespace. Not nodev:
 /// terminals are devices.
-pub(crate) fn new_devpts() -> Result<OwnedFd, LaunchError> {
+pub(crate) fn new_devpts() -> Result<OwnedFd> {
     // A limit of its own: terminals are counted for the whole host.
     let options = [
         FsOption::Text("ptmxmode", "0666"),
@@ -344,7 +424,7 @@ pub(crate) fn new_devpts() -> Result<OwnedFd, LaunchError> {
     mounts::new_fs("devpts", &options, MountAttrs::NOSUID | MountAttrs::NOEXEC).during(STEP)
 }
 
-fn check_proc(mount: &OwnedFd) -> Result<(), LaunchError> {
+fn check_proc(mount: &OwnedFd) -> Result<()> {
     match mounts::fstatfs_magic(mount).during(STEP)? {
         PROC_MAGIC => Ok(()),
         other => Err(LaunchError::new(STEP, format!("/proc is not procfs ({other:#x})"))),
@@ -357,6 +437,6 @@ fn no_piece(op: &MountOp) -> LaunchError {
 
 /// Detaches the old root, which lies over the new one. The kernel waits until no process can still be using it,
 /// so the command's process does this while pid 1 attaches the rest.
-pub(crate) fn detach_old_root() -> Result<(), LaunchError> {
+pub(crate) fn detach_old_root() -> Result<()> {
     mounts::detach(Path::new("/")).during("letting go of the old root")
 }

@@ -6,7 +6,7 @@
 //! its link, and sees only the files of the host it needs: pasta drops them itself, slirp4netns is confined by
 //! Landlock. It must not outlive the run.
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use crate::helper::{self, HelperKind, Helpers, take_identity};
 use crate::init::close_all_but;
 use crate::landlock;
@@ -51,7 +51,7 @@ impl Nat {
         helper: &NatHelper,
         inside: &InsideNetwork,
         identity: Option<&Identity>,
-    ) -> Result<Self, LaunchError> {
+    ) -> Result<Self> {
         match helper {
             NatHelper::Pasta(path) => {
                 Helper::start(helpers, path, NatHelperKind::Pasta, inside, identity)
@@ -101,7 +101,7 @@ impl Drop for Forwarding {
 }
 
 /// Links with this name are ours; an existing one belongs to another run.
-fn forward(inside: &InsideNetwork) -> Result<Forwarding, LaunchError> {
+fn forward(inside: &InsideNetwork) -> Result<Forwarding> {
     const STEP: &str = "connecting the sandbox by a pair of links";
     let own = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
     let mut tried = (0..NETWORKS).map(|step| pair((own + step) % NETWORKS));
@@ -170,6 +170,7 @@ impl NatHelperKind {
             readable,
             writable: Vec::new(),
             guarded: Vec::new(),
+            build_dirs: Vec::new(),
             devices: vec!["/dev/net/tun".into()],
             executables: Execution::Readable,
             refuse_tcp: false,
@@ -252,7 +253,7 @@ impl Helper {
         kind: NatHelperKind,
         inside: &InsideNetwork,
         identity: Option<&Identity>,
-    ) -> Result<Self, LaunchError> {
+    ) -> Result<Self> {
         let (words, said_words) = pipe_for(identity)?;
         let (ready, said_ready) = pipe_for(identity)?;
         let program = Program {
@@ -274,7 +275,7 @@ impl Helper {
         Ok(helper)
     }
 
-    fn wait_until_ready(&self, path: &Path, ready: &OwnedFd) -> Result<(), LaunchError> {
+    fn wait_until_ready(&self, path: &Path, ready: &OwnedFd) -> Result<()> {
         let mut watched = [PollFd::new(ready, PollFlags::IN)];
         let in_time = proc::poll(&mut watched, Some(READY_TIMEOUT)).during(STEP)? > 0;
         match in_time.then(|| rustix::io::read(ready, &mut [0; 16])) {
@@ -294,7 +295,7 @@ impl Helper {
 }
 
 /// Read end first. The helper opens the other end by name, with the rights of its id.
-fn pipe_for(identity: Option<&Identity>) -> Result<(OwnedFd, OwnedFd), LaunchError> {
+fn pipe_for(identity: Option<&Identity>) -> Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC).call("pipe2").during(STEP)?;
     if let Some(Identity { host_uid, host_gid, .. }) = identity {
         let (uid, gid) = (Uid::from_raw(*host_uid), Gid::from_raw(*host_gid));
@@ -314,11 +315,11 @@ fn failed(path: &Path, what: &str, heard: &[u8]) -> LaunchError {
     error
 }
 
-fn c_strings(name: &str, arguments: Vec<String>) -> Result<Vec<CString>, LaunchError> {
+fn c_strings(name: &str, arguments: Vec<String>) -> Result<Vec<CString>> {
     std::iter::once(name.to_owned()).chain(arguments).map(c_string).collect()
 }
 
-fn c_string(text: impl Into<Vec<u8>>) -> Result<CString, LaunchError> {
+fn c_string(text: impl Into<Vec<u8>>) -> Result<CString> {
     CString::new(text).map_err(|_| LaunchError::new(STEP, "a zero byte in its path"))
 }
 
@@ -331,7 +332,7 @@ fn become_helper(
     identity: Option<&Identity>,
     said: &Said,
     supervisor: Pid,
-) -> Result<Infallible, LaunchError> {
+) -> Result<Infallible> {
     let settle = || -> Result<(), SysError> {
         proc::setsid()?;
         other::enter_user(&inside.user)?;

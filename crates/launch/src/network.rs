@@ -4,13 +4,13 @@
 //! them from outside: a socket keeps the namespace it was created in. See docs/design.md, "Network access
 //! (egress)".
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use palisade_egress::Published;
 use palisade_hosts::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
 use palisade_netlink::{Families, Fence, Socket, block, fence, loopback_for_everything};
 use palisade_plan::model::{Confinement, Egress, NatPlan, Plan, ProxyPlan};
 use palisade_sys::fdpass::MAX_FDS;
-use palisade_sys::{At as _, Result, net};
+use palisade_sys::{At as _, SysError, net};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use serde::{Deserialize, Serialize};
@@ -120,7 +120,7 @@ pub(crate) fn is_handed_over(plan: &Plan) -> bool {
 }
 
 /// In the new, empty namespace.
-pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, LaunchError> {
+pub(crate) fn set_up(plan: &Plan) -> Result<Option<InsideNetwork>> {
     let inside = match &plan.sandbox.egress {
         Some(Egress::Proxy(proxy)) => listen(proxy)?,
         Some(Egress::Nat(nat)) => {
@@ -170,7 +170,7 @@ pub(crate) fn apply_settings(directory: &OwnedFd, settings: &[(&'static str, Str
 }
 
 /// Before a link exists: the ranges that must never be reached through it. Without these rules the run fails.
-fn keep_private_ranges_out(nat: &NatPlan) -> std::result::Result<Socket, LaunchError> {
+fn keep_private_ranges_out(nat: &NatPlan) -> Result<Socket> {
     let ranges: Vec<(IpAddr, u8)> =
         nat.blocked.iter().map(|range| (range.network(), range.prefix_len())).collect();
     Socket::netfilter()
@@ -183,12 +183,12 @@ fn keep_private_ranges_out(nat: &NatPlan) -> std::result::Result<Socket, LaunchE
         })
 }
 
-fn closed(rules: Option<Socket>) -> std::result::Result<InsideNetwork, LaunchError> {
+fn closed(rules: Option<Socket>) -> Result<InsideNetwork> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM).during(STEP)?;
     with_namespaces(Front::Closed, Vec::new(), Vec::new(), rules, socket.as_fd())
 }
 
-fn listen(proxy: &ProxyPlan) -> std::result::Result<InsideNetwork, LaunchError> {
+fn listen(proxy: &ProxyPlan) -> Result<InsideNetwork> {
     let families = loopback_for_everything(INSIDE_V4, INSIDE_V6).during(STEP)?;
     // What packet rules miss has no route out either, so their absence opens nothing; the front reports which
     // is in use.
@@ -210,12 +210,12 @@ fn listen(proxy: &ProxyPlan) -> std::result::Result<InsideNetwork, LaunchError> 
 }
 
 /// For `doctor`, in a temporary namespace.
-pub(crate) fn try_fence() -> Result<Families> {
+pub(crate) fn try_fence() -> Result<Families, SysError> {
     let families = loopback_for_everything(INSIDE_V4, INSIDE_V6)?;
     put_up_fence(families).map(|_| families)
 }
 
-fn put_up_fence(families: Families) -> Result<Socket> {
+fn put_up_fence(families: Families) -> Result<Socket, SysError> {
     let socket = Socket::netfilter()?;
     let wanted =
         Fence { v4: INSIDE_V4, v6: INSIDE_V6, families, tcp_port: TCP_PORT, dns_port: DNS_PORT };
@@ -224,7 +224,7 @@ fn put_up_fence(families: Families) -> Result<Socket> {
 }
 
 /// At every address, and for proxy and resolver only at our own. The command cannot use that port itself.
-fn listeners_by_port(families: Families, ports: &[u16]) -> Result<Vec<OwnedFd>> {
+fn listeners_by_port(families: Families, ports: &[u16]) -> Result<Vec<OwnedFd>, SysError> {
     let mut listeners = Vec::new();
     for port in ports.iter().copied().filter(|port| ![PROXY_PORT, DNS].contains(port)) {
         listeners.push(bound((Ipv4Addr::UNSPECIFIED, port).into(), SocketType::STREAM)?);
@@ -239,7 +239,7 @@ fn listeners_by_port(families: Families, ports: &[u16]) -> Result<Vec<OwnedFd>> 
 }
 
 /// At our own address of each family.
-fn each(families: Families, port: u16, kind: SocketType) -> Result<Vec<OwnedFd>> {
+fn each(families: Families, port: u16, kind: SocketType) -> Result<Vec<OwnedFd>, SysError> {
     let mut made = vec![bound((INSIDE_V4, port).into(), kind)?];
     if families == Families::Both {
         made.push(bound((INSIDE_V6, port).into(), kind)?);
@@ -247,7 +247,7 @@ fn each(families: Families, port: u16, kind: SocketType) -> Result<Vec<OwnedFd>>
     Ok(made)
 }
 
-fn bound(address: SocketAddr, kind: SocketType) -> Result<OwnedFd> {
+fn bound(address: SocketAddr, kind: SocketType) -> Result<OwnedFd, SysError> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let made = socket(family, kind)?;
     if address.is_ipv6() {
@@ -261,7 +261,7 @@ fn bound(address: SocketAddr, kind: SocketType) -> Result<OwnedFd> {
 }
 
 /// Never blocks: its reader is an async runtime.
-fn socket(family: AddressFamily, kind: SocketType) -> Result<OwnedFd> {
+fn socket(family: AddressFamily, kind: SocketType) -> Result<OwnedFd, SysError> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     rustix::net::socket_with(family, kind, flags, None).call("socket")
 }
@@ -272,7 +272,7 @@ fn with_namespaces(
     udp: Vec<OwnedFd>,
     rules: Option<Socket>,
     any: BorrowedFd<'_>,
-) -> std::result::Result<InsideNetwork, LaunchError> {
+) -> Result<InsideNetwork> {
     let network = net::namespace_of(any).during(STEP)?;
     let user = net::owner_of(&network).during(STEP)?;
     let counters = rules.map(OwnedFd::from);

@@ -3,10 +3,12 @@
 //!
 //! Runs in a single-threaded process and stays outside; the child's side is in `setup`.
 
-use crate::broker::{self, Broker, BrokerEvent};
+use crate::broker::{self, Broker};
 use crate::egress;
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use crate::first_child::first_child;
+use crate::fuse_root::GroundStore;
+use crate::gatefs::GateFs;
 use crate::helper::Helpers;
 use crate::home::PrivateHome;
 use crate::idmap::OwnerMaps;
@@ -20,11 +22,13 @@ use crate::setup::{self, Launch};
 use crate::sources;
 use crate::spawner::Spawner;
 use crate::streams::{Chosen, OutputPipe, Streams};
-use palisade_broker::{AccessReply, TreeLocks, Trigger};
+use palisade_broker::{BrokerMessage, TreeLocks};
 use palisade_cgroup::{Birth, RunGroup};
 use palisade_egress::Published;
+use palisade_gate::AccessReply;
+use palisade_gatefs::{GateFsMessage, ToGateFs};
 use palisade_plan::model::{
-    Confinement, Egress, IdMapping, Identity, Namespaced, Namespaces, NatHelper, Owner, Plan,
+    Confinement, Egress, Gate, IdMapping, Identity, Namespaced, Namespaces, NatHelper, Owner, Plan,
     Probe, SandboxLifetime,
 };
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
@@ -35,6 +39,7 @@ use palisade_sys::{Errno, Pid, net};
 use palisade_wire::{Received, WireError, WireMessage as _};
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long the stand-in for pid 1 may take to end all processes, where there is no pid namespace.
@@ -57,6 +62,10 @@ pub struct Running {
     listener: Option<OwnedFd>,
     helpers: Helpers,
     broker: Option<Broker>,
+    /// Where a file system notices the use of paths.
+    gatefs: Option<GateFs>,
+    grounds: Vec<GroundStore>,
+    own_files: Vec<(PathBuf, OwnedFd)>,
     /// The spawner, in a sandbox that outlives its commands.
     spawner: Option<Spawner>,
     group: Option<RunGroup>,
@@ -91,7 +100,7 @@ pub fn launch(
     streams: &Streams,
     inherited: &Inherited,
     locks: TreeLocks,
-) -> Result<Running, LaunchError> {
+) -> Result<Running> {
     const STEP: &str = "preparing the launch";
     // A process that inherited an ignored SIGCHLD could not wait for its children.
     proc::reset_action(sig::SIGCHLD);
@@ -148,6 +157,7 @@ pub fn launch(
         }
         _ => (None, None),
     };
+    let (gatefs, gatefs_setup) = GateFs::start(&helpers, plan, group.as_ref())?.unzip();
     let root_owner = match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) if inside.identity.mapping == IdMapping::ByRoot => {
             Some(host_owner(&inside.identity))
@@ -190,6 +200,7 @@ pub fn launch(
                 prepared,
                 handshake,
                 spawner: spawner_end,
+                gatefs: gatefs_setup,
             })
         }
         Forked::Parent { pid, pidfd } => {
@@ -204,6 +215,9 @@ pub fn launch(
                 listener: listener.map(|(listener, _)| listener),
                 helpers,
                 broker,
+                gatefs,
+                grounds: Vec::new(),
+                own_files: Vec::new(),
                 spawner,
                 group,
                 network: None,
@@ -256,6 +270,35 @@ impl Running {
         self.broker.as_ref().and_then(Broker::news)
     }
 
+    /// Readable when [`Self::gatefs_message`] has something.
+    pub fn gatefs(&self) -> Option<BorrowedFd<'_>> {
+        self.gatefs.as_ref().and_then(GateFs::socket)
+    }
+
+    /// The next message of the gate's file system, without waiting.
+    pub fn gatefs_message(&self) -> Result<Option<GateFsMessage>, LaunchError> {
+        self.gatefs.as_ref().map_or(Ok(None), GateFs::receive)
+    }
+
+    /// Tells the gate's file system a decision about a path, or that a grant has ended.
+    pub fn tell_gatefs(
+        &self,
+        message: &ToGateFs,
+        file: Option<BorrowedFd<'_>>,
+    ) -> Result<(), LaunchError> {
+        self.gatefs.as_ref().map_or(Ok(()), |gatefs| gatefs.tell(message, file))
+    }
+
+    /// The file systems behind the gate's, after [`FromInit::Ground`].
+    pub(crate) fn grounds(&self) -> &[GroundStore] {
+        &self.grounds
+    }
+
+    /// Whether pid 1 has handed over everything that the keeper needs.
+    pub fn is_ready_for_keeper(&self, gate: &Gate) -> bool {
+        !gate.is_fuse() || self.grounds.len() >= gate.grounds.len()
+    }
+
     /// Every helper process.
     pub fn helpers(&self) -> &Helpers {
         &self.helpers
@@ -267,21 +310,12 @@ impl Running {
     }
 
     /// The next message of the broker, without waiting.
-    pub fn news(&self) -> Result<BrokerEvent, LaunchError> {
-        self.broker.as_ref().map_or(Ok(BrokerEvent::None), Broker::receive)
-    }
-
-    /// The broker, which notices first uses of a path and carries out decisions about them.
-    pub fn trigger(&self) -> Option<&impl Trigger<Error = LaunchError>> {
-        self.broker.as_ref()
+    pub fn news(&self) -> Result<Option<BrokerMessage>> {
+        self.broker.as_ref().map_or(Ok(None), Broker::receive)
     }
 
     /// Tells the broker the decision about a path.
-    pub fn reply(
-        &self,
-        reply: AccessReply,
-        file: Option<BorrowedFd<'_>>,
-    ) -> Result<(), LaunchError> {
+    pub fn reply(&self, reply: &AccessReply, file: Option<BorrowedFd<'_>>) -> Result<()> {
         self.broker.as_ref().map_or(Ok(()), |broker| broker.reply(reply, file))
     }
 
@@ -289,6 +323,7 @@ impl Running {
     /// still be read.
     pub fn dismiss_helpers(&self) {
         self.broker.as_ref().map(Broker::dismiss);
+        self.gatefs.as_ref().map(GateFs::dismiss);
         self.nat.as_ref().map(Nat::dismiss);
         self.spawner.as_ref().map(Spawner::dismiss);
     }
@@ -309,11 +344,11 @@ impl Running {
     }
 
     /// Whether pid 1 is gone, without waiting for it.
-    pub fn has_ended(&self) -> Result<bool, LaunchError> {
+    pub fn has_ended(&self) -> Result<bool> {
         self.ends_within(Duration::ZERO)
     }
 
-    fn ends_within(&self, patience: Duration) -> Result<bool, LaunchError> {
+    fn ends_within(&self, patience: Duration) -> Result<bool> {
         let mut set = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
         let ready = proc::poll(&mut set, Some(patience)).during("asking for pid 1's end")?;
         Ok(ready > 0)
@@ -325,6 +360,16 @@ impl Running {
     }
 
     /// The private home directory, where the command has one, after [`FromInit::PrivateHome`].
+    pub fn private_home(&self) -> Option<&PrivateHome> {
+        self.private_home.as_ref()
+    }
+
+    /// File systems of the run's own that were handed over ([`FromInit::OwnFiles`]).
+    pub fn own_files(&self) -> &[(PathBuf, OwnedFd)] {
+        &self.own_files
+    }
+
+    /// The private home directory, for good.
     pub fn take_private_home(&mut self) -> Option<PrivateHome> {
         self.private_home.take()
     }
@@ -346,7 +391,7 @@ impl Running {
     }
 
     /// The next message; none when pid 1 is gone.
-    pub fn receive(&mut self) -> Result<Option<FromInit>, LaunchError> {
+    pub fn receive(&mut self) -> Result<Option<FromInit>> {
         const STEP: &str = "listening to the sandbox's pid 1";
         let mut buffer = [0; FromInit::MAX_BYTES];
         let (message, mut descriptors) =
@@ -360,6 +405,13 @@ impl Running {
             FromInit::PrivateHome { inodes } => {
                 let home = |directory| PrivateHome { directory, inodes_at_start: inodes };
                 self.private_home = descriptors.pop().map(home);
+            }
+            FromInit::Ground { ref path } => {
+                let store = |root| GroundStore { path: path.clone(), root };
+                self.grounds.extend(descriptors.pop().map(store));
+            }
+            FromInit::OwnFiles { ref path } => {
+                self.own_files.extend(descriptors.pop().map(|root| (path.clone(), root)));
             }
             FromInit::NetworkCounters => self.network_counters = descriptors,
             FromInit::Network(handed) => {
@@ -376,7 +428,7 @@ impl Running {
         Ok(Some(message))
     }
 
-    fn connect(&mut self, inside: InsideNetwork) -> Result<(), LaunchError> {
+    fn connect(&mut self, inside: InsideNetwork) -> Result<()> {
         if let Some((helper, identity)) = self.nat_plan.take() {
             self.nat = Some(Nat::start(&self.helpers, &helper, &inside, identity.as_ref())?);
             self.tell(ToInit::Connected)?;
@@ -388,18 +440,18 @@ impl Running {
     }
 
     /// Sends a signal to the command's process group.
-    pub fn signal(&self, signal: i32) -> Result<(), LaunchError> {
+    pub fn signal(&self, signal: i32) -> Result<()> {
         self.tell(ToInit::Signal(signal))
     }
 
     /// Lets the stopped command go on in the foreground.
-    pub fn resume(&self) -> Result<(), LaunchError> {
+    pub fn resume(&self) -> Result<()> {
         self.tell(ToInit::Resume)
     }
 
     /// Ends everything inside, now. Without a pid namespace no death ends the others: the stand-in for pid 1,
     /// whose descendants they are, ends them one by one. A second call ends the stand-in itself.
-    pub fn kill(&self) -> Result<(), LaunchError> {
+    pub fn kill(&self) -> Result<()> {
         // It may fail; what follows does not depend on it.
         let _ = self.group.as_ref().map(RunGroup::kill);
         if !self.pid_namespace && !self.told_to_end.replace(true) {
@@ -412,7 +464,7 @@ impl Running {
     }
 
     /// Asks pid 1 of a sandbox that outlives its commands to end everything inside, and to say so.
-    pub fn end(&self) -> Result<(), LaunchError> {
+    pub fn end(&self) -> Result<()> {
         self.tell(ToInit::End)
     }
 
@@ -437,7 +489,7 @@ impl Running {
     }
 
     /// Waits for the end and returns what the run used.
-    pub fn wait(&mut self) -> Result<RunUsage, LaunchError> {
+    pub fn wait(&mut self) -> Result<RunUsage> {
         // Until every child of the spawner is reaped, the kernel keeps pid 1 from ending (pid_namespaces(7)).
         while self.spawner.is_some() && !self.ends_within(ORPHAN_CHECK)? {
             self.end_orphans();
@@ -455,7 +507,7 @@ impl Running {
         })
     }
 
-    fn tell(&self, message: ToInit) -> Result<(), LaunchError> {
+    fn tell(&self, message: ToInit) -> Result<()> {
         match palisade_wire::send(&self.init_socket, &message, &[]) {
             // It is gone; the end arrives by the pidfd.
             Err(WireError::Closed) => Ok(()),
@@ -464,7 +516,7 @@ impl Running {
     }
 
     /// Only root may give the child an id other than its own; any other user's child maps itself.
-    fn map_ids(&self, identity: &Identity) -> Result<(), LaunchError> {
+    fn map_ids(&self, identity: &Identity) -> Result<()> {
         const STEP: &str = "mapping ids into the sandbox";
         if identity.mapping == IdMapping::OwnId {
             return Ok(());
@@ -527,7 +579,7 @@ pub(crate) fn host_owner(identity: &Identity) -> Owner {
 }
 
 /// A port on the host's loopback, for the network probe to try.
-fn network_target(plan: &Plan) -> Result<Option<(OwnedFd, u16)>, LaunchError> {
+fn network_target(plan: &Plan) -> Result<Option<(OwnedFd, u16)>> {
     if !plan.sandbox.self_check.iter().any(|probe| matches!(probe, Probe::ReachNetwork { .. })) {
         return Ok(None);
     }

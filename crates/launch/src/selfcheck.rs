@@ -3,7 +3,7 @@
 //! Each attempt has exactly one correct result, down to the errno. Another errno means that a different layer
 //! refused, or that it was chance, and the run stops in either case.
 
-use crate::error::{FailureKind, LaunchError};
+use crate::error::{FailureKind, LaunchError, Result};
 use palisade_plan::layer::Layer;
 use palisade_plan::model::Probe;
 use palisade_sys::creds::try_regain_capability;
@@ -53,7 +53,7 @@ pub(crate) fn run(
     probes: &[Probe],
     moment: ProbeStage,
     targets: Targets,
-) -> Result<Vec<Observation>, LaunchError> {
+) -> Result<Vec<Observation>> {
     probes
         .iter()
         .filter(|probe| moment_of(probe) == moment)
@@ -70,7 +70,7 @@ fn moment_of(probe: &Probe) -> ProbeStage {
     }
 }
 
-fn try_one(probe: &Probe, targets: Targets) -> Result<Observation, LaunchError> {
+fn try_one(probe: &Probe, targets: Targets) -> Result<Observation> {
     let (expected, outcome) = match probe {
         Probe::ReadCanary { path, layer } => {
             let expected = if *layer == Layer::Landlock { Errno::ACCESS } else { Errno::NOENT };

@@ -3,7 +3,8 @@
 //! The steps are numbered in the order they happen. Each one either succeeds or ends the run.
 
 use crate::command;
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
+use crate::fuse_root::{GroundStore, RequestedFuseRoot};
 use crate::home;
 use crate::idle_init::IdleInit;
 use crate::inherited::Inherited;
@@ -16,7 +17,7 @@ use crate::sources::Pieces;
 use crate::streams::Chosen;
 use palisade_cgroup::ToJoin;
 use palisade_plan::model::{
-    Confinement, Egress, IdMapping, Identity, MountOp, Namespaced, Plan, SandboxLifetime,
+    Confinement, Egress, Gate, IdMapping, Identity, MountOp, Namespaced, Plan, SandboxLifetime,
 };
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
@@ -27,10 +28,15 @@ use palisade_wire::{Received, WireError, WireMessage as _};
 use rustix::termios::Winsize;
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::cell::RefCell;
+use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 const STEP: &str = "starting the command";
+
+/// By which the gate's file system knows who builds the view (`palisade_gatefs`, `callers.rs`).
+const SETUP_NAME: &CStr = c"sandbox-setup";
+const NAME: &CStr = c"sandbox";
 
 /// Everything the child needs, inherited by the fork.
 #[derive(Debug)]
@@ -44,6 +50,8 @@ pub(crate) struct Launch<'plan> {
     pub(crate) prepared: Option<Pieces>,
     /// To the broker, for the command.
     pub(crate) handshake: Option<OwnedFd>,
+    /// To the process of the gate's file system, where that is the root of the view.
+    pub(crate) gatefs: Option<OwnedFd>,
     /// To the spawner, where commands come from it.
     pub(crate) spawner: Option<OwnedFd>,
     /// Control groups that the child has yet to enter.
@@ -52,6 +60,10 @@ pub(crate) struct Launch<'plan> {
 
 /// Sets everything up and stays as pid 1.
 pub(crate) fn child(mut launch: Launch<'_>) -> ! {
+    if launch.gatefs.is_some() {
+        // Nobody is asked about what is looked at meanwhile. The command's exec ends that for its process.
+        let _ = proc::set_name(SETUP_NAME);
+    }
     match set_up(&mut launch) {
         Ok(PidOne::WithCommand(init)) => init.run(&launch.init_socket),
         Ok(PidOne::UntilEnded(init)) => init.run(&launch.init_socket),
@@ -68,7 +80,7 @@ enum PidOne {
     UntilEnded(IdleInit),
 }
 
-fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
+fn set_up(launch: &mut Launch<'_>) -> Result<PidOne> {
     let plan = launch.plan;
     // 0. Before anything is used that a limit counts.
     launch
@@ -86,10 +98,16 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
         proc::replace_command_line("sandbox").during("hiding the caller's command line")?;
     }
     // 1. Identity, and the parent-death signal.
+    let mut fuse_root = None;
     match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => {
             // Changing ids clears the parent-death signal, so that comes after.
             take_identity(launch, &inside.identity)?;
+            // It is mounted while we go on.
+            if let Some(setup) = launch.gatefs.take() {
+                let requested = RequestedFuseRoot::request(setup, inside.identity.mapping)?;
+                fuse_root = Some(requested);
+            }
             creds::set_pdeathsig(sig::SIGKILL)
                 .during("tying the sandbox's life to the supervisor's")?;
             // Only children forked from now on get the shifted clocks.
@@ -115,7 +133,7 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
         start_command(launch, terminal.as_ref(), caller_umask)?;
     if let Confinement::Namespaces(inside) = &plan.sandbox.confinement {
         // 5. The view.
-        build_view(launch, inside, devpts, &report)?;
+        build_view(launch, inside, (devpts, fuse_root), &report)?;
         // 6. The rest of the namespaces.
         if let Some(hostname) = &inside.hostname {
             proc::sethostname(hostname).during("setting the host name")?;
@@ -147,6 +165,9 @@ fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
     if let Some(Egress::Nat(_)) = &plan.sandbox.egress {
         wait_for_connection(&launch.init_socket)?;
     }
+    if plan.sandbox.gate.as_ref().is_some_and(Gate::is_fuse) {
+        let _ = proc::set_name(NAME);
+    }
     say(&report, ToCommand::Go)?;
     init::settle(plan)?;
     Ok(match plan.sandbox.lifetime {
@@ -169,7 +190,7 @@ fn start_command(
     launch: &Launch<'_>,
     terminal: Option<&OwnedFd>,
     umask: Mode,
-) -> Result<CommandProcess, LaunchError> {
+) -> Result<CommandProcess> {
     let (report, command_report) = socketpair().during(STEP)?;
     let network_settings = network::open_settings(launch.plan);
     match fork().during(STEP)? {
@@ -195,20 +216,53 @@ fn start_command(
 fn build_view(
     launch: &mut Launch<'_>,
     inside: &Namespaced,
-    devpts: Option<OwnedFd>,
+    (devpts, fuse_root): (Option<OwnedFd>, Option<RequestedFuseRoot>),
     report: &OwnedFd,
-) -> Result<(), LaunchError> {
-    let view = Builder::new(launch.plan.sandbox.hardening)?;
-    let pieces = view.collect(
-        &inside.mounts,
-        launch.prepared.take(),
-        devpts,
-        launch.plan.sandbox.scratch.as_ref(),
-    )?;
+) -> Result<()> {
+    let fuse = fuse_root.map(RequestedFuseRoot::receive).transpose()?;
+    let mut view = Builder::new(launch.plan.sandbox.hardening, fuse)?;
+    let pieces =
+        view.collect(inside, launch.prepared.take(), devpts, launch.plan.sandbox.scratch.as_ref())?;
     view.change_root()?;
     say(report, ToCommand::RootChanged)?;
     view.furnish(&inside.mounts, &pieces)?;
-    hand_over_home(launch, inside, &pieces)
+    hand_over_home(launch, inside, &pieces, view.stores())?;
+    hand_over_own_files(launch, inside, &pieces)?;
+    hand_over_grounds(launch, view.stores())
+}
+
+/// For the keeper, which creates names there. The gate's file system shows them.
+fn hand_over_grounds(launch: &Launch<'_>, stores: &[GroundStore]) -> Result<(), LaunchError> {
+    stores.iter().try_for_each(|GroundStore { path, root }| {
+        let message = FromInit::Ground { path: path.clone() };
+        palisade_wire::send(&launch.init_socket, &message, &[root.as_fd()])
+            .during("handing the sandbox's own file systems to the supervisor")
+    })
+}
+
+/// For the supervisor to measure.
+fn hand_over_own_files(
+    launch: &Launch<'_>,
+    inside: &Namespaced,
+    pieces: &[Option<OwnedFd>],
+) -> Result<(), LaunchError> {
+    let plan = launch.plan;
+    let is_fuse = plan.sandbox.gate.as_ref().is_some_and(Gate::is_fuse);
+    if !is_fuse || plan.supervision.limits.is_empty() {
+        return Ok(());
+    }
+    let own = inside.mounts.iter().zip(pieces).filter(|(op, _)| {
+        // That one is handed over for another reason, and by its own file system.
+        op.holds_own_files(plan.sandbox.scratch.as_ref())
+            && Some(op.target()) != inside.private_home.as_deref()
+    });
+    own.filter_map(|(op, piece)| Some((op.target(), piece.as_ref()?))).try_for_each(
+        |(path, piece)| {
+            let message = FromInit::OwnFiles { path: path.to_owned() };
+            palisade_wire::send(&launch.init_socket, &message, &[piece.as_fd()])
+                .during("handing the run's own files to the supervisor")
+        },
+    )
 }
 
 /// The supervisor reports at the end what was written there. It reads nothing before all processes inside have
@@ -217,12 +271,16 @@ fn hand_over_home(
     launch: &Launch<'_>,
     inside: &Namespaced,
     pieces: &[Option<OwnedFd>],
-) -> Result<(), LaunchError> {
+    stores: &[GroundStore],
+) -> Result<()> {
     const STEP: &str = "handing the private home to the supervisor";
     let home = inside.private_home.as_deref();
     let mut steps = inside.mounts.iter().zip(pieces);
     let is_home = |op: &MountOp| matches!(op, MountOp::Tmpfs { target, .. } if Some(target.as_path()) == home);
     let piece = steps.find(|(op, _)| is_home(op)).and_then(|(_, piece)| piece.as_ref());
+    // The gate's file system only shows it, and not to the supervisor.
+    let store = stores.iter().find(|store| Some(store.path.as_path()) == home);
+    let piece = store.map(|store| &store.root).or(piece);
     let Some(piece) = piece else { return Ok(()) };
     let inodes = home::inodes_in_use(piece).unwrap_or(0);
     let message = FromInit::PrivateHome { inodes };
@@ -231,7 +289,7 @@ fn hand_over_home(
 
 /// The supervisor reports at the end what was tried without a network. Opened before the command can run: after
 /// a short command has ended, no process is left in its namespace to find it by.
-fn hand_over_counters(init_socket: &OwnedFd) -> Result<(), LaunchError> {
+fn hand_over_counters(init_socket: &OwnedFd) -> Result<()> {
     let counters = network::open_counters();
     let files: Vec<_> = counters.iter().map(AsFd::as_fd).collect();
     palisade_wire::send(init_socket, &FromInit::NetworkCounters, &files)
@@ -239,7 +297,7 @@ fn hand_over_counters(init_socket: &OwnedFd) -> Result<(), LaunchError> {
 }
 
 /// Tells the command's process how far setup is. One that is gone has reported why.
-fn say(report: &OwnedFd, reached: ToCommand) -> Result<(), LaunchError> {
+fn say(report: &OwnedFd, reached: ToCommand) -> Result<()> {
     palisade_wire::send(report, &reached, &[]).map_err(|_| match hear(report) {
         Ok(Received { message, .. }) => failure(message),
         Err(error) => error,
@@ -247,13 +305,13 @@ fn say(report: &OwnedFd, reached: ToCommand) -> Result<(), LaunchError> {
 }
 
 /// Waits until the command's process has done its part.
-fn expect(report: &OwnedFd, part: &FromCommand) -> Result<(), LaunchError> {
+fn expect(report: &OwnedFd, part: &FromCommand) -> Result<()> {
     let Received { message, .. } = hear(report)?;
     if message == *part { Ok(()) } else { Err(failure(message)) }
 }
 
 /// Hands what the command's process made to the supervisor, and keeps none of it.
-fn pass_network_on(init_socket: &OwnedFd, report: &OwnedFd) -> Result<(), LaunchError> {
+fn pass_network_on(init_socket: &OwnedFd, report: &OwnedFd) -> Result<()> {
     let Received { message, descriptors } = hear(report)?;
     match message {
         FromCommand::PassOn(network @ FromInit::Network(_)) => {
@@ -266,7 +324,7 @@ fn pass_network_on(init_socket: &OwnedFd, report: &OwnedFd) -> Result<(), Launch
 }
 
 /// The command must not start before its network is complete.
-fn wait_for_connection(init_socket: &OwnedFd) -> Result<(), LaunchError> {
+fn wait_for_connection(init_socket: &OwnedFd) -> Result<()> {
     const STEP: &str = "waiting for the way out";
     loop {
         match next_order(init_socket, STEP)? {
@@ -281,7 +339,7 @@ fn wait_for_connection(init_socket: &OwnedFd) -> Result<(), LaunchError> {
     }
 }
 
-fn next_order(init_socket: &OwnedFd, step: &str) -> Result<ToInit, LaunchError> {
+fn next_order(init_socket: &OwnedFd, step: &str) -> Result<ToInit> {
     match palisade_wire::receive(init_socket, &mut [0; ToInit::MAX_BYTES]) {
         Ok(Received { message, .. }) => Ok(message),
         Err(WireError::Closed) => Err(LaunchError::new(step, "the supervisor went away")),
@@ -289,7 +347,7 @@ fn next_order(init_socket: &OwnedFd, step: &str) -> Result<ToInit, LaunchError> 
     }
 }
 
-fn hear(report: &OwnedFd) -> Result<Received<FromCommand>, LaunchError> {
+fn hear(report: &OwnedFd) -> Result<Received<FromCommand>> {
     match palisade_wire::receive(report, &mut [0; FromCommand::MAX_BYTES]) {
         Err(WireError::Closed) => Err(died_early()),
         received => received.during("waiting for the command's process"),
@@ -308,7 +366,7 @@ fn died_early() -> LaunchError {
     LaunchError::new(STEP, "its process died before it was told to go on")
 }
 
-fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchError> {
+fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<()> {
     const STEP: &str = "taking the sandbox's identity";
     match identity.mapping {
         IdMapping::OwnId => {
@@ -334,7 +392,7 @@ fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchE
     }
 }
 
-fn shift_clocks(offset: Option<i64>) -> Result<(), LaunchError> {
+fn shift_clocks(offset: Option<i64>) -> Result<()> {
     const STEP: &str = "shifting the clocks";
     let Some(offset) = offset else { return Ok(()) };
     unshare(CloneFlags::NEWTIME).during(STEP)?;
@@ -343,7 +401,7 @@ fn shift_clocks(offset: Option<i64>) -> Result<(), LaunchError> {
 
 /// A terminal, and the devpts it belongs to, which is yet to be put in its place. A slave of the
 /// host's would be "not a tty" inside, and its number could be guessed at (CVE-2025-52565).
-fn open_terminal(launch: &Launch<'_>) -> Result<(Option<OwnedFd>, Option<OwnedFd>), LaunchError> {
+fn open_terminal(launch: &Launch<'_>) -> Result<(Option<OwnedFd>, Option<OwnedFd>)> {
     const STEP: &str = "opening a terminal inside";
     let Some(size) = launch.pty else { return Ok((None, None)) };
     let (devpts, master) = match launch.plan.sandbox.confinement {

@@ -5,7 +5,7 @@
 //! is opened without following any link: the plan has the real path, so a link found there now was planted
 //! later (class of CVE-2026-34078).
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use crate::idmap::OwnerMaps;
 use palisade_plan::model::{Hardening, MountAccess, MountOp, Owner};
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
@@ -20,17 +20,13 @@ const STEP: &str = "taking a part of the host's tree";
 pub(crate) type Pieces = Vec<Option<OwnedFd>>;
 
 /// Takes every source of the plan now.
-pub(crate) fn prepare(
-    ops: &[MountOp],
-    hardening: Hardening,
-    maps: &OwnerMaps,
-) -> Result<Pieces, LaunchError> {
+pub(crate) fn prepare(ops: &[MountOp], hardening: Hardening, maps: &OwnerMaps) -> Result<Pieces> {
     let root = host_root()?;
     ops.iter().map(|op| take(&root, op, hardening, maps)).collect()
 }
 
 /// The host's root directory.
-fn host_root() -> Result<OwnedFd, LaunchError> {
+fn host_root() -> Result<OwnedFd> {
     rustix::fs::open(
         "/",
         OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
@@ -46,7 +42,7 @@ fn take(
     op: &MountOp,
     hardening: Hardening,
     maps: &OwnerMaps,
-) -> Result<Option<OwnedFd>, LaunchError> {
+) -> Result<Option<OwnedFd>> {
     match op {
         MountOp::Bind { source, access, exec, idmap, .. } => {
             let mut attrs = MountAttrs::NONE;
@@ -81,7 +77,7 @@ fn take(
     }
 }
 
-fn clone_tree(root: &OwnedFd, source: &Path) -> Result<OwnedFd, LaunchError> {
+fn clone_tree(root: &OwnedFd, source: &Path) -> Result<OwnedFd> {
     let named = |error: SysError| SysError { subject: source.display().to_string(), ..error };
     // Only the root itself has no name below the root.
     if source == Path::new("/") {
@@ -93,12 +89,7 @@ fn clone_tree(root: &OwnedFd, source: &Path) -> Result<OwnedFd, LaunchError> {
     mounts::open_tree(&found, Path::new(""), Recursion::Recursive).map_err(named).during(STEP)
 }
 
-fn set(
-    mount: &OwnedFd,
-    source: &Path,
-    attrs: MountAttrs,
-    hardening: Hardening,
-) -> Result<(), LaunchError> {
+fn set(mount: &OwnedFd, source: &Path, attrs: MountAttrs, hardening: Hardening) -> Result<()> {
     // A copy of a shared mount is shared, too.
     let private = hardening.private_mounts;
     let attr = MountAttr { set: attrs, private, ..MountAttr::default() };
@@ -114,7 +105,7 @@ fn take_owner(
     owner: Option<Owner>,
     access: MountAccess,
     maps: &OwnerMaps,
-) -> Result<(), LaunchError> {
+) -> Result<()> {
     let Some(owner) = owner else { return Ok(()) };
     let userns_fd = Some(maps.get(owner)?);
     let attr = MountAttr { userns_fd, ..MountAttr::default() };
@@ -135,7 +126,7 @@ fn take_owner(
 }
 
 /// The node is what its name says, checked through the descriptor that will be mounted.
-fn check_device(mount: &OwnedFd, source: &Path, major: u32, minor: u32) -> Result<(), LaunchError> {
+fn check_device(mount: &OwnedFd, source: &Path, major: u32, minor: u32) -> Result<()> {
     let found = rustix::fs::fstat(mount).at("fstat", source).during(STEP)?;
     let is_character = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice;
     let numbers = (rustix::fs::major(found.st_rdev), rustix::fs::minor(found.st_rdev));

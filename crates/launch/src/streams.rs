@@ -4,7 +4,7 @@
 //! then typed input could be read. What is not a terminal is passed on unchanged. With a cap on output, the
 //! command gets a pipe of ours instead.
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use palisade_plan::model::Owner;
 use palisade_sys::{At as _, Errno, OFlags, tty};
 use rustix::fs::{FileType, FsWord, Gid, Uid};
@@ -57,7 +57,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    pub(crate) fn choose(streams: &Streams) -> Result<Self, LaunchError> {
+    pub(crate) fn choose(streams: &Streams) -> Result<Self> {
         let has_pty = streams.pty.is_some();
         let streams = [
             choose(std::io::stdin().as_fd(), has_pty)?,
@@ -73,7 +73,7 @@ impl Chosen {
     }
 
     /// Redirects the outputs that are not terminals through our pipes.
-    pub(crate) fn put_pipes_between(&mut self) -> Result<Vec<OutputPipe>, LaunchError> {
+    pub(crate) fn put_pipes_between(&mut self) -> Result<Vec<OutputPipe>> {
         let mut outer = Vec::new();
         let [_, stdout, stderr] = self.streams;
         if let (Stream::AsItIs, Stream::AsItIs) = (stdout, stderr)
@@ -92,11 +92,7 @@ impl Chosen {
         Ok(outer)
     }
 
-    fn pipe_for(
-        &mut self,
-        output: StreamOutput,
-        numbers: &[usize],
-    ) -> Result<OutputPipe, LaunchError> {
+    fn pipe_for(&mut self, output: StreamOutput, numbers: &[usize]) -> Result<OutputPipe> {
         let (read, write) =
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2").during(STEP)?;
         // The two ends have separate flags: the command's end stays an ordinary pipe.
@@ -109,7 +105,7 @@ impl Chosen {
     }
 
     /// Puts the streams in place, in the process that will be the command.
-    pub(crate) fn connect(&self, terminal: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
+    pub(crate) fn connect(&self, terminal: Option<BorrowedFd<'_>>) -> Result<()> {
         for (stream, put) in self.streams.iter().zip(REPLACE) {
             let source = match (stream, terminal) {
                 (Stream::AsItIs, _) | (Stream::Pty, None) => continue,
@@ -123,7 +119,7 @@ impl Chosen {
 
     /// A command that is not root could not open an unnamed pipe of root's again as `/dev/stdout`. Only pipes,
     /// not files: a file the caller redirects to keeps its owner.
-    pub(crate) fn give_pipes_to(&self, owner: Owner) -> Result<(), LaunchError> {
+    pub(crate) fn give_pipes_to(&self, owner: Owner) -> Result<()> {
         let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
         let callers = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
         for (stream, caller) in self.streams.iter().zip(callers) {
@@ -166,7 +162,7 @@ const REPLACE: [Replace; 3] = [
 ];
 
 /// Closes the caller's streams, so that its pipes close when the command ends.
-pub(crate) fn release() -> Result<(), LaunchError> {
+pub(crate) fn release() -> Result<()> {
     let null =
         rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, palisade_sys::Mode::empty());
     match null {
@@ -177,13 +173,13 @@ pub(crate) fn release() -> Result<(), LaunchError> {
 }
 
 /// Whether a stream that somebody gave for a command may reach it.
-pub(crate) fn check_stream(fd: BorrowedFd<'_>) -> Result<(), LaunchError> {
+pub(crate) fn check_stream(fd: BorrowedFd<'_>) -> Result<()> {
     choose(fd, false).map(drop)
 }
 
 /// A descriptor of a terminal or a directory is more than a stream: through `/proc/self/fd` it can be reopened,
 /// to read what is typed, or to reach the tree around it.
-fn choose(fd: BorrowedFd<'_>, has_pty: bool) -> Result<Stream, LaunchError> {
+fn choose(fd: BorrowedFd<'_>, has_pty: bool) -> Result<Stream> {
     if tty::isatty(fd) {
         if has_pty {
             return Ok(Stream::Pty);

@@ -1,9 +1,10 @@
 //! Builds a plan from its parts. Reads the host only through [`HostTree`], and must never change it.
 
 use crate::egress::{self, Chosen};
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::executables::{self, SearchContext};
 use crate::facts::{HostFacts, HostTree};
+use crate::gate::Surroundings;
 use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::limits::{self, Assigned};
@@ -21,7 +22,7 @@ use crate::{environment, gate, guard, identity, landlock, locate, namespaces, pr
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
 use std::path::{Path, PathBuf};
 
-pub fn build(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+pub fn build(request: &PlanRequest<'_>) -> Result<Plan> {
     if request.command.is_empty() {
         return Err(PlanError::NoCommand);
     }
@@ -31,7 +32,7 @@ pub fn build(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
 }
 
 /// The system call filter of such a plan, whatever the command; `None` at level 0.
-pub fn filter(request: &PlanRequest<'_>) -> Result<Option<Seccomp>, PlanError> {
+pub fn filter(request: &PlanRequest<'_>) -> Result<Option<Seccomp>> {
     let host = Host::new(request.tree, request.facts.home.as_deref());
     let (_, kept) = keep(request, &host)?;
     Ok(kept.seccomp)
@@ -67,7 +68,7 @@ struct EgressConfig {
     trusted: Option<PathBuf>,
 }
 
-fn keep(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+fn keep(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept)> {
     let policy = request.policy;
     let (seen, kept) = match (policy.isolation_level, policy.process.user_namespace) {
         (Level::None, _) => without_isolation(request, host),
@@ -78,10 +79,12 @@ fn keep(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept), Plan
     Ok((seen, kept))
 }
 
-fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept)> {
     let policy = request.policy;
     let namespaces = namespaces::choose(policy)?;
-    let assigned = assign(request, limits::Enforcers { own_user_namespace: true, filter: true })?;
+    let serves_files = gate::serves_files(policy, request.facts);
+    let walls = limits::Enforcers { own_user_namespace: true, filter: true, serves_files };
+    let assigned = assign(request, walls)?;
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
     let mut seen = see::see(request, host, Outside::Absent)?;
     add_name_files(&identity, request.facts, host, &mut seen);
@@ -89,7 +92,8 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     let egress = egress(request, hostname, host, &mut seen)?;
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let mut guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
-    let gate = gate::choose(policy, request.facts, host, &mounts, &seen.denied);
+    let around = Surroundings { is_guarded: guard.is_some(), has_own_pids: namespaces.pid };
+    let gate = gate::choose(policy, request.facts, host, &mounts, &seen.denied, around);
     // Files in the private home may be granted for writing later. Only the broker, which judges names, may
     // write there.
     if let (Some(guard), Some(home)) =
@@ -119,7 +123,7 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
             policy,
             Unheld {
                 names: guard.is_some(),
-                paths: gate.is_some(),
+                paths: gate.as_ref().map(|gate| gate.trigger),
                 cpus: assigned.affinity.is_some(),
                 root_files: request.facts.uid == 0,
                 ..Unheld::default()
@@ -139,7 +143,7 @@ fn egress(
     hostname: &str,
     host: &Host<'_>,
     seen: &mut Seen,
-) -> Result<EgressConfig, PlanError> {
+) -> Result<EgressConfig> {
     let (policy, facts) = (request.policy, request.facts);
     let chosen = egress::choose(policy, facts, host)?;
     let egress = chosen.egress.as_ref();
@@ -164,10 +168,7 @@ impl EgressConfig {
     }
 }
 
-fn without_namespaces(
-    request: &PlanRequest<'_>,
-    host: &Host<'_>,
-) -> Result<(Seen, Kept), PlanError> {
+fn without_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept)> {
     let (policy, facts) = (request.policy, request.facts);
     namespaces::refuse_without_namespaces(policy, facts.uid == 0)?;
     if facts.landlock_abi == 0 {
@@ -177,13 +178,16 @@ fn without_namespaces(
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
     let guard = guard_names(request, host, &mounts, Mounted::No, &mut seen)?;
-    let assigned = assign(request, limits::Enforcers { own_user_namespace: false, filter: true })?;
+    let assigned = assign(
+        request,
+        limits::Enforcers { own_user_namespace: false, filter: true, serves_files: false },
+    )?;
     let unheld = Unheld {
         inet: cut_off,
         unix: true,
         processes: true,
         names: guard.is_some(),
-        paths: false,
+        paths: None,
         cpus: assigned.affinity.is_some(),
         root_files: false,
     };
@@ -200,7 +204,7 @@ fn without_namespaces(
     Ok((seen, kept))
 }
 
-fn assign(request: &PlanRequest<'_>, walls: limits::Enforcers) -> Result<Assigned, PlanError> {
+fn assign(request: &PlanRequest<'_>, walls: limits::Enforcers) -> Result<Assigned> {
     limits::assign(request.policy, walls, request.facts.uid == 0, request.limits)
 }
 
@@ -210,16 +214,13 @@ fn guard_names(
     mounts: &[MountOp],
     mounted: Mounted,
     seen: &mut Seen,
-) -> Result<Option<Guard>, PlanError> {
+) -> Result<Option<Guard>> {
     let Guarded { guard, notes } = guard::choose(request, host, mounts, mounted)?;
     seen.notes.extend(notes);
     Ok(guard)
 }
 
-fn without_isolation(
-    request: &PlanRequest<'_>,
-    host: &Host<'_>,
-) -> Result<(Seen, Kept), PlanError> {
+fn without_isolation(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept)> {
     namespaces::refuse_at_level_0(request.policy)?;
     let kept = Kept {
         confinement: Confinement::None,
@@ -233,7 +234,10 @@ fn without_isolation(
             mount_flags: false,
             ..Hardening::all()
         },
-        assigned: assign(request, limits::Enforcers { own_user_namespace: false, filter: false })?,
+        assigned: assign(
+            request,
+            limits::Enforcers { own_user_namespace: false, filter: false, serves_files: false },
+        )?,
         egress: EgressConfig::default(),
     };
     Ok((see::nothing_hidden(request.policy, request.facts, host)?, kept))
@@ -270,12 +274,7 @@ fn add_name_files(identity: &Identity, facts: &HostFacts, host: &Host<'_>, seen:
     }
 }
 
-fn finish(
-    request: &PlanRequest<'_>,
-    host: &Host<'_>,
-    seen: Seen,
-    kept: Kept,
-) -> Result<Plan, PlanError> {
+fn finish(request: &PlanRequest<'_>, host: &Host<'_>, seen: Seen, kept: Kept) -> Result<Plan> {
     let (policy, facts) = (request.policy, request.facts);
     let credentials = egress::credentials(&policy.network.credentials, facts)?;
     let inside = environment::Inside {
@@ -382,7 +381,7 @@ fn list_executables(
     host: &Host<'_>,
     command: &Command,
     kept: &mut Kept,
-) -> Result<Vec<String>, PlanError> {
+) -> Result<Vec<String>> {
     let list = &policy.process.allowed_executables;
     // If nothing may be executed, no list is needed.
     if list.is_empty() || !policy.process.allow_exec {

@@ -7,7 +7,7 @@
 //! path in it is an error.
 
 use crate::denied::{Class, Denial, Denied};
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::{EntryKind, HostMount};
 use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::{Host, Link};
@@ -54,11 +54,7 @@ pub(crate) enum Technique {
     Rules,
 }
 
-pub(crate) fn compose(
-    parts: Parts<'_>,
-    denied: &Denied,
-    host: &Host<'_>,
-) -> Result<Composition, PlanError> {
+pub(crate) fn compose(parts: Parts<'_>, denied: &Denied, host: &Host<'_>) -> Result<Composition> {
     // Only a path that is mounted from elsewhere can lack a mount point.
     let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
     let (technique, mounts) = (parts.technique, parts.mounts);
@@ -93,7 +89,7 @@ pub(crate) fn compose(
 }
 
 /// Keeps one grant for each target: the one with the strongest origin.
-fn settle(grants: Vec<Grant>) -> Result<BTreeMap<PathBuf, Grant>, PlanError> {
+fn settle(grants: Vec<Grant>) -> Result<BTreeMap<PathBuf, Grant>> {
     let mut settled: BTreeMap<PathBuf, Grant> = BTreeMap::new();
     for grant in grants {
         let Some(other) = settled.get_mut(&grant.target) else {
@@ -141,7 +137,7 @@ struct Composer<'a> {
 
 impl Composer<'_> {
     /// Whether a grant is possible despite own areas and denied paths above it.
-    fn may_show(&mut self, grant: &Grant) -> Result<bool, PlanError> {
+    fn may_show(&mut self, grant: &Grant) -> Result<bool> {
         let asked = grant.origin == Origin::Asked;
         if let Some(area) = own::area_of_grant(&grant.target) {
             let already_private = matches!(area, "/tmp" | "/var/tmp" | "/run" | "/dev/shm");
@@ -212,7 +208,7 @@ impl Composer<'_> {
             && !tightens
     }
 
-    fn place(&mut self, grant: &Grant) -> Result<(), PlanError> {
+    fn place(&mut self, grant: &Grant) -> Result<()> {
         let (source, target) = (&grant.source, &grant.target);
         match grant.kind {
             GrantKind::ReadOnly => self.place_read_only(source, target, grant.node, grant)?,
@@ -264,7 +260,7 @@ impl Composer<'_> {
 
     /// The denied path because of which a grant cannot be writable. For a grant that the user asked for, this
     /// is an error.
-    fn obstacle(&mut self, grant: &Grant) -> Result<Option<PathBuf>, PlanError> {
+    fn obstacle(&mut self, grant: &Grant) -> Result<Option<PathBuf>> {
         self.refuse_own_area_inside(grant)?;
         let mut not_yet_there = Vec::new();
         for (path, denial) in self.denied.below(&grant.source) {
@@ -296,7 +292,7 @@ impl Composer<'_> {
         Ok(None)
     }
 
-    fn refuse_own_area_inside(&self, grant: &Grant) -> Result<(), PlanError> {
+    fn refuse_own_area_inside(&self, grant: &Grant) -> Result<()> {
         match OWN_AREAS.into_iter().find(|area| Path::new(area).starts_with(&grant.target)) {
             Some(area) => {
                 Err(PlanError::OwnArea { what: grant.why(), path: grant.target.clone(), area })
@@ -311,7 +307,7 @@ impl Composer<'_> {
         target: &Path,
         node: NodeKind,
         grant: &Grant,
-    ) -> Result<(), PlanError> {
+    ) -> Result<()> {
         if node == NodeKind::Dir && self.must_expand(source, target, grant) {
             self.expand(source, target, grant)
         } else {
@@ -346,7 +342,7 @@ impl Composer<'_> {
     }
 
     /// A directory of our own with the children of the host's directory, except the denied ones.
-    fn expand(&mut self, source: &Path, target: &Path, grant: &Grant) -> Result<(), PlanError> {
+    fn expand(&mut self, source: &Path, target: &Path, grant: &Grant) -> Result<()> {
         let children = self.host.children(source);
         let shown: Vec<_> = children
             .into_iter()
@@ -389,7 +385,7 @@ impl Composer<'_> {
         target: &Path,
         grant: &Grant,
         children: usize,
-    ) -> Result<(), PlanError> {
+    ) -> Result<()> {
         let holds_own_area = OWN_AREAS.into_iter().any(|area| Path::new(area).starts_with(target));
         let is_within = |mount: &&HostMount| {
             mount.mount_point.starts_with(source) && mount.mount_point != source
@@ -457,7 +453,7 @@ impl Composer<'_> {
     }
 
     /// A mount point in a bound tree must exist there. If it does not, the directories above it are expanded.
-    fn make_room(&mut self, target: &Path) -> Result<(), PlanError> {
+    fn make_room(&mut self, target: &Path) -> Result<()> {
         while self.moves
             && let Some((source, above, grant)) = self.bound_above(target)
         {

@@ -4,7 +4,7 @@
 //! system (F24). `compose` decides how a denied path is hidden.
 
 use crate::aliases::Mounts;
-use crate::error::PlanError;
+use crate::error::Result;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, join};
 use crate::lists::{self, Listed};
@@ -51,7 +51,7 @@ impl Denied {
         granted: &HashSet<&Path>,
         facts: &HostFacts,
         host: &Host<'_>,
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self> {
         let scope = Scope::new(facts);
         let mounts = Mounts::new(&facts.mounts);
         let mut denied = Self::default();

@@ -5,6 +5,8 @@ use palisade_policy::units::show_size;
 use std::path::PathBuf;
 use thiserror::Error;
 
+pub(crate) type Result<T, E = PlanError> = std::result::Result<T, E>;
+
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
     #[error("no command given; write it after `--`, as in: sandbox run -- COMMAND")]

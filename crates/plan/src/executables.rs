@@ -3,7 +3,7 @@
 //!
 //! Also reports how the list can be circumvented: it must never look stricter than it is.
 
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::{EntryKind, HostFacts};
 use crate::lists::INTERPRETERS;
 use crate::model::{Command, Detour, DetourKind, Executables};
@@ -33,7 +33,7 @@ pub(crate) struct Chosen {
 }
 
 /// `list` is not empty. Refuses a command that is not on it.
-pub(crate) fn choose(list: &[String], ground: &SearchContext<'_>) -> Result<Chosen, PlanError> {
+pub(crate) fn choose(list: &[String], ground: &SearchContext<'_>) -> Result<Chosen> {
     let mut search = Search::new(ground);
     for text in list {
         match ground.named(text)? {
@@ -50,7 +50,7 @@ pub(crate) fn choose(list: &[String], ground: &SearchContext<'_>) -> Result<Chos
 
 impl SearchContext<'_> {
     /// Resolves a program's name, or the path of a file or directory.
-    fn named(&self, text: &str) -> Result<Option<Found>, PlanError> {
+    fn named(&self, text: &str) -> Result<Option<Found>> {
         if !text.contains('/') && text != "~" {
             return Ok(self.candidates(OsStr::new(text)).into_iter().next());
         }
@@ -159,7 +159,7 @@ impl<'a> Search<'a> {
     }
 
     /// A command that does not exist is not refused here; the launcher reports that it is not found.
-    fn refuse_unlisted_command(&self) -> Result<(), PlanError> {
+    fn refuse_unlisted_command(&self) -> Result<()> {
         let word = self.ground.command.argv.first().map(OsString::as_os_str).unwrap_or_default();
         let candidates = self.ground.candidates(word);
         match candidates.first() {

@@ -28,6 +28,8 @@ pub struct HostFacts {
     pub env: BTreeMap<OsString, OsString>,
     /// 0 if the kernel has no Landlock.
     pub landlock_abi: u32,
+    /// Whether the caller may open `/dev/fuse`, and `/proc` shows all processes.
+    pub serves_gate: bool,
     /// Ids that this user namespace can map: `(first, count)`, from `/proc/self/uid_map`.
     pub uid_ranges: Vec<(u32, u32)>,
     pub gid_ranges: Vec<(u32, u32)>,

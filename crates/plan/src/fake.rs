@@ -145,6 +145,7 @@ pub(crate) fn user() -> HostFacts {
         cwd: "/home/u/project".into(),
         env: env.map(|(name, value)| (name.into(), value.into())).into(),
         landlock_abi: 6,
+        serves_gate: false,
         uid_ranges: vec![(0, u32::MAX)],
         gid_ranges: vec![(0, u32::MAX)],
         mounts: Vec::new(),
@@ -182,6 +183,7 @@ pub(crate) fn policy() -> Policy {
         on_ask: OnAsk::Ask,
         ask_timeout: 5 * 60 * 1000,
         ask_key: palisade_policy::model::AskKey::default(),
+        gate: palisade_policy::model::GateChoice::Auto,
         filesystem: Filesystem {
             root_path: None,
             read_only_paths: Vec::new(),
@@ -195,6 +197,7 @@ pub(crate) fn policy() -> Policy {
             hide_secrets: true,
             protect_names: true,
             unprotected_paths: Vec::new(),
+            build_dirs: Vec::new(),
             max_file_size: None,
             max_total_size: None,
             max_inodes: None,

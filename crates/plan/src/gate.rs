@@ -8,14 +8,23 @@ use crate::dotenv::is_dotenv;
 use crate::facts::HostFacts;
 use crate::host::Host;
 use crate::lists::{self, Listed};
-use crate::model::{Gate, MountOp, Nature};
+use crate::model::{Gate, MountOp, Nature, Trigger};
 use crate::paths::Scope;
 use crate::{locate, own};
-use palisade_policy::model::{Mode, OnAsk, Policy, View};
+use palisade_policy::model::{GateChoice, Mode, OnAsk, Policy, View};
 use std::path::{Component, Path, PathBuf};
 
 /// The maximum number of open questions. Nobody could answer more.
 const MAX_OPEN_QUESTIONS: usize = 256;
+
+/// What a trigger depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings {
+    /// Whether the broker performs what creates names.
+    pub(crate) is_guarded: bool,
+    /// Whether the command is in a pid namespace of its own.
+    pub(crate) has_own_pids: bool,
+}
 
 /// `None` if the run asks no questions.
 pub(crate) fn choose(
@@ -24,8 +33,9 @@ pub(crate) fn choose(
     host: &Host<'_>,
     mounts: &[MountOp],
     denied: &Denied,
+    Surroundings { is_guarded, has_own_pids }: Surroundings,
 ) -> Option<Gate> {
-    if policy.mode != Mode::Dynamic || policy.view != View::Host {
+    if !is_asked(policy) {
         return None;
     }
     let hard = |class: Class| matches!(class, Class::Asked | Class::Own);
@@ -35,7 +45,20 @@ pub(crate) fn choose(
     } else {
         (Vec::new(), Vec::new())
     };
+    let (trigger, trigger_reason) = match trigger(policy.gate, facts) {
+        // The file system has a name for everything on the host. Only the broker can tell a name that is created from it.
+        (Trigger::Fuse, _) if !is_guarded => {
+            (Trigger::Notify, "fuse needs protected names: nothing else notices what is created")
+        }
+        (Trigger::Fuse, _) if !has_own_pids => (
+            Trigger::Notify,
+            "fuse needs a pid namespace, to tell the command from our own processes",
+        ),
+        chosen => chosen,
+    };
     Some(Gate {
+        trigger,
+        trigger_reason,
         grounds: grounds(mounts, host),
         never: never.chain(denied.of(hard)).collect(),
         secrets,
@@ -57,7 +80,33 @@ pub(crate) fn choose(
     })
 }
 
+fn is_asked(policy: &Policy) -> bool {
+    policy.mode == Mode::Dynamic && policy.view == View::Host
+}
+
+/// Whether a process of ours serves the root of the view.
+pub(crate) fn serves_files(policy: &Policy, facts: &HostFacts) -> bool {
+    is_asked(policy) && trigger(policy.gate, facts).0 == Trigger::Fuse
+}
+
+/// What notices the first use of a path, and why that one.
+fn trigger(chosen: GateChoice, facts: &HostFacts) -> (Trigger, &'static str) {
+    match chosen {
+        GateChoice::Auto if facts.serves_gate => (Trigger::Fuse, "auto: /dev/fuse can be opened"),
+        GateChoice::Auto => {
+            (Trigger::Notify, "auto: /dev/fuse cannot be opened, or /proc hides processes")
+        }
+        GateChoice::Fuse => (Trigger::Fuse, "the policy says so"),
+        GateChoice::Notify => (Trigger::Notify, "the policy says so"),
+    }
+}
+
 impl Gate {
+    /// Whether a file system served outside is the root of the view.
+    pub fn is_fuse(&self) -> bool {
+        self.trigger == Trigger::Fuse
+    }
+
     /// Whether the user may be asked about paths that are not granted.
     pub fn asks_people(&self) -> bool {
         matches!(self.on_ask, OnAsk::Ask | OnAsk::Wait)

@@ -4,7 +4,7 @@
 //! denied paths.
 
 use crate::denied::listed_paths;
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::{EntryKind, HostFacts, HostMount};
 use crate::host::{Host, Link, Resolved};
 use crate::lists::{self, Listed};
@@ -221,7 +221,7 @@ impl<'a> Granter<'a> {
     }
 
     /// The contents of `rootPath`, at `/`.
-    pub(crate) fn root_path(&self, text: &str) -> Result<RootPath, PlanError> {
+    pub(crate) fn root_path(&self, text: &str) -> Result<RootPath> {
         let path = self.scope.typed(text)?;
         let mut contents = RootPath::default();
         let Ok(found) = self.host.resolve(&path) else {
@@ -250,11 +250,7 @@ impl<'a> Granter<'a> {
     }
 
     /// `--ro`, `--rw`, `--overlay`.
-    pub(crate) fn asked(
-        &self,
-        filesystem: &Filesystem,
-        missing: IfMissing,
-    ) -> Result<Asked, PlanError> {
+    pub(crate) fn asked(&self, filesystem: &Filesystem, missing: IfMissing) -> Result<Asked> {
         let mut asked = Asked::default();
         for text in &filesystem.read_only_paths {
             match self.existing(text, GrantKind::ReadOnly, "--ro") {
@@ -305,7 +301,7 @@ impl<'a> Granter<'a> {
         Ok(asked)
     }
 
-    fn may_write(&self, path: &Path, filesystem: &Filesystem) -> Result<bool, PlanError> {
+    fn may_write(&self, path: &Path, filesystem: &Filesystem) -> Result<bool> {
         let project = locate::root_of(self.facts, self.host);
         if filesystem.project == ProjectAccess::ReadWrite && path.starts_with(project) {
             return Ok(true);
@@ -335,12 +331,7 @@ impl<'a> Granter<'a> {
         Some(Grant { target: path.clone(), source: path, node, kind, exec, origin, idmap, links })
     }
 
-    fn existing(
-        &self,
-        text: &str,
-        kind: GrantKind,
-        what: &'static str,
-    ) -> Result<Grant, PlanError> {
+    fn existing(&self, text: &str, kind: GrantKind, what: &'static str) -> Result<Grant> {
         let path = self.scope.typed(text)?;
         match self.host.resolve(&path) {
             Ok(found) => self.grant(found, kind, what),
@@ -348,12 +339,7 @@ impl<'a> Granter<'a> {
         }
     }
 
-    fn grant(
-        &self,
-        found: Resolved,
-        kind: GrantKind,
-        what: &'static str,
-    ) -> Result<Grant, PlanError> {
+    fn grant(&self, found: Resolved, kind: GrantKind, what: &'static str) -> Result<Grant> {
         let path = found.path.clone();
         let idmap = match kind {
             GrantKind::ReadOnly | GrantKind::Overlay if self.touches_system(&path) => None,

@@ -4,7 +4,7 @@
 //! Only writable trees of the host are guarded: nobody else runs the files that are private to the run. This
 //! module decides where names are guarded, never what a name means; `palisade-guard` does that.
 
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, Resolved, join};
 use crate::indirect::Indirect;
@@ -12,7 +12,7 @@ use crate::model::{Gate, Guard, MountAccess, MountOp};
 use crate::own;
 use crate::paths::Scope;
 use crate::request::PlanRequest;
-use crate::{git, indirect, locate, policy_files, sourced, virtualenv};
+use crate::{build_dirs, git, indirect, locate, policy_files, sourced, virtualenv};
 use palisade_guard::{MatchContext, Matcher};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub(crate) fn choose(
     host: &Host<'_>,
     mounts: &[MountOp],
     mounted: Mounted,
-) -> Result<Guarded, PlanError> {
+) -> Result<Guarded> {
     let (filesystem, facts) = (&request.policy.filesystem, request.facts);
     let mut grounds = Trees::of(mounts);
     if mounted == Mounted::No {
@@ -72,7 +72,7 @@ pub(crate) fn choose(
     more.extend(sourced::guarded(&root, &facts.cwd, &top, host, inside));
     more.extend(policy_files::guarded(request.policy_files, facts, host, inside));
     let trees: Vec<PathBuf> = grounds.0.iter().map(|tree| tree.target.clone()).collect();
-    let guard = Guard {
+    let mut guard = Guard {
         islands: match mounted {
             Mounted::Yes => islands(mounts, &trees),
             Mounted::No => Vec::new(),
@@ -91,9 +91,13 @@ pub(crate) fn choose(
             .collect(),
         trees,
         opened,
+        build_dirs: Vec::new(),
         more,
         hooks,
     };
+    let found = build_dirs::choose(request, host, &guard, inside)?;
+    guard.build_dirs = found.taken;
+    notes.extend(found.notes);
     Ok(Guarded { guard: Some(guard), notes })
 }
 
@@ -103,7 +107,7 @@ impl Guard {
         Matcher::new(MatchContext {
             homes: self.homes.clone(),
             stores: self.stores.clone(),
-            opened: self.opened.clone(),
+            opened: self.not_guarded(),
             more: self.more.clone(),
         })
     }
@@ -117,7 +121,7 @@ impl Guard {
         Matcher::new(MatchContext {
             homes,
             stores: self.stores.clone(),
-            opened: self.opened.clone(),
+            opened: self.not_guarded(),
             more: self.more.clone(),
         })
     }
@@ -127,6 +131,10 @@ impl Guard {
         let matcher = self.matcher_for_grants(gate);
         let hit = matcher.judge(Path::new("/"), path, &mut |_| true)?;
         Some(hit.name.to_owned())
+    }
+
+    fn not_guarded(&self) -> Vec<PathBuf> {
+        self.opened.iter().chain(&self.build_dirs).cloned().collect()
     }
 
     /// Where Landlock must not let the command itself create or change anything.
@@ -178,7 +186,7 @@ impl Trees {
 
     /// Resolves a path that the user opens for writing. It must not lead through a link that a command could
     /// have created.
-    fn named(&self, path: &Path, host: &Host<'_>) -> Result<PathBuf, PlanError> {
+    fn named(&self, path: &Path, host: &Host<'_>) -> Result<PathBuf> {
         const WHAT: &str = "--allow-write";
         let (path, links) = match host.resolve(path) {
             Ok(found) => (found.path, found.links),

@@ -1,7 +1,7 @@
 //! The command's identity. Even if root starts it, it is not root on the host (PROC-6).
 
 use crate::environment::SANDBOX_USER;
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
 use crate::model::{Confinement, IdMapping, Identity, MountOp, Owner, Plan, READ_ONLY};
@@ -24,11 +24,7 @@ const MAX_NAMES_BYTES: usize = 64 * 1024;
 /// The id in the sandbox if root started the command.
 const INSIDE_ID: u32 = 1_000;
 
-pub(crate) fn choose(
-    process: &Process,
-    session: &str,
-    facts: &HostFacts,
-) -> Result<Identity, PlanError> {
+pub(crate) fn choose(process: &Process, session: &str, facts: &HostFacts) -> Result<Identity> {
     let (host_uid, host_gid, mapping) = if facts.uid == 0 {
         let uid = spare_id(&facts.uid_ranges, session)?;
         let gid = spare_id(&facts.gid_ranges, session)?;
@@ -51,7 +47,7 @@ pub(crate) fn choose(
 
 /// An id that no user of the host has. It differs between sessions as far as possible, so that two sandboxes
 /// cannot send signals to each other.
-fn spare_id(ranges: &[(u32, u32)], session: &str) -> Result<u32, PlanError> {
+fn spare_id(ranges: &[(u32, u32)], session: &str) -> Result<u32> {
     let chance = hash(session);
     let preferred = PREFERRED_FIRST + chance % PREFERRED_COUNT;
     if ranges.iter().any(|&(first, count)| preferred >= first && preferred - first < count) {

@@ -41,6 +41,7 @@ pub(crate) fn second_floor(
         readable: Vec::new(),
         writable,
         guarded,
+        build_dirs: build_dirs(guard),
         devices: device_nodes().chain([PTS]).filter(|path| has(path)).map(PathBuf::from).collect(),
         executables: Execution::Readable,
         refuse_tcp: false,
@@ -73,12 +74,17 @@ pub(crate) fn alone(
         readable: bound(MountAccess::ReadOnly).chain(readable).collect(),
         writable: granted.collect(),
         guarded,
+        build_dirs: build_dirs(guard),
         // The command's own terminal is added when it is known; the others belong to other programs.
         devices: device_nodes().map(PathBuf::from).collect(),
         executables: Execution::Readable,
         refuse_tcp: refuse_tcp && abi >= 4,
         scope: abi >= 6,
     }
+}
+
+fn build_dirs(guard: Option<&Guard>) -> Vec<PathBuf> {
+    guard.map(|guard| guard.build_dirs.clone()).unwrap_or_default()
 }
 
 fn device_nodes() -> impl Iterator<Item = &'static str> {

@@ -2,173 +2,103 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A mechanism that can be named, observed and, in test builds only, switched off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layer {
-    /// Only granted paths are in the sandbox's root.
-    MountView,
-    /// Mounts that are not granted for writing are read-only.
-    ReadOnlyMounts,
-    /// Mounts have `nosuid` and `nodev`.
-    MountFlags,
-    /// An own `/proc` with its dangerous parts sealed.
-    PrivateProc,
-    /// An own `/dev` with a few harmless nodes, and an own devpts.
-    MinimalDev,
-    PidNamespace,
-    NetNamespace,
-    IpcNamespace,
-    UtsNamespace,
-    /// The command's id on the host is not root's.
-    Identity,
-    Capabilities,
-    NoNewPrivs,
-    Seccomp,
-    Landlock,
-    /// A broker judges writes to the host's files by name, and carries them out.
-    Guard,
-    /// Our pid 1 and the supervisor cannot be traced, and their memory cannot be read.
-    UndumpableInit,
-    /// Descriptors are closed before the command starts.
-    ClosedDescriptors,
-    /// An own session and pty.
-    OwnSession,
-    /// Secrets are removed from the environment.
-    EnvScrub,
-    /// The process checks its own confinement before the command starts.
-    SelfCheck,
-    /// Limits and a CPU mask, set on the process itself.
-    Rlimits,
-    /// A control group for the run.
-    Cgroup,
-    /// File systems of the run with a fixed size.
-    SizedFiles,
-    /// The supervisor enforces a deadline.
-    Timer,
-    /// The supervisor polls resource usage.
-    Watchdog,
-    /// The supervisor passes on the command's output up to a limit.
-    OutputCap,
-    /// A permission for a process does not apply to another one that gets the same pid.
-    KnownCallers,
-    /// The number of open questions is limited to what a user can review.
-    BoundedQuestions,
-    /// Names from the sandbox are escaped before they are displayed.
-    EscapedText,
-    /// Each kind of event has its own budget in the audit log: a flood of one kind cannot hide others.
-    AuditBudgets,
-    /// A question is drawn on a terminal in a known state, in distinct colours.
-    KnownTerminal,
-    /// A key press answers only a question that was visible before.
-    ArmedKeys,
-    /// Credentials are removed from the settings that are copied into the sandbox.
-    FilteredSettings,
-    /// Rules decide about host names and ports: connections, DNS queries, redirects.
-    EgressRules,
-    /// Addresses are checked as well, whether names resolve to them or they are used directly.
-    AddressCheck,
-    /// The host names in TLS and HTTP must match the requested one.
-    NamesAgree,
-    /// A request that could be parsed in two ways is refused.
-    StrictHttp,
-    /// The number of connections and the time they may take are limited.
-    BoundedConnections,
-    /// Every connection on every port goes to the egress process; other packets are refused and counted.
-    PacketRules,
+/// The enum, the list of all its variants and their names, from one list.
+macro_rules! layers {
+    ($($(#[$about:meta])* $layer:ident = $name:literal,)+) => {
+        /// A mechanism that can be named, observed and, in test builds only, switched off.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Layer {
+            $($(#[$about])* #[serde(rename = $name)] $layer,)+
+        }
+
+        impl Layer {
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$layer),+];
+
+            /// The name that plan, report and tests use.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$layer => $name,)+
+                }
+            }
+
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|layer| layer.name() == name)
+            }
+        }
+    };
 }
 
-impl Layer {
-    pub const ALL: [Self; 39] = [
-        Self::MountView,
-        Self::ReadOnlyMounts,
-        Self::MountFlags,
-        Self::PrivateProc,
-        Self::MinimalDev,
-        Self::PidNamespace,
-        Self::NetNamespace,
-        Self::IpcNamespace,
-        Self::UtsNamespace,
-        Self::Identity,
-        Self::Capabilities,
-        Self::NoNewPrivs,
-        Self::Seccomp,
-        Self::Landlock,
-        Self::Guard,
-        Self::UndumpableInit,
-        Self::ClosedDescriptors,
-        Self::OwnSession,
-        Self::EnvScrub,
-        Self::SelfCheck,
-        Self::Rlimits,
-        Self::Cgroup,
-        Self::SizedFiles,
-        Self::Timer,
-        Self::Watchdog,
-        Self::OutputCap,
-        Self::KnownCallers,
-        Self::BoundedQuestions,
-        Self::EscapedText,
-        Self::AuditBudgets,
-        Self::KnownTerminal,
-        Self::ArmedKeys,
-        Self::FilteredSettings,
-        Self::EgressRules,
-        Self::AddressCheck,
-        Self::NamesAgree,
-        Self::StrictHttp,
-        Self::BoundedConnections,
-        Self::PacketRules,
-    ];
-
-    /// The name that plan, report and tests use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MountView => "mount-view",
-            Self::ReadOnlyMounts => "read-only-mounts",
-            Self::MountFlags => "mount-flags",
-            Self::PrivateProc => "private-proc",
-            Self::MinimalDev => "minimal-dev",
-            Self::PidNamespace => "pid-namespace",
-            Self::NetNamespace => "net-namespace",
-            Self::IpcNamespace => "ipc-namespace",
-            Self::UtsNamespace => "uts-namespace",
-            Self::Identity => "identity",
-            Self::Capabilities => "capabilities",
-            Self::NoNewPrivs => "no-new-privs",
-            Self::Seccomp => "seccomp",
-            Self::Landlock => "landlock",
-            Self::Guard => "guard",
-            Self::UndumpableInit => "undumpable-init",
-            Self::ClosedDescriptors => "closed-descriptors",
-            Self::OwnSession => "own-session",
-            Self::EnvScrub => "env-scrub",
-            Self::SelfCheck => "self-check",
-            Self::Rlimits => "rlimits",
-            Self::Cgroup => "cgroup",
-            Self::SizedFiles => "sized-files",
-            Self::Timer => "timer",
-            Self::Watchdog => "watchdog",
-            Self::OutputCap => "output-cap",
-            Self::KnownCallers => "known-callers",
-            Self::BoundedQuestions => "bounded-questions",
-            Self::EscapedText => "escaped-text",
-            Self::AuditBudgets => "audit-budgets",
-            Self::KnownTerminal => "known-terminal",
-            Self::ArmedKeys => "armed-keys",
-            Self::FilteredSettings => "filtered-settings",
-            Self::EgressRules => "egress-rules",
-            Self::AddressCheck => "address-check",
-            Self::NamesAgree => "names-agree",
-            Self::StrictHttp => "strict-http",
-            Self::BoundedConnections => "bounded-connections",
-            Self::PacketRules => "packet-rules",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|layer| layer.name() == name)
-    }
+layers! {
+    /// Only granted paths are in the sandbox's root.
+    MountView = "mount-view",
+    /// Mounts that are not granted for writing are read-only.
+    ReadOnlyMounts = "read-only-mounts",
+    /// Mounts have `nosuid` and `nodev`.
+    MountFlags = "mount-flags",
+    /// An own `/proc` with its dangerous parts sealed.
+    PrivateProc = "private-proc",
+    /// An own `/dev` with a few harmless nodes, and an own devpts.
+    MinimalDev = "minimal-dev",
+    PidNamespace = "pid-namespace",
+    NetNamespace = "net-namespace",
+    IpcNamespace = "ipc-namespace",
+    UtsNamespace = "uts-namespace",
+    /// The command's id on the host is not root's.
+    Identity = "identity",
+    Capabilities = "capabilities",
+    NoNewPrivs = "no-new-privs",
+    Seccomp = "seccomp",
+    Landlock = "landlock",
+    /// A broker judges writes to the host's files by name, and carries them out.
+    Guard = "guard",
+    /// Our pid 1 and the supervisor cannot be traced, and their memory cannot be read.
+    UndumpableInit = "undumpable-init",
+    /// Descriptors are closed before the command starts.
+    ClosedDescriptors = "closed-descriptors",
+    /// An own session and pty.
+    OwnSession = "own-session",
+    /// Secrets are removed from the environment.
+    EnvScrub = "env-scrub",
+    /// The process checks its own confinement before the command starts.
+    SelfCheck = "self-check",
+    /// Limits and a CPU mask, set on the process itself.
+    Rlimits = "rlimits",
+    /// A control group for the run.
+    Cgroup = "cgroup",
+    /// File systems of the run with a fixed size.
+    SizedFiles = "sized-files",
+    /// The supervisor enforces a deadline.
+    Timer = "timer",
+    /// The supervisor polls resource usage.
+    Watchdog = "watchdog",
+    /// The supervisor passes on the command's output up to a limit.
+    OutputCap = "output-cap",
+    /// A permission for a process does not apply to another one that gets the same pid.
+    KnownCallers = "known-callers",
+    /// The number of open questions is limited to what a user can review.
+    BoundedQuestions = "bounded-questions",
+    /// Names from the sandbox are escaped before they are displayed.
+    EscapedText = "escaped-text",
+    /// Each kind of event has its own budget in the audit log: a flood of one kind cannot hide others.
+    AuditBudgets = "audit-budgets",
+    /// A question is drawn on a terminal in a known state, in distinct colours.
+    KnownTerminal = "known-terminal",
+    /// A key press answers only a question that was visible before.
+    ArmedKeys = "armed-keys",
+    /// Credentials are removed from the settings that are copied into the sandbox.
+    FilteredSettings = "filtered-settings",
+    /// Rules decide about host names and ports: connections, DNS queries, redirects.
+    EgressRules = "egress-rules",
+    /// Addresses are checked as well, whether names resolve to them or they are used directly.
+    AddressCheck = "address-check",
+    /// The host names in TLS and HTTP must match the requested one.
+    NamesAgree = "names-agree",
+    /// A request that could be parsed in two ways is refused.
+    StrictHttp = "strict-http",
+    /// The number of connections and the time they may take are limited.
+    BoundedConnections = "bounded-connections",
+    /// Every connection on every port goes to the egress process; other packets are refused and counted.
+    PacketRules = "packet-rules",
 }
 
 /// How firmly a promise is enforced on this host.

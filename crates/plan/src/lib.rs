@@ -7,6 +7,7 @@
 pub mod agents;
 mod aliases;
 mod build;
+mod build_dirs;
 mod compose;
 mod credentials;
 mod denied;

@@ -5,7 +5,7 @@
 //! module must never loosen a restriction to achieve that: if a plan cannot support further commands, it is
 //! refused.
 
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::model::{Confinement, Plan, SandboxLifetime};
 use palisade_bpf::{Arch, CallAnswer, FilterSpec, SeccompData, table};
 
@@ -48,7 +48,7 @@ const SPAWNER_CALLS: [(&str, [u64; 6]); 20] = [
 
 impl Plan {
     /// The same sandbox, kept until its supervisor ends it.
-    pub fn until_ended(mut self) -> Result<Self, PlanError> {
+    pub fn until_ended(mut self) -> Result<Self> {
         let refused = |why: String, fix| Err(PlanError::NoFurtherCommands { why, fix });
         match &self.sandbox.confinement {
             Confinement::Namespaces(inside) if inside.namespaces.pid && inside.namespaces.mount => {

@@ -3,7 +3,7 @@
 
 use crate::layer::Layer;
 pub use palisade_policy::limit::LimitKind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -188,7 +188,8 @@ pub struct Rlimit {
     pub value: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// A limit of a process that a plan or a request can set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
     Core,

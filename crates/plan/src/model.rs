@@ -24,7 +24,7 @@ use palisade_policy::model::{Approval, AskKey, Level, Mode, NetworkMode, OnAsk, 
 pub use probe::Probe;
 pub use project::{FoundBy, Located};
 pub(crate) use seccomp_summary::summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -306,6 +306,9 @@ pub struct Landlock {
     /// carries out everything else there.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub guarded: Vec<PathBuf>,
+    /// Directories in those where it may do everything. Without links on the way: a rule follows them.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub build_dirs: Vec<PathBuf>,
     /// Device nodes and terminals that may be written and controlled by ioctl.
     #[serde(serialize_with = "crate::text::paths")]
     pub devices: Vec<PathBuf>,
@@ -398,6 +401,9 @@ pub struct Guard {
     /// Not guarded, each with everything below.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub opened: Vec<PathBuf>,
+    /// Directories of build output: not guarded either, and the command has all rights there itself.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub build_dirs: Vec<PathBuf>,
     /// Guarded in this run in addition to the shipped names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<GuardedPath>,
@@ -433,6 +439,10 @@ impl PartlyWritable {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Gate {
+    /// What notices the first use of a path.
+    pub trigger: Trigger,
+    /// Why that one.
+    pub trigger_reason: &'static str,
     /// Mounts that we created ourselves: the root, a private home directory, frames.
     #[serde(serialize_with = "crate::text::paths")]
     pub grounds: Vec<PathBuf>,
@@ -468,6 +478,26 @@ pub struct Gate {
     pub most_questions: usize,
     /// Whether a process with a permission is identified by more than its pid, which can be reused.
     pub known_callers: bool,
+}
+
+/// What notices the first use of a path that is not granted. The mount view enforces the same with both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    /// The filter notifies every call that names a path, and the broker looks it up first.
+    Notify,
+    /// The root of the view is a file system that a process outside serves. Granted trees are mounted on it, so calls
+    /// on granted paths never leave the kernel.
+    Fuse,
+}
+
+impl Trigger {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Notify => "notify",
+            Self::Fuse => "fuse",
+        }
+    }
 }
 
 /// How something on the host may be asked about.
@@ -508,7 +538,7 @@ pub struct SeccompGroup {
 }
 
 /// The layers that are a single step in the launcher.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hardening {
     pub no_new_privs: bool,

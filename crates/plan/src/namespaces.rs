@@ -1,6 +1,6 @@
 //! Which namespaces a level has, and what is not possible without them (POL-1, PROC-4, NET-1).
 
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::model::{Identity, Namespaces};
 use palisade_policy::model::{Level, NetworkMode, OnAsk, Policy};
 
@@ -11,7 +11,7 @@ pub(crate) const DEFAULT_HOSTNAME: &str = "sandbox";
 const LOWEST_PORT: u16 = 3;
 
 /// Refuses settings about questions in a run that never asks any: they would have no effect.
-pub(crate) fn refuse_unasked(policy: &Policy, asks: bool) -> Result<(), PlanError> {
+pub(crate) fn refuse_unasked(policy: &Policy, asks: bool) -> Result<()> {
     let needs = "dynamic mode, the host view and namespaces; leave it out or use deny";
     match policy.on_ask {
         OnAsk::Allow if !asks => Err(PlanError::NothingIsAsked { what: "--on-ask allow", needs }),
@@ -20,7 +20,7 @@ pub(crate) fn refuse_unasked(policy: &Policy, asks: bool) -> Result<(), PlanErro
     }
 }
 
-pub(crate) fn choose(policy: &Policy) -> Result<Namespaces, PlanError> {
+pub(crate) fn choose(policy: &Policy) -> Result<Namespaces> {
     let full = policy.isolation_level == Level::Full;
     if !full {
         if policy.process.hostname != DEFAULT_HOSTNAME {
@@ -67,7 +67,7 @@ pub(crate) fn network_settings(
 }
 
 /// Refuses what is not possible without namespaces.
-pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Result<(), PlanError> {
+pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Result<()> {
     let needs = |what, fix| Err(PlanError::NeedsNamespaces { what, fix });
     if policy.isolation_level != Level::Process {
         return needs("this isolation level", "ask for LEVEL_1 with --no-userns (--level 1)");
@@ -107,7 +107,7 @@ fn of_a_network_of_its_own(policy: &Policy) -> Option<&'static str> {
 }
 
 /// Refuses settings that have no effect without isolation.
-pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<(), PlanError> {
+pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<()> {
     let filesystem = &policy.filesystem;
     let asked = [
         ("--ro", !filesystem.read_only_paths.is_empty()),
@@ -115,6 +115,7 @@ pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<(), PlanError> {
         ("--overlay", !filesystem.overlay_paths.is_empty()),
         ("--blacklist", !filesystem.denied_paths.is_empty()),
         ("--allow-write", !filesystem.unprotected_paths.is_empty()),
+        ("--build-dir", !filesystem.build_dirs.is_empty()),
         ("rootPath", filesystem.root_path.is_some()),
         ("a host name of its own", policy.process.hostname != DEFAULT_HOSTNAME),
         ("a time offset", policy.process.time_offset.is_some()),

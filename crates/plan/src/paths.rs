@@ -2,7 +2,7 @@
 //!
 //! Works on text only and must not look at the host. `..` is left to the resolver, which handles links.
 
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::HostFacts;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -25,7 +25,7 @@ impl<'a> Scope<'a> {
     }
 
     /// A path that the user wrote; an unset variable is an error.
-    pub(crate) fn typed(&self, text: &str) -> Result<PathBuf, PlanError> {
+    pub(crate) fn typed(&self, text: &str) -> Result<PathBuf> {
         if text.starts_with('~') && text != "~" && !text.starts_with("~/") {
             return Err(PlanError::OtherHome { text: text.to_owned() });
         }

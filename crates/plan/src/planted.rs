@@ -3,14 +3,14 @@
 //! A command can change everything in a writable grant: `.venv` in the project, named by `VIRTUAL_ENV`, may
 //! have become a link to any path. A grant must never extend the view through such a link.
 
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::Link;
 use std::path::PathBuf;
 
 /// Removes the grants that lead out of a writable grant through a link inside it. For a grant that the user
 /// asked for, this is an error.
-pub(crate) fn refuse(grants: Vec<Grant>, notes: &mut Vec<String>) -> Result<Vec<Grant>, PlanError> {
+pub(crate) fn refuse(grants: Vec<Grant>, notes: &mut Vec<String>) -> Result<Vec<Grant>> {
     let writable: Vec<PathBuf> = grants
         .iter()
         .filter(|grant| grant.kind == GrantKind::ReadWrite)
@@ -48,7 +48,7 @@ fn planted<'a>(grant: &'a Grant, writable: &[PathBuf]) -> Option<&'a Link> {
 #[cfg(test)]
 mod tests {
     use super::refuse;
-    use crate::error::PlanError;
+    use crate::error::Result;
     use crate::grant::{Grant, GrantKind, Origin};
     use crate::host::Link;
     use crate::model::NodeKind;
@@ -68,7 +68,7 @@ mod tests {
         }
     }
 
-    fn kept(other: Grant) -> Result<Vec<PathBuf>, PlanError> {
+    fn kept(other: Grant) -> Result<Vec<PathBuf>> {
         let project = grant("/home/u/p", GrantKind::ReadWrite, Origin::Project, None);
         let grants = refuse(vec![project, other], &mut Vec::new())?;
         Ok(grants.into_iter().skip(1).map(|grant| grant.source).collect())

@@ -6,7 +6,7 @@
 //! trusted.
 
 use crate::aliases::Mounts;
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::{EntryKind, HostFacts};
 use crate::grant::{Grant, GrantKind};
 use crate::host::{Host, join};
@@ -22,7 +22,7 @@ pub(crate) fn seals(
     grants: &[Grant],
     facts: &HostFacts,
     host: &Host<'_>,
-) -> Result<Vec<PathBuf>, PlanError> {
+) -> Result<Vec<PathBuf>> {
     let mut seals = Vec::new();
     // Nothing can be mounted on a link.
     let is_file = |place: &PathBuf| host.kind(place).is_some_and(EntryKind::is_node);

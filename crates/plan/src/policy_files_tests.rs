@@ -1,4 +1,4 @@
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::fake::{FakeTree, policy, request, user, without_groups};
 use crate::model::{Confinement, MountOp, Plan};
 use crate::{PlanRequest, build, could_be_written};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const PROJECT: &str = "/home/u/project";
 
-fn planned(policy: &Policy, tree: &FakeTree, files: &[&str]) -> Result<Plan, PlanError> {
+fn planned(policy: &Policy, tree: &FakeTree, files: &[&str]) -> Result<Plan> {
     let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
     let facts = user();
     build(&PlanRequest {

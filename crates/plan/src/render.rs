@@ -317,6 +317,10 @@ fn guard(plan: &Plan, page: &mut Page) {
     for path in &guard.opened {
         page.line(format_args!("not protected: {}", path.display()));
     }
+    for path in &guard.build_dirs {
+        let path = path.display();
+        page.line(format_args!("not protected, written without the broker: {path}"));
+    }
 }
 
 fn gate(plan: &Plan, page: &mut Page) {
@@ -341,6 +345,7 @@ fn gate(plan: &Plan, page: &mut Page) {
             ));
         }
     }
+    page.line(format_args!("noticed by {} ({})", gate.trigger.word(), gate.trigger_reason));
     let (never, secrets) = (gate.never.len(), gate.secrets.len());
     page.line(format_args!(
         "{never} paths are never asked about, {secrets} known secrets one at a time"

@@ -1,7 +1,7 @@
 //! Chooses the command's system call filter, and the notes about it.
 
-use crate::error::PlanError;
-use crate::model::Seccomp;
+use crate::error::Result;
+use crate::model::{Seccomp, Trigger};
 use palisade_bpf::BaselineOptions;
 use palisade_bpf::{Arch, ListMode, Profile, Switch};
 use palisade_policy::model::{Policy, SyscallMode};
@@ -18,15 +18,15 @@ pub(crate) struct Unheld {
     pub(crate) processes: bool,
     /// The broker judges names first.
     pub(crate) names: bool,
-    /// The broker looks up paths first, so that the user can be asked about missing ones.
-    pub(crate) paths: bool,
+    /// Paths are asked about if they are missing, and this notices their use.
+    pub(crate) paths: Option<Trigger>,
     /// Using other CPUs than those a process starts with.
     pub(crate) cpus: bool,
     /// Files that belong to root, for a command that root started.
     pub(crate) root_files: bool,
 }
 
-pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanError> {
+pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp> {
     let arch = Arch::native();
     let options = BaselineOptions {
         arch,
@@ -42,7 +42,9 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
         pin_cpus: unheld.cpus,
         deny_anonymous_programs: !policy.process.allowed_executables.is_empty(),
         guard_writes: unheld.names,
-        gate_paths: unheld.paths,
+        gate_paths: unheld.paths == Some(Trigger::Notify),
+        gate_stubs: unheld.paths == Some(Trigger::Fuse),
+        gate_programs: unheld.paths.is_some(),
         guard_exec: !policy.process.allow_exec,
         watch_exec: !policy.process.allowed_executables.is_empty(),
     };
@@ -62,16 +64,14 @@ pub fn key_of(switch: Switch) -> Option<&'static str> {
         Switch::DenyFork => Some("process.allowFork"),
         Switch::PinCpus => Some("resources.cpus"),
         Switch::DenyAnonymousPrograms | Switch::WatchExec => Some("process.allowedExecutables"),
-        Switch::GatePaths | Switch::AskChanges => Some("mode"),
+        Switch::GatePaths | Switch::GatePrograms | Switch::AskChanges => Some("mode"),
+        Switch::GateStubs => Some("gate"),
         Switch::GuardWrites => Some("filesystem.protectNames"),
         Switch::GuardExec => Some("process.allowExec"),
     }
 }
 
-fn choose_profile(
-    policy: &Policy,
-    options: BaselineOptions,
-) -> Result<(String, Profile), PlanError> {
+fn choose_profile(policy: &Policy, options: BaselineOptions) -> Result<(String, Profile)> {
     let names = policy.syscalls.syscalls.iter().map(String::as_str);
     Ok(match policy.syscalls.mode {
         SyscallMode::Whitelist if policy.syscalls.syscalls.is_empty() => {

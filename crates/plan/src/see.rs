@@ -4,7 +4,7 @@ use crate::aliases::Mounts;
 use crate::compose::{Parts, Technique, compose};
 use crate::denied::Denied;
 use crate::environment::Sight;
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::{EntryKind, HostFacts};
 use crate::grant::{Grant, GrantKind, Granter, Origin};
 use crate::host::{Host, Link, join};
@@ -96,11 +96,7 @@ impl Seen {
 }
 
 /// LEVEL_0: only the working directory must exist.
-pub(crate) fn nothing_hidden(
-    policy: &Policy,
-    facts: &HostFacts,
-    host: &Host<'_>,
-) -> Result<Seen, PlanError> {
+pub(crate) fn nothing_hidden(policy: &Policy, facts: &HostFacts, host: &Host<'_>) -> Result<Seen> {
     let cwd = wanted_cwd(policy, facts)?;
     let seen = Seen {
         view: Composition::default(),
@@ -118,11 +114,7 @@ pub(crate) fn nothing_hidden(
 
 /// Combines grants and denials: as mounts, or with [`Outside::Shared`] as what Landlock alone should allow,
 /// without mounts of our own.
-pub(crate) fn see(
-    request: &PlanRequest<'_>,
-    host: &Host<'_>,
-    outside: Outside,
-) -> Result<Seen, PlanError> {
+pub(crate) fn see(request: &PlanRequest<'_>, host: &Host<'_>, outside: Outside) -> Result<Seen> {
     let PlanRequest { policy, facts, missing, policy_files, .. } = *request;
     let filesystem = &policy.filesystem;
     let is_minimal = policy.view == View::Minimal;
@@ -255,7 +247,7 @@ fn deny(
     facts: &HostFacts,
     host: &Host<'_>,
     notes: &mut Vec<String>,
-) -> Result<Denied, PlanError> {
+) -> Result<Denied> {
     let filesystem = &policy.filesystem;
     let granted: HashSet<&Path> = grants
         .iter()
@@ -376,7 +368,7 @@ fn with_home(
     own
 }
 
-fn wanted_cwd(policy: &Policy, facts: &HostFacts) -> Result<PathBuf, PlanError> {
+fn wanted_cwd(policy: &Policy, facts: &HostFacts) -> Result<PathBuf> {
     match &policy.process.cwd {
         Some(text) => Scope::new(facts).typed(text),
         None => Ok(facts.cwd.clone()),
@@ -384,7 +376,7 @@ fn wanted_cwd(policy: &Policy, facts: &HostFacts) -> Result<PathBuf, PlanError> 
 }
 
 /// PROC-8: the command must be able to enter its working directory.
-fn check_cwd(seen: &Seen, host: &Host<'_>) -> Result<(), PlanError> {
+fn check_cwd(seen: &Seen, host: &Host<'_>) -> Result<()> {
     if seen.has_dir(&seen.cwd, host) {
         return Ok(());
     }

@@ -122,7 +122,7 @@ fn protected(plan: &Plan) -> String {
         None => "no names".to_owned(),
         Some(guard) => {
             let names = palisade_guard::count() + guard.more.len();
-            let opened = match guard.opened.len() {
+            let opened = match guard.opened.len() + guard.build_dirs.len() {
                 0 => String::new(),
                 count => format!("; {count} not protected"),
             };

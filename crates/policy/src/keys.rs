@@ -153,6 +153,7 @@ const ASK_KEYS: &[(&str, &str)] = &[
     ("ctrl-p", "ctrl-p"), ("ctrl-r", "ctrl-r"), ("ctrl-t", "ctrl-t"), ("ctrl-u", "ctrl-u"), ("ctrl-v", "ctrl-v"),
     ("ctrl-w", "ctrl-w"), ("ctrl-x", "ctrl-x"), ("ctrl-y", "ctrl-y"), ("ctrl-]", "ctrl-]"),
 ];
+const GATES: &[(&str, &str)] = &[("auto", "auto"), ("fuse", "fuse"), ("notify", "notify")];
 const PROJECT: &[(&str, &str)] =
     &[("read-write", "read-write"), ("read-only", "read-only"), ("none", "none")];
 const ENV_MODES: &[(&str, &str)] =
@@ -184,6 +185,9 @@ pub(crate) const KEYS: &[Key] = &[
     // before anybody reads them.
     key("askKey", ValueKind::Word(ASK_KEYS), Order::Fixed,
         "The key that hides a question in the terminal and shows it again."),
+    // Fixed: both enforce the same, so a project has no reason to choose.
+    key("gate", ValueKind::Word(GATES), Order::Fixed,
+        "What notices the first use of a path: a file system (fuse) or every path call (notify); auto chooses."),
 
     key("filesystem.rootPath", ValueKind::Path, Order::Fixed,
         "A directory whose contents appear at /, read-only, below all other mounts."),
@@ -205,6 +209,8 @@ pub(crate) const KEYS: &[Key] = &[
         "Deny writing files that the host would run later."),
     key("filesystem.unprotectedPaths", ValueKind::Paths, Order::AllowList,
         "Paths that protectNames does not protect; they must be writable already."),
+    key("filesystem.buildDirs", ValueKind::Paths, Order::AllowList,
+        "Directories of build output, written at full speed; names in them are not protected."),
     limit(LimitKind::FileSize),
     limit(LimitKind::Disk),
     limit(LimitKind::Inodes),

@@ -46,6 +46,19 @@ pub enum Mode {
     Static,
 }
 
+/// What notices the first use of a path that is not granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GateChoice {
+    /// What suits the host.
+    #[default]
+    Auto,
+    /// A file system, served outside, is where granted trees are mounted.
+    Fuse,
+    /// The system call filter notifies every call that names a path.
+    Notify,
+}
+
 /// What to do when the user would have to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -153,6 +166,8 @@ pub struct Policy {
     pub ask_timeout: u64,
     /// Hides a question in the terminal and shows it again.
     pub ask_key: AskKey,
+    /// What notices the first use of a path.
+    pub gate: GateChoice,
     pub filesystem: Filesystem,
     pub process: Process,
     pub network: Network,
@@ -199,6 +214,8 @@ pub struct Filesystem {
     pub protect_names: bool,
     /// Not protected by `protect_names`, each with everything below.
     pub unprotected_paths: Vec<String>,
+    /// Directories that only hold build output: written without the broker, so names in them are not protected.
+    pub build_dirs: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_file_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

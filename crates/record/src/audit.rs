@@ -4,13 +4,13 @@
 //! write. This module must never change or remove an acknowledged record.
 
 use crate::chain;
-use crate::error::RecordError;
+use crate::error::{RecordError, Result};
 use crate::event::Event;
 use crate::files;
 use crate::head::{Head, Lock, Position, wait_for};
 use crate::rotation::{self, Rotation};
 use crate::verify;
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -47,7 +47,7 @@ pub struct AuditLog {
 
 impl AuditLog {
     /// Opens the log, or creates one if neither file exists.
-    pub fn open(log_path: &Path, head_path: &Path) -> Result<AuditLog, RecordError> {
+    pub fn open(log_path: &Path, head_path: &Path) -> Result<AuditLog> {
         let head = files::open_or_create(head_path, OFlags::RDWR)?;
         // Another process may be creating or rotating the same log.
         let lock = Lock::exclusive(&head, head_path)?;
@@ -72,11 +72,11 @@ impl AuditLog {
     }
 
     /// Prevents rotation while this is open, by this or any other process: for a writer that cannot open files later.
-    pub fn pinned(mut self) -> Result<AuditLog, RecordError> {
+    pub fn pinned(mut self) -> Result<AuditLog> {
         let head_file = self.head.try_clone().map_err(RecordError::io("open", &self.head_path))?;
         let _lock = Lock::exclusive(&head_file, &self.head_path)?;
         self.follow()?;
-        wait_for(&self.log, &self.log_path, File::try_lock_shared)?;
+        wait_for(&self.log, &self.log_path, FlockOperation::NonBlockingLockShared)?;
         self.rotation.full_at = u64::MAX;
         Ok(self)
     }
@@ -84,7 +84,7 @@ impl AuditLog {
     /// Appends all events with one write; on an error none of them is acknowledged. Refuses to append to a log that
     /// does not end as its head says. Acknowledged records survive a crash of this process; a crash of the machine only
     /// once the kernel has written them back.
-    pub fn append_batch(&mut self, events: &[Event]) -> Result<Appended, RecordError> {
+    pub fn append_batch(&mut self, events: &[Event]) -> Result<Appended> {
         // Locked through a copy, so that `self` is not borrowed: the log may be replaced below.
         let head_file = self.head.try_clone().map_err(RecordError::io("open", &self.head_path))?;
         let _lock = Lock::exclusive(&head_file, &self.head_path)?;
@@ -118,7 +118,7 @@ impl AuditLog {
     }
 
     /// Opens the current file, if another process has rotated the log.
-    fn follow(&mut self) -> Result<(), RecordError> {
+    fn follow(&mut self) -> Result<()> {
         let known = Head::read(&self.head, &self.head_path)?;
         if last_put_aside(known) != self.put_aside {
             let (log, known) = open_current(&self.log_path, known, (&self.head, &self.head_path))?;
@@ -128,7 +128,7 @@ impl AuditLog {
         Ok(())
     }
 
-    fn rotate(&mut self, head: Head) -> Result<Head, RecordError> {
+    fn rotate(&mut self, head: Head) -> Result<Head> {
         if self.log.try_lock().is_err() {
             // It is pinned: it grows until the last process that pinned it closes it.
             return Ok(head);
@@ -146,7 +146,7 @@ impl AuditLog {
     }
 
     /// Makes log and head agree after a writer died, and checks that they do.
-    fn settle(&self) -> Result<(Head, Recovery), RecordError> {
+    fn settle(&self) -> Result<(Head, Recovery)> {
         files::length_of_only_link(&self.head, &self.head_path)?;
         let length = files::length_of_only_link(&self.log, &self.log_path)?;
         let head = match Head::read(&self.head, &self.head_path)? {
@@ -183,7 +183,7 @@ impl AuditLog {
         Ok((head.settled(settled), recovery))
     }
 
-    fn holds_batch(&self, from: Position, to: Position) -> Result<bool, RecordError> {
+    fn holds_batch(&self, from: Position, to: Position) -> Result<bool> {
         match verify::walk(&self.log, &self.log_path, from, to) {
             Ok(()) => Ok(true),
             Err(verify::VerifyError { what: verify::LogFault::Unreadable(error), .. }) => {
@@ -194,7 +194,7 @@ impl AuditLog {
     }
 
     /// The whole chain is checked by `audit verify`; this much is cheap enough for every append.
-    fn check_last_record(&self, end: Position) -> Result<(), RecordError> {
+    fn check_last_record(&self, end: Position) -> Result<()> {
         // The last record is in the previous file.
         if end.bytes == 0 {
             return Ok(());
@@ -218,7 +218,7 @@ fn open_current(
     log_path: &Path,
     known: Option<Head>,
     head: (&File, &Path),
-) -> Result<(File, Option<Head>), RecordError> {
+) -> Result<(File, Option<Head>)> {
     let flags = OFlags::RDWR | OFlags::APPEND;
     let log = files::open_existing(log_path, flags)?;
     match (log, known) {

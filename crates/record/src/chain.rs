@@ -4,7 +4,7 @@
 //! of the previous record. The hash covers bytes, not parsed JSON, so that a change of spelling is detected, too.
 
 use crate::digest::Digest;
-use crate::error::RecordError;
+use crate::error::Result;
 use crate::escape;
 use crate::event::Event;
 use crate::fault::LogFault;
@@ -25,12 +25,7 @@ pub struct Record {
 }
 
 /// Appends the event's line to `lines` and returns the record's hash.
-pub(crate) fn seal(
-    lines: &mut Vec<u8>,
-    event: &Event,
-    seq: u64,
-    prev: Digest,
-) -> Result<Digest, RecordError> {
+pub(crate) fn seal(lines: &mut Vec<u8>, event: &Event, seq: u64, prev: Digest) -> Result<Digest> {
     let json = escape::json(serde_json::to_string(event)?);
     let start = lines.len();
     lines.extend_from_slice(json.strip_suffix('}').unwrap_or(&json).as_bytes());

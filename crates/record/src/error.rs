@@ -6,6 +6,8 @@ use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) type Result<T, E = RecordError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     #[error("cannot {action} {}: {}", path.display(), told(source))]

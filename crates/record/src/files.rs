@@ -3,7 +3,7 @@
 //! A process that can write to the directory may have replaced the last component of a path (attack F20): a symbolic
 //! link, a second hard link, a device or a pipe is refused.
 
-use crate::error::RecordError;
+use crate::error::{RecordError, Result};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
@@ -15,7 +15,7 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 const GUARDED: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
 /// `None` if there is no such file.
-pub(crate) fn open_existing(path: &Path, flags: OFlags) -> Result<Option<File>, RecordError> {
+pub(crate) fn open_existing(path: &Path, flags: OFlags) -> Result<Option<File>> {
     match rustix::fs::open(path, flags | GUARDED, Mode::empty()) {
         Ok(fd) => regular(File::from(fd), path).map(Some),
         Err(Errno::NOENT) => Ok(None),
@@ -25,7 +25,7 @@ pub(crate) fn open_existing(path: &Path, flags: OFlags) -> Result<Option<File>, 
 }
 
 /// Creates the file, 0600, and the directories above it, 0700, if they are missing.
-pub(crate) fn open_or_create(path: &Path, flags: OFlags) -> Result<File, RecordError> {
+pub(crate) fn open_or_create(path: &Path, flags: OFlags) -> Result<File> {
     let create = || rustix::fs::open(path, flags | GUARDED | OFlags::CREATE, PRIVATE);
     let opened = match create() {
         Err(Errno::NOENT) => {
@@ -46,13 +46,13 @@ pub(crate) fn open_or_create(path: &Path, flags: OFlags) -> Result<File, RecordE
     }
 }
 
-fn regular(file: File, path: &Path) -> Result<File, RecordError> {
+fn regular(file: File, path: &Path) -> Result<File> {
     length_of_only_link(&file, path).map(|_| file)
 }
 
 /// The file's length, if it is a regular file with exactly one name. A file that was removed or replaced while open has
 /// none, and what is written to it would be lost.
-pub(crate) fn length_of_only_link(file: &File, path: &Path) -> Result<u64, RecordError> {
+pub(crate) fn length_of_only_link(file: &File, path: &Path) -> Result<u64> {
     let metadata = file.metadata().map_err(RecordError::io("examine", path))?;
     if !metadata.is_file() {
         return Err(RecordError::NotRegular(path.to_owned()));

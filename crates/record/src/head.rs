@@ -5,20 +5,20 @@
 //! process that can write only the log can never add to it.
 
 use crate::digest::Digest;
-use crate::error::RecordError;
+use crate::error::{RecordError, Result};
+use palisade_sys::lock::{lock_within, try_lock_file};
+use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One sector, which a disk writes atomically.
 const SIZE: usize = 512;
 /// A lock is held for one batch of records.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
-const FIRST_PAUSE: Duration = Duration::from_micros(100);
-const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 /// The second version adds rotated files.
 const VERSIONS: [u32; 2] = [1, 2];
 
@@ -81,7 +81,7 @@ impl Head {
     }
 
     /// `None` if the file is empty: no record was ever written.
-    pub(crate) fn read(file: &File, path: &Path) -> Result<Option<Head>, RecordError> {
+    pub(crate) fn read(file: &File, path: &Path) -> Result<Option<Head>> {
         let malformed = |what: String| RecordError::HeadMalformed { path: path.to_owned(), what };
         let mut block = [0; SIZE + 1];
         let length = read_up_to(file, &mut block).map_err(RecordError::io("read", path))?;
@@ -101,11 +101,11 @@ impl Head {
         Ok(Some(head))
     }
 
-    pub(crate) fn write(&self, file: &File, path: &Path) -> Result<(), RecordError> {
+    pub(crate) fn write(&self, file: &File, path: &Path) -> Result<()> {
         file.write_all_at(&self.block()?, 0).map_err(RecordError::io("write", path))
     }
 
-    fn block(&self) -> Result<Vec<u8>, RecordError> {
+    fn block(&self) -> Result<Vec<u8>> {
         let mut block = serde_json::to_vec(self)?;
         block.resize(SIZE - 1, b' ');
         block.push(b'\n');
@@ -130,44 +130,21 @@ fn read_up_to(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
 pub(crate) struct Lock<'f>(&'f File);
 
 impl<'f> Lock<'f> {
-    pub(crate) fn exclusive(file: &'f File, path: &Path) -> Result<Lock<'f>, RecordError> {
-        Lock::take(file, path, File::try_lock)
+    pub(crate) fn exclusive(file: &'f File, path: &Path) -> Result<Lock<'f>> {
+        wait_for(file, path, FlockOperation::NonBlockingLockExclusive).map(|()| Lock(file))
     }
 
-    pub(crate) fn shared(file: &'f File, path: &Path) -> Result<Lock<'f>, RecordError> {
-        Lock::take(file, path, File::try_lock_shared)
-    }
-
-    fn take(
-        file: &'f File,
-        path: &Path,
-        lock: impl Fn(&File) -> Result<(), TryLockError>,
-    ) -> Result<Lock<'f>, RecordError> {
-        wait_for(file, path, lock).map(|()| Lock(file))
+    pub(crate) fn shared(file: &'f File, path: &Path) -> Result<Lock<'f>> {
+        wait_for(file, path, FlockOperation::NonBlockingLockShared).map(|()| Lock(file))
     }
 }
 
-/// Takes a lock that other processes hold for an instant. A process that was stopped while it holds the lock must not keep
-/// all others waiting: after [`LOCK_TIMEOUT`] this is an error.
-pub(crate) fn wait_for(
-    file: &File,
-    path: &Path,
-    lock: impl Fn(&File) -> Result<(), TryLockError>,
-) -> Result<(), RecordError> {
-    let since = Instant::now();
-    let mut pause = FIRST_PAUSE;
-    loop {
-        match lock(file) {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::Error(error)) => return Err(RecordError::io("lock", path)(error)),
-            Err(TryLockError::WouldBlock) if since.elapsed() >= LOCK_TIMEOUT => {
-                return Err(RecordError::Locked { path: path.to_owned(), waited: LOCK_TIMEOUT });
-            }
-            Err(TryLockError::WouldBlock) => {
-                std::thread::sleep(pause);
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-        }
+/// Takes a lock that other processes hold for an instant. After [`LOCK_TIMEOUT`] this is an error.
+pub(crate) fn wait_for(file: &File, path: &Path, operation: FlockOperation) -> Result<()> {
+    match lock_within(LOCK_TIMEOUT, || try_lock_file(file, operation)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(RecordError::Locked { path: path.to_owned(), waited: LOCK_TIMEOUT }),
+        Err(errno) => Err(RecordError::io("lock", path)(errno)),
     }
 }
 

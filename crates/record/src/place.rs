@@ -3,7 +3,7 @@
 //! The directory is opened before the command starts and kept open: replacing a directory on the path by a link later
 //! has no effect. Must never replace anything but a regular file (F20).
 
-use crate::error::RecordError;
+use crate::error::{RecordError, Result};
 use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -27,7 +27,7 @@ pub(crate) struct OutputFile {
 
 impl OutputFile {
     /// Fails now if nothing could be written later.
-    pub(crate) fn prepare(path: &Path) -> Result<OutputFile, RecordError> {
+    pub(crate) fn prepare(path: &Path) -> Result<OutputFile> {
         let no_name = || RecordError::NoFileName(path.to_owned());
         let name = path.file_name().ok_or_else(no_name)?.to_owned();
         let parent = match path.parent().ok_or_else(no_name)? {
@@ -43,7 +43,7 @@ impl OutputFile {
     }
 
     /// An auxiliary file: hidden, in the same directory, and named after this one.
-    pub(crate) fn beside(&self, suffix: &str) -> Result<OutputFile, RecordError> {
+    pub(crate) fn beside(&self, suffix: &str) -> Result<OutputFile> {
         let directory = rustix::io::fcntl_dupfd_cloexec(&self.directory, 3)
             .map_err(RecordError::io("open the directory of", &self.path))?;
         let name = self.hidden_name(suffix);
@@ -65,14 +65,14 @@ impl OutputFile {
     }
 
     /// Fails unless this user may create and rename files there.
-    pub(crate) fn can_be_replaced(&self) -> Result<(), RecordError> {
+    pub(crate) fn can_be_replaced(&self) -> Result<()> {
         let wanted = Access::WRITE_OK | Access::EXEC_OK;
         rustix::fs::accessat(&self.directory, ".", wanted, AtFlags::EACCESS)
             .map_err(RecordError::io("create a file beside", &self.path))
     }
 
     /// Fails unless this much can be written there. Uses an unnamed file, which disappears even if we are killed.
-    pub(crate) fn try_to_write(&self, content: &[u8]) -> Result<(), RecordError> {
+    pub(crate) fn try_to_write(&self, content: &[u8]) -> Result<()> {
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.directory, ".", flags, Mode::RUSR | Mode::WUSR) {
             Ok(fd) => {
@@ -91,7 +91,7 @@ impl OutputFile {
     }
 
     /// Opens the present file, never through a link and without blocking.
-    pub(crate) fn open(&self, flags: OFlags, mode: Mode) -> Result<Option<File>, RecordError> {
+    pub(crate) fn open(&self, flags: OFlags, mode: Mode) -> Result<Option<File>> {
         self.refuse_what_is_not_regular()?;
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.directory, &self.name, flags, mode) {
@@ -102,14 +102,14 @@ impl OutputFile {
     }
 
     /// Whether this open file is still the one with the name.
-    pub(crate) fn holds(&self, file: &File) -> Result<bool, RecordError> {
+    pub(crate) fn holds(&self, file: &File) -> Result<bool> {
         let open = rustix::fs::fstat(file).map_err(RecordError::io("examine", &self.path))?;
         let there = self.stat()?;
         Ok(there.is_some_and(|it| (it.st_dev, it.st_ino) == (open.st_dev, open.st_ino)))
     }
 
     /// Metadata of the present file.
-    pub(crate) fn stat(&self) -> Result<Option<Stat>, RecordError> {
+    pub(crate) fn stat(&self) -> Result<Option<Stat>> {
         match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(there) => Ok(Some(there)),
             Err(Errno::NOENT) => Ok(None),
@@ -118,7 +118,7 @@ impl OutputFile {
     }
 
     /// A reader sees the old content or the new one. The mode is set regardless of the umask.
-    pub(crate) fn replace(&self, content: &[u8], mode: Mode) -> Result<(), RecordError> {
+    pub(crate) fn replace(&self, content: &[u8], mode: Mode) -> Result<()> {
         self.refuse_what_is_not_regular()?;
         let temporary = self.hidden_name(&Uuid::now_v7().simple().to_string());
         let written = self.write_temporary(&temporary, content, mode).and_then(|()| {
@@ -164,7 +164,7 @@ impl OutputFile {
             && written.is_some_and(|then| then.elapsed().is_ok_and(|passed| passed > age))
     }
 
-    fn write_temporary(&self, name: &OsStr, content: &[u8], mode: Mode) -> Result<(), RecordError> {
+    fn write_temporary(&self, name: &OsStr, content: &[u8], mode: Mode) -> Result<()> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)
@@ -174,7 +174,7 @@ impl OutputFile {
     }
 
     /// Also prevents root from replacing a device such as `/dev/null`.
-    fn refuse_what_is_not_regular(&self) -> Result<(), RecordError> {
+    fn refuse_what_is_not_regular(&self) -> Result<()> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         match rustix::fs::statat(&self.directory, &self.name, flags) {
             Err(Errno::NOENT) => Ok(()),

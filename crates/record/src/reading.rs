@@ -3,7 +3,7 @@
 //! Must never change a file. Needs no lock: written records stay, and a rotated file keeps its place in the order.
 
 use crate::chain::Record;
-use crate::error::RecordError;
+use crate::error::{RecordError, Result};
 use crate::files;
 use crate::rotation::{numbers, path_of};
 use rustix::fs::OFlags;
@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// The records of one sandbox, or of all, oldest first.
-pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records, RecordError> {
+pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records> {
     let (lines, path, number) = match numbers(log_path).first() {
         Some(first) => open_part(log_path, *first)?,
         None => open_current(log_path)?,
@@ -35,7 +35,7 @@ pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records, Record
 /// A file of the log, its path, and its number if it was rotated.
 type Part = (BufReader<File>, PathBuf, Option<u64>);
 
-fn open_current(log_path: &Path) -> Result<Part, RecordError> {
+fn open_current(log_path: &Path) -> Result<Part> {
     let log = files::open_existing(log_path, OFlags::RDONLY)?.ok_or_else(|| {
         RecordError::io("open", log_path)(std::io::Error::from(std::io::ErrorKind::NotFound))
     })?;
@@ -43,7 +43,7 @@ fn open_current(log_path: &Path) -> Result<Part, RecordError> {
 }
 
 /// A file that no longer exists was removed as the oldest: continue with the next one.
-fn open_part(log_path: &Path, number: u64) -> Result<Part, RecordError> {
+fn open_part(log_path: &Path, number: u64) -> Result<Part> {
     for number in numbers(log_path).into_iter().filter(|other| *other >= number) {
         let path = path_of(log_path, number);
         if let Some(file) = files::open_existing(&path, OFlags::RDONLY)? {
@@ -54,7 +54,7 @@ fn open_part(log_path: &Path, number: u64) -> Result<Part, RecordError> {
 }
 
 /// Every sandbox in the log. Does not verify the chain.
-pub fn sandboxes(log_path: &Path) -> Result<BTreeSet<String>, RecordError> {
+pub fn sandboxes(log_path: &Path) -> Result<BTreeSet<String>> {
     let mut records = read(log_path, None)?;
     let mut found = BTreeSet::new();
     while let Some(line) = records.next_line()? {
@@ -91,7 +91,7 @@ pub struct Records {
 
 impl Records {
     /// `None` at the end of the complete lines: a line without a newline is being written, or was never finished.
-    fn next_line(&mut self) -> Result<Option<Vec<u8>>, RecordError> {
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>> {
         loop {
             let read = self.lines.read_until(b'\n', &mut self.unread);
             read.map_err(RecordError::io("read", &self.path))?;
@@ -117,7 +117,7 @@ impl Records {
     }
 
     /// The number under which the file that we read as the log was rotated meanwhile.
-    fn number_by_now(&self) -> Result<Option<u64>, RecordError> {
+    fn number_by_now(&self) -> Result<Option<u64>> {
         let inode = |found: std::io::Result<std::fs::Metadata>| found.map(|found| found.ino()).ok();
         let own = inode(self.lines.get_ref().metadata());
         if inode(std::fs::symlink_metadata(&self.log_path)) == own {
@@ -139,7 +139,7 @@ impl Records {
 }
 
 impl Iterator for Records {
-    type Item = Result<Record, RecordError>;
+    type Item = Result<Record>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

@@ -3,7 +3,7 @@
 //! It repeats what was planned and observed and keeps the two apart. It must never judge anything itself.
 
 use crate::digest::Digest;
-use crate::error::RecordError;
+use crate::error::Result;
 use crate::event::{Approval, SignalForwarded};
 use crate::network_report::NetworkReport;
 use crate::outcome::{Failure, Outcome};
@@ -134,7 +134,7 @@ impl RunReport {
     }
 
     /// Indented JSON with a trailing newline.
-    pub fn to_json(&self) -> Result<String, RecordError> {
+    pub fn to_json(&self) -> Result<String> {
         let mut json = escape::json(serde_json::to_string_pretty(self)?);
         json.push('\n');
         Ok(json)
@@ -201,12 +201,12 @@ pub struct SavedAnswer {
     pub error: Option<String>,
 }
 
-/// Questions that were denied because too many were open.
+/// Questions that were denied because too many were waiting for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnaskedQuestions {
     pub count: u64,
-    /// The maximum number of open questions.
+    /// How many may wait: the limit that the last of them exceeded.
     pub limit: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Writes a report to a user-chosen path, even if the command can write to that directory.
 
-use crate::error::RecordError;
+use crate::error::Result;
 use crate::place::OutputFile;
 use crate::report::RunReport;
 use rustix::fs::Mode;
@@ -19,7 +19,7 @@ pub struct ReportFile(OutputFile);
 impl ReportFile {
     /// Fails now if the report could not be written later, as far as that can be known: writes a file of its size next
     /// to it, and removes it.
-    pub fn prepare(path: &Path) -> Result<ReportFile, RecordError> {
+    pub fn prepare(path: &Path) -> Result<ReportFile> {
         let place = OutputFile::prepare(path)?;
         place.try_to_write(&[0; USUAL_SIZE])?;
         place.sweep_temporaries(ABANDONED);
@@ -27,7 +27,7 @@ impl ReportFile {
     }
 
     /// Replaces the file by the report, mode 0600. A reader sees the old content or the new one.
-    pub fn write(&self, report: &RunReport) -> Result<(), RecordError> {
+    pub fn write(&self, report: &RunReport) -> Result<()> {
         self.0.replace(report.to_json()?.as_bytes(), Mode::RUSR | Mode::WUSR)
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::chain;
 use crate::digest::Digest;
-use crate::error::RecordError;
+use crate::error::{RecordError, Result};
 use crate::files;
 use crate::head::{Head, Position, PutAside};
 use rustix::fs::{CWD, OFlags, RenameFlags};
@@ -61,7 +61,7 @@ pub(crate) fn finish_interrupted(
     log_path: &Path,
     head: Head,
     (head_file, head_path): (&File, &Path),
-) -> Result<(Option<File>, Head), RecordError> {
+) -> Result<(Option<File>, Head)> {
     let length = match &log {
         Some(log) => files::length_of_only_link(log, log_path)?,
         None => 0,
@@ -79,7 +79,7 @@ pub(crate) fn finish_interrupted(
     Ok((Some(log), head))
 }
 
-fn is_there(path: &Path, length: u64) -> Result<bool, RecordError> {
+fn is_there(path: &Path, length: u64) -> Result<bool> {
     match files::open_existing(path, OFlags::RDONLY)? {
         Some(file) => Ok(files::length_of_only_link(&file, path)? == length),
         None => Ok(false),
@@ -92,7 +92,7 @@ pub(crate) fn rotate(
     head: Head,
     (head_file, head_path): (&File, &Path),
     rotation: Rotation,
-) -> Result<(File, Head), RecordError> {
+) -> Result<(File, Head)> {
     let aside = path_of(log_path, head.next_number());
     rustix::fs::renameat_with(CWD, log_path, CWD, &aside, RenameFlags::NOREPLACE)
         .map_err(RecordError::io("put the full audit log aside as", &aside))?;

@@ -5,7 +5,7 @@
 pub use palisade_supervisor::answers::{Answers, HostAnswer};
 
 use crate::app_dirs::{AppDirs, read_document, replace_file};
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use jiff::Timestamp;
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ impl RecordedAnswer {
 
 /// Saves the answers of a session, replacing earlier ones; without answers no file is written. Also removes the oldest
 /// files beyond `MAX_KEPT`.
-pub fn write(places: &AppDirs, session: &str, answers: &Answers) -> Result<(), SessionError> {
+pub fn write(places: &AppDirs, session: &str, answers: &Answers) -> Result<()> {
     let paths = answers.rules.iter().filter_map(RecordedAnswer::of).map(Recorded::Path);
     let hosts = answers.hosts.iter().cloned().map(Recorded::Host);
     let answers: Vec<Recorded> = paths.chain(hosts).collect();
@@ -86,7 +86,7 @@ pub fn write(places: &AppDirs, session: &str, answers: &Answers) -> Result<(), S
 }
 
 /// Files that cannot be removed now are tried again by the next session.
-fn forget_old(places: &AppDirs) -> Result<(), SessionError> {
+fn forget_old(places: &AppDirs) -> Result<()> {
     let mut sessions = sessions(places)?;
     sessions.sort_unstable();
     let too_many = sessions.len().saturating_sub(MAX_KEPT);
@@ -96,7 +96,7 @@ fn forget_old(places: &AppDirs) -> Result<(), SessionError> {
     Ok(())
 }
 
-pub fn read(places: &AppDirs, session: &str) -> Result<Answers, SessionError> {
+pub fn read(places: &AppDirs, session: &str) -> Result<Answers> {
     let path = file_of(places, session)?;
     let text = read_document(&path)?
         .ok_or_else(|| SessionError::NoAnswers { session: session.to_owned() })?;
@@ -113,11 +113,11 @@ pub fn read(places: &AppDirs, session: &str) -> Result<Answers, SessionError> {
 }
 
 /// The newest session with answers: session ids sort by time.
-pub fn last_session(places: &AppDirs) -> Result<String, SessionError> {
+pub fn last_session(places: &AppDirs) -> Result<String> {
     sessions(places)?.into_iter().max().ok_or(SessionError::NoSessions)
 }
 
-fn sessions(places: &AppDirs) -> Result<Vec<String>, SessionError> {
+fn sessions(places: &AppDirs) -> Result<Vec<String>> {
     let directory = directory(places);
     let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,
@@ -133,7 +133,7 @@ fn directory(places: &AppDirs) -> PathBuf {
 }
 
 /// The id comes from a command line: it must not lead to another path.
-fn file_of(places: &AppDirs, session: &str) -> Result<PathBuf, SessionError> {
+fn file_of(places: &AppDirs, session: &str) -> Result<PathBuf> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if session.is_empty() || !session.chars().all(is_name) {
         return Err(SessionError::NoAnswers { session: session.to_owned() });

@@ -3,7 +3,7 @@
 //! Must never write through a link at the end of a path. No environment variable moves the organisation's directory:
 //! that would be a way around its locks.
 
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use rustix::fs::{Mode, OFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
@@ -39,7 +39,7 @@ impl AppDirs {
     pub fn of_caller(
         variable: impl Fn(&str) -> Option<OsString>,
         home: Option<&Path>,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self> {
         let below = |name: &'static str, default: &str| {
             variable(name)
                 .map(PathBuf::from)
@@ -86,7 +86,7 @@ impl AppDirs {
     }
 
     /// Created once, never removed.
-    pub(crate) fn make_canary(&self) -> Result<PathBuf, SessionError> {
+    pub(crate) fn make_canary(&self) -> Result<PathBuf> {
         let path = self.canary();
         if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
             return Ok(path);
@@ -103,7 +103,7 @@ impl AppDirs {
 }
 
 /// Creates a directory of our own, accessible to its owner only.
-pub(crate) fn make_private_dir(path: &Path) -> Result<(), SessionError> {
+pub(crate) fn make_private_dir(path: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -114,7 +114,7 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<(), SessionError> {
 /// The text of a small regular file, or `None` if there is no such file.
 ///
 /// Opened without blocking: a FIFO planted as a project's policy must not block the caller.
-pub(crate) fn read_document(path: &Path) -> Result<Option<String>, SessionError> {
+pub(crate) fn read_document(path: &Path) -> Result<Option<String>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
@@ -138,7 +138,7 @@ pub(crate) fn read_document(path: &Path) -> Result<Option<String>, SessionError>
 }
 
 /// Replaces a file of our own atomically.
-pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), SessionError> {
+pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     make_private_dir(parent)?;
     let mut name = path.file_name().unwrap_or(OsStr::new("file")).to_owned();

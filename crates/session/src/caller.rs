@@ -1,7 +1,7 @@
 //! The caller of a run: facts about the host and the locations of the caller's files.
 
 use crate::app_dirs::AppDirs;
-use crate::error::SessionError;
+use crate::error::Result;
 use palisade_launch::{Inherited, probe};
 use palisade_plan::facts::HostFacts;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ pub struct Caller {
 
 impl Caller {
     /// The calling process.
-    pub fn here() -> Result<Self, SessionError> {
+    pub fn here() -> Result<Self> {
         // First, because everything written from here on may reach the caller's limits.
         Inherited::take();
         let mut facts = probe::facts()?;

@@ -11,7 +11,7 @@ mod walk;
 
 pub use refusal::Refusal;
 
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use denied::{Denied, Subject};
 use palisade_sys::beneath::open_entry;
 use palisade_sys::{Errno, SysError};
@@ -78,10 +78,7 @@ impl PathCheck {
     /// now, wherever it is moved. A glob covers matching names, and hard links of files with such a name. Both include
     /// everything below. Matching is case-sensitive, and a `..` in either removes the name before it, whether that is a
     /// link or not.
-    pub fn new<D: AsRef<Path>>(
-        root: &Path,
-        denied: impl IntoIterator<Item = D>,
-    ) -> Result<Self, SessionError> {
+    pub fn new<D: AsRef<Path>>(root: &Path, denied: impl IntoIterator<Item = D>) -> Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(root, flags, Mode::empty())
             .map_err(|errno| SessionError::io("open the root", root, errno.into()))?;

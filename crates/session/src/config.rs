@@ -4,7 +4,7 @@
 
 use crate::app_dirs::{read_document, replace_file};
 use crate::caller::Caller;
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use crate::trust::TrustStore;
 use palisade_launch::probe::RealTree;
 use palisade_plan::facts::HostFacts;
@@ -88,7 +88,7 @@ pub enum Supposing {
 }
 
 /// Reads and merges every layer.
-pub fn load(caller: &Caller, request: &PolicyRequest) -> Result<LoadedPolicy, SessionError> {
+pub fn load(caller: &Caller, request: &PolicyRequest) -> Result<LoadedPolicy> {
     load_supposing(caller, request, None)
 }
 
@@ -97,7 +97,7 @@ pub fn load_supposing(
     caller: &Caller,
     request: &PolicyRequest,
     supposing: Option<&Supposing>,
-) -> Result<LoadedPolicy, SessionError> {
+) -> Result<LoadedPolicy> {
     let mut reading = Reading::default();
     if let Some(file) = find(&caller.places.organisation)? {
         reading.add(LayerKind::Organisation, &file)?;
@@ -155,7 +155,7 @@ pub(crate) fn untrusted_project(caller: &Caller, request: &PolicyRequest) -> Opt
 }
 
 /// A key that nothing enforces yet stops the run; it is never ignored (POL-2).
-pub fn refuse_unenforced(loaded: &LoadedPolicy) -> Result<(), SessionError> {
+pub fn refuse_unenforced(loaded: &LoadedPolicy) -> Result<()> {
     let complaints = not_enforced(&loaded.merged);
     if !complaints.is_empty() {
         return Err(SessionError::Policy(complaints));
@@ -165,7 +165,7 @@ pub fn refuse_unenforced(loaded: &LoadedPolicy) -> Result<(), SessionError> {
 
 /// A process cannot give its children more than it has itself (setrlimit(2)), and silently granting less than requested
 /// would hide that.
-fn refuse_beyond_own(loaded: &LoadedPolicy) -> Result<(), SessionError> {
+fn refuse_beyond_own(loaded: &LoadedPolicy) -> Result<()> {
     let policy = &loaded.merged.policy;
     for (what, resource, asked) in [
         (LimitKind::OpenFiles, Resource::Nofile, policy.resources.max_file_descriptors),
@@ -180,10 +180,7 @@ fn refuse_beyond_own(loaded: &LoadedPolicy) -> Result<(), SessionError> {
 }
 
 /// The policy file of the caller's project, if there is one.
-pub fn project_document(
-    caller: &Caller,
-    request: &PolicyRequest,
-) -> Result<Option<DocumentFile>, SessionError> {
+pub fn project_document(caller: &Caller, request: &PolicyRequest) -> Result<Option<DocumentFile>> {
     let directory = project_root(caller, request.project.as_deref())?.join(PROJECT_DIRECTORY);
     let found = find(&directory)?;
     // Trust covers a file's path and content: through a link, one project would use another's.
@@ -196,7 +193,7 @@ pub fn project_document(
 }
 
 /// Reads a document that was named explicitly.
-pub fn read(path: &Path) -> Result<DocumentFile, SessionError> {
+pub fn read(path: &Path) -> Result<DocumentFile> {
     let text =
         read_document(path)?.ok_or_else(|| SessionError::NoSuchPolicy { path: path.to_owned() })?;
     Ok(DocumentFile { named: absolute(path)?, path: canonical(path)?, text })
@@ -226,7 +223,7 @@ pub enum PolicyTarget {
 }
 
 /// The path for a new document of that layer; an error if the layer already has one.
-pub fn free_place(caller: &Caller, target: PolicyTarget) -> Result<PathBuf, SessionError> {
+pub fn free_place(caller: &Caller, target: PolicyTarget) -> Result<PathBuf> {
     let directory = match target {
         PolicyTarget::User => caller.places.user.clone(),
         PolicyTarget::Project => project_root(caller, None)?.join(PROJECT_DIRECTORY),
@@ -238,7 +235,7 @@ pub fn free_place(caller: &Caller, target: PolicyTarget) -> Result<PathBuf, Sess
 }
 
 /// Writes a document atomically.
-pub fn write(path: &Path, text: &str) -> Result<(), SessionError> {
+pub fn write(path: &Path, text: &str) -> Result<()> {
     replace_file(path, text.as_bytes())
 }
 
@@ -251,7 +248,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn add(&mut self, kind: LayerKind, file: &DocumentFile) -> Result<(), SessionError> {
+    fn add(&mut self, kind: LayerKind, file: &DocumentFile) -> Result<()> {
         let name = file.path.to_string_lossy();
         let loaded = decode(&file.text, &name).map_err(SessionError::Policy)?;
         self.notes.extend(loaded.warnings);
@@ -282,11 +279,7 @@ impl Reading {
         }
     }
 
-    fn environment(
-        &mut self,
-        caller: &Caller,
-        request: &PolicyRequest,
-    ) -> Result<(), SessionError> {
+    fn environment(&mut self, caller: &Caller, request: &PolicyRequest) -> Result<()> {
         let kind = LayerKind::Environment;
         let variables: BTreeMap<String, String> = caller
             .facts
@@ -305,7 +298,7 @@ impl Reading {
 }
 
 /// The only policy file of a directory.
-pub(crate) fn find(directory: &Path) -> Result<Option<DocumentFile>, SessionError> {
+pub(crate) fn find(directory: &Path) -> Result<Option<DocumentFile>> {
     let mut found: Option<DocumentFile> = None;
     for name in NAMES {
         let path = directory.join(name);
@@ -318,11 +311,11 @@ pub(crate) fn find(directory: &Path) -> Result<Option<DocumentFile>, SessionErro
     Ok(found)
 }
 
-fn canonical(path: &Path) -> Result<PathBuf, SessionError> {
+fn canonical(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|source| SessionError::io("resolve", path, source))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, SessionError> {
+fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|source| SessionError::io("resolve", path, source))
 }
 
@@ -331,7 +324,7 @@ fn trust_of(store: &TrustStore, file: &DocumentFile) -> Trust {
 }
 
 /// Found as the plan finds it: the project that is granted and the project whose policy is read must be the same.
-pub(crate) fn project_root(caller: &Caller, start: Option<&Path>) -> Result<PathBuf, SessionError> {
+pub(crate) fn project_root(caller: &Caller, start: Option<&Path>) -> Result<PathBuf> {
     let Some(start) = start else {
         return Ok(palisade_plan::project_root(&caller.facts, &RealTree));
     };

@@ -34,6 +34,7 @@ impl Corner {
                 cwd: project,
                 env: BTreeMap::new(),
                 landlock_abi: 0,
+                serves_gate: false,
                 uid_ranges: Vec::new(),
                 gid_ranges: Vec::new(),
                 mounts: Vec::new(),

@@ -2,7 +2,7 @@
 //!
 //! Must never install a handler: signals are read from a descriptor at a time of our choosing.
 
-use crate::error::SessionError;
+use crate::error::Result;
 use palisade_sys::proc::{block_signals, is_ignored, read_signalfd, signalfd};
 use rustix::process::Signal;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ pub struct EndSignals(OwnedFd);
 
 impl EndSignals {
     /// Must be called before the terminal is taken over. Signals that we inherited as ignored (nohup) stay ignored.
-    pub fn take() -> Result<Self, SessionError> {
+    pub fn take() -> Result<Self> {
         let taken = TAKEN.map(Signal::as_raw).into_iter().filter(|signal| !is_ignored(*signal));
         let taken: Vec<i32> = taken.collect();
         block_signals(&taken)?;
@@ -23,7 +23,7 @@ impl EndSignals {
     }
 
     /// The exit code if a signal has arrived: 128 plus its number, as in a shell.
-    pub fn wanted(&self) -> Result<Option<u8>, SessionError> {
+    pub fn wanted(&self) -> Result<Option<u8>> {
         let Some(info) = read_signalfd(&self.0)? else { return Ok(None) };
         Ok(Some(128 + u8::try_from(info.signo).unwrap_or_default()))
     }

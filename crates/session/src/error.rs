@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 const REFUSED: u8 = 126;
 
+pub(crate) type Result<T, E = SessionError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error("no home directory is known: set HOME or {variable}")]

@@ -3,7 +3,7 @@
 
 use crate::caller::Caller;
 use crate::config::{self, LoadedPolicy, PolicyRequest};
-use crate::error::SessionError;
+use crate::error::Result;
 use crate::run::{missing, new_session_id};
 use palisade_bpf::{Explanation, Profile};
 use palisade_launch::probe::{RealTree, limit_facts};
@@ -25,7 +25,7 @@ pub struct SetBy {
 }
 
 /// The filter for any command: it depends on the policy and the host, not on the program.
-pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter, SessionError> {
+pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter> {
     let policy = config::load(caller, request)?;
     config::refuse_unenforced(&policy)?;
     let seccomp = palisade_plan::filter(&palisade_plan::PlanRequest {

@@ -4,7 +4,7 @@
 //! continue unless it was written. A run that is recorded as created must always be recorded as destroyed.
 
 use crate::app_dirs::{self, AppDirs};
-use crate::error::SessionError;
+use crate::error::Result;
 use palisade_record::metrics::Metrics;
 use palisade_record::{AuditLog, Destroyed, Event, EventKind, Failure, RecordError, State};
 
@@ -20,7 +20,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn open(places: &AppDirs, sandbox_id: &str) -> Result<Self, SessionError> {
+    pub(crate) fn open(places: &AppDirs, sandbox_id: &str) -> Result<Self> {
         let head = places.audit_head();
         app_dirs::make_private_dir(head.parent().unwrap_or(&places.state))?;
         Ok(Self {
@@ -34,22 +34,18 @@ impl Journal {
     }
 
     /// Keeps the log open, for a process that is about to lose the right to open files.
-    pub(crate) fn pinned(mut self) -> Result<Self, SessionError> {
+    pub(crate) fn pinned(mut self) -> Result<Self> {
         self.log = self.log.pinned()?;
         Ok(self)
     }
 
-    pub(crate) fn advance(&mut self, to: State) -> Result<(), SessionError> {
+    pub(crate) fn advance(&mut self, to: State) -> Result<()> {
         self.state = self.state.advance(to).map_err(RecordError::from)?;
         Ok(())
     }
 
     /// Advances to the end through `Error`, from any state. Must be called after everything of the sandbox has ended.
-    pub(crate) fn fail(
-        &mut self,
-        failure: Failure,
-        destroyed: Destroyed,
-    ) -> Result<(), SessionError> {
+    pub(crate) fn fail(&mut self, failure: Failure, destroyed: Destroyed) -> Result<()> {
         if !matches!(self.state, State::Completed | State::Timeout | State::Error | State::Cleanup)
         {
             self.advance(State::Error)?;

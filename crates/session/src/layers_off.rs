@@ -1,7 +1,7 @@
 //! Switches off named layers, so that a test can show which one stops an attack. Compiled only with the feature of the
 //! same name, which no shipped binary has.
 
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use palisade_launch::probe::RealTree;
 use palisade_plan::facts::HostFacts;
 use palisade_plan::layer::Layer;
@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 /// Comma-separated names of layers.
 pub const VARIABLE: &str = "PALISADE_LAYERS_OFF";
 
-pub(crate) fn apply(plan: Plan, facts: &HostFacts) -> Result<Plan, SessionError> {
+pub(crate) fn apply(plan: Plan, facts: &HostFacts) -> Result<Plan> {
     let named = facts.env.get(OsStr::new(VARIABLE)).map(|names| names.to_string_lossy());
     let layers = named
         .as_deref()
@@ -22,7 +22,7 @@ pub(crate) fn apply(plan: Plan, facts: &HostFacts) -> Result<Plan, SessionError>
             Layer::from_name(name)
                 .ok_or_else(|| SessionError::NoSuchLayer { name: name.to_owned() })
         })
-        .collect::<Result<Vec<Layer>, SessionError>>()?;
+        .collect::<Result<Vec<Layer>>>()?;
     let plan = palisade_plan::layers_off::without(plan, facts, &RealTree, &layers);
     let as_it_is = !plan.sandbox.hardening.escaped_text;
     palisade_record::escape::AS_IT_IS.store(as_it_is, std::sync::atomic::Ordering::Relaxed);

@@ -5,7 +5,7 @@
 use crate::app_dirs::{read_document, replace_file};
 use crate::caller::Caller;
 use crate::config;
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use crate::run::{Planned, RunRequest, plan};
 use crate::trust::TrustStore;
 use jiff::Timestamp;
@@ -31,7 +31,7 @@ pub fn usual_file(caller: &Caller) -> PathBuf {
 
 /// The present content of the file. A file that a command could have written and that is not trusted is an error:
 /// adding to it would bring planted rules into effect together with the learnt ones.
-pub fn present_text(caller: &Caller, file: &Path) -> Result<String, SessionError> {
+pub fn present_text(caller: &Caller, file: &Path) -> Result<String> {
     let Some(text) = read_document(file)? else { return Ok(String::new()) };
     let document = config::read(file)?;
     if config::could_be_written(caller, &document.named)
@@ -59,7 +59,7 @@ pub fn add(
     report: &RunReport,
     file: &Path,
     before: &str,
-) -> Result<Learnt, SessionError> {
+) -> Result<Learnt> {
     let name = file.to_string_lossy();
     let saved = add_rules(before, &name, &rules(caller, request, report)?)?;
     let mut added: Vec<String> = saved.added.iter().map(ToString::to_string).collect();
@@ -104,16 +104,12 @@ fn hosts(report: &RunReport) -> Vec<String> {
 }
 
 /// Writes the learnt policy atomically and never through a link.
-pub fn write(file: &Path, text: &str) -> Result<(), SessionError> {
+pub fn write(file: &Path, text: &str) -> Result<()> {
     replace_file(file, text.as_bytes())
 }
 
 /// As few rules as are justified: a directory where several of its files were accessed.
-pub fn rules(
-    caller: &Caller,
-    request: &RunRequest,
-    report: &RunReport,
-) -> Result<Vec<Rule>, SessionError> {
+pub fn rules(caller: &Caller, request: &RunRequest, report: &RunReport) -> Result<Vec<Rule>> {
     let Planned { plan, .. } = plan(caller, request, &report.session_id)?;
     Ok(plan
         .sandbox

@@ -7,7 +7,7 @@
 use crate::app_dirs::read_document;
 use crate::caller::Caller;
 use crate::egress;
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use crate::journal::Journal;
 use crate::run::new_session_id;
 use palisade_egress::alone::{self, Operator};
@@ -51,7 +51,7 @@ pub fn serve(
     caller: &Caller,
     request: &ProxyRequest,
     hear: &mut dyn FnMut(ProxyEvent<'_>),
-) -> Result<(), SessionError> {
+) -> Result<()> {
     // The confined process can no longer find out.
     let files = egress::most_files();
     let read = read(caller, request, files)?;
@@ -141,7 +141,7 @@ struct Read {
     notes: Vec<String>,
 }
 
-fn read(caller: &Caller, request: &ProxyRequest, files: u64) -> Result<Read, SessionError> {
+fn read(caller: &Caller, request: &ProxyRequest, files: u64) -> Result<Read> {
     let text = read_document(&request.config)?
         .ok_or_else(|| SessionError::NoSuchPolicy { path: request.config.clone() })?;
     let name = request.config.to_string_lossy();
@@ -159,7 +159,7 @@ fn read(caller: &Caller, request: &ProxyRequest, files: u64) -> Result<Read, Ses
 }
 
 /// The file's rules. A standalone proxy cannot ask, and no client trusts its certificate authority.
-fn for_a_proxy(mut policy: Policy) -> Result<Policy, SessionError> {
+fn for_a_proxy(mut policy: Policy) -> Result<Policy> {
     if policy.network.intercept {
         return Err(SessionError::NoInterception);
     }

@@ -21,6 +21,7 @@ pub(crate) fn plan_without_namespaces() -> Plan {
     let corner = Corner::new();
     let facts = HostFacts {
         landlock_abi: 3,
+        serves_gate: false,
         canary: Some("/state/canary".into()),
         ..corner.caller.facts.clone()
     };

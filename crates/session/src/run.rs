@@ -9,7 +9,7 @@ use crate::config::{self, PolicyRequest, Supposing};
 use crate::core_file;
 use crate::discarded;
 use crate::egress;
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use crate::familiar;
 use crate::journal::Journal;
 use crate::offline;
@@ -78,7 +78,7 @@ pub struct Planned {
 ///
 /// An untrusted project restricts what its commands may do, but must not keep its user from working: if no run could
 /// start with its file and one can without it, the file is ignored with a note.
-pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned, SessionError> {
+pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned> {
     let error = match plan_supposing(caller, request, session, None) {
         Err(error @ (SessionError::Plan(_) | SessionError::Policy(_))) => error,
         planned => return planned,
@@ -105,7 +105,7 @@ fn plan_supposing(
     request: &RunRequest,
     session: &str,
     supposing: Option<&Supposing>,
-) -> Result<Planned, SessionError> {
+) -> Result<Planned> {
     let policy = config::load_supposing(caller, &request.policy, supposing)?;
     config::refuse_unenforced(&policy)?;
     let (facts, authority) = egress::facts(caller, &policy.merged.policy)?;
@@ -212,7 +212,7 @@ fn attempt(
     began: &Began,
     (report, metrics): (&mut RunReport, &mut Metrics),
     tell: &mut dyn FnMut(&str),
-) -> Result<(), SessionError> {
+) -> Result<()> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
     let lifetime =
         if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
@@ -245,7 +245,7 @@ fn prepare(
     (request, lifetime): (&RunRequest, SandboxLifetime),
     report: &mut RunReport,
     tell: &mut dyn FnMut(&str),
-) -> Result<Prepared, SessionError> {
+) -> Result<Prepared> {
     caller.facts.canary = Some(caller.places.make_canary()?);
     let Planned { policy, plan, authority } = plan(caller, request, &report.session_id)?;
     for note in &policy.notes {
@@ -303,7 +303,7 @@ struct Scene<'a> {
     tell: &'a mut dyn FnMut(&str),
 }
 
-fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
+fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
     let Prepared { plan, rules, authority } = prepared;
     let plan = &plan;
     let Scene { caller, request, control, journal, began, report, tell } = scene;
@@ -477,7 +477,7 @@ fn record_start(
     plan: &Plan,
     supervisor: &Supervisor<'_>,
     clock: Instant,
-) -> Result<(), SessionError> {
+) -> Result<()> {
     journal.advance(State::Initialized)?;
     journal.add(EventKind::SandboxEntered(Entered {
         pid: supervisor.pid(),
@@ -518,7 +518,7 @@ fn record_end(
     run: Run,
     report: &RunReport,
     duration: Duration,
-) -> Result<(), SessionError> {
+) -> Result<()> {
     for limit in &report.limits {
         // Using up the CPU share is not an event: it happens many times a second.
         let reached = limit.reached.as_ref().filter(|_| limit.name != LimitKind::Cpus.name());

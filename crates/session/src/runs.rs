@@ -9,7 +9,7 @@ pub use meter::{Meter, Reading};
 pub use palisade_usage::Io;
 
 use crate::app_dirs::{self, AppDirs};
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use jiff::Timestamp;
 use palisade_supervisor::RunRegistration;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -109,7 +109,7 @@ impl Drop for Announcement {
 }
 
 /// Makes a run of this process visible to `sandbox top`.
-fn announce(places: &AppDirs, run: &Announced) -> Result<Announcement, SessionError> {
+fn announce(places: &AppDirs, run: &Announced) -> Result<Announcement> {
     let directory = directory(places);
     let path = directory.join(format!("{}{SUFFIX}", run.session));
     let failed = |source| SessionError::io("write", &path, source);
@@ -169,7 +169,7 @@ impl RunRegistration for FileRegistration<'_> {
 }
 
 /// This user's runs, oldest first.
-pub fn list(places: &AppDirs) -> Result<Vec<Announced>, SessionError> {
+pub fn list(places: &AppDirs) -> Result<Vec<Announced>> {
     let directory = directory(places);
     let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,

@@ -7,13 +7,14 @@ use crate::answers::Answers;
 use crate::app_dirs::{make_private_dir, replace_file};
 use crate::caller::Caller;
 use crate::config::{self, DocumentFile, PROJECT_DIRECTORY, PolicyRequest, Supposing};
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use crate::trust::TrustStore;
 use palisade_ask::Store;
 use palisade_gate::Effect;
 use palisade_policy::{HostList, Saved, StoredRule, add_hosts, add_rules};
 use palisade_supervisor::answers::AnswerStore;
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use palisade_sys::lock::{lock_within, open_lock_file, try_lock_file};
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::fs::{self, Permissions};
@@ -21,7 +22,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 mod entries;
 mod forget;
@@ -31,7 +32,6 @@ pub use entries::SavedRule;
 
 /// One file is read, changed and written while the lock is held.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(2);
 /// The name for a new file.
 const NEW_NAME: &str = "policy.yaml";
 
@@ -88,7 +88,7 @@ impl Stores {
     }
 
     /// Adds the answers to the file of that layer.
-    pub fn save(&self, answers: &Answers, store: Store) -> Result<FileChange, SessionError> {
+    pub fn save(&self, answers: &Answers, store: Store) -> Result<FileChange> {
         let saved = self.save_now(answers, store);
         let mut kept = self.kept.borrow_mut();
         match &saved {
@@ -103,7 +103,7 @@ impl Stores {
         saved
     }
 
-    fn save_now(&self, answers: &Answers, store: Store) -> Result<FileChange, SessionError> {
+    fn save_now(&self, answers: &Answers, store: Store) -> Result<FileChange> {
         let _lock = self.lock()?;
         let change = self.change(answers, store)?;
         if change.added.is_empty() {
@@ -114,7 +114,7 @@ impl Stores {
     }
 
     /// Writes the new content, and keeps the file's mode and trust.
-    fn put(&self, change: &FileChange, store: Store) -> Result<(), SessionError> {
+    fn put(&self, change: &FileChange, store: Store) -> Result<()> {
         let mode = fs::metadata(&change.path).ok().map(|found| found.permissions().mode());
         replace_file(&change.path, change.after.as_bytes())?;
         match mode {
@@ -135,7 +135,7 @@ impl Stores {
     }
 
     /// What [`Stores::save`] would do.
-    pub fn change(&self, answers: &Answers, store: Store) -> Result<FileChange, SessionError> {
+    pub fn change(&self, answers: &Answers, store: Store) -> Result<FileChange> {
         let directory = self.directory(store)?;
         let (named, path, before) = match config::find(&directory)? {
             Some(DocumentFile { path, .. })
@@ -156,7 +156,7 @@ impl Stores {
     }
 
     /// Whether the present file is in effect.
-    fn standing(&self, file: &DocumentFile, store: Store) -> Result<StoreStatus, SessionError> {
+    fn standing(&self, file: &DocumentFile, store: Store) -> Result<StoreStatus> {
         let counts = match store {
             Store::Project => false,
             Store::User => !config::could_be_written(&self.caller, &file.named),
@@ -184,7 +184,7 @@ impl Stores {
         })
     }
 
-    fn directory(&self, store: Store) -> Result<PathBuf, SessionError> {
+    fn directory(&self, store: Store) -> Result<PathBuf> {
         let places = &self.caller.places;
         match store {
             Store::User => Ok(places.user.clone()),
@@ -208,7 +208,7 @@ impl Stores {
     }
 
     /// Validates all layers together, as if the file were already changed.
-    fn check(&self, change: &FileChange, store: Store) -> Result<(), SessionError> {
+    fn check(&self, change: &FileChange, store: Store) -> Result<()> {
         let file = DocumentFile::supposed(change.path.clone(), change.after.clone());
         let supposing = match store {
             Store::User => Supposing::User(file),
@@ -220,31 +220,23 @@ impl Stores {
     }
 
     /// Two sessions that save at the same time would otherwise lose one answer.
-    fn lock(&self) -> Result<OwnedFd, SessionError> {
+    fn lock(&self) -> Result<OwnedFd> {
         let state = &self.caller.places.state;
         make_private_dir(state)?;
         let path = state.join("save.lock");
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fail = |errno: Errno| SessionError::io("lock", &path, errno.into());
-        let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(fail)?;
-        // Bounded: a process that was stopped while it saves must not keep the supervisors of other runs waiting.
-        let since = Instant::now();
-        loop {
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(Errno::AGAIN) if since.elapsed() < LOCK_TIMEOUT => std::thread::sleep(PAUSE),
-                Err(errno) => return Err(fail(errno)),
-            }
+        let file = open_lock_file(&path).map_err(fail)?;
+        let try_lock = || try_lock_file(&file, FlockOperation::NonBlockingLockExclusive);
+        match lock_within(LOCK_TIMEOUT, try_lock) {
+            Ok(true) => Ok(file),
+            Ok(false) => Err(fail(Errno::AGAIN)),
+            Err(errno) => Err(fail(errno)),
         }
     }
 }
 
 /// The text with the missing entries added.
-fn with_answers(
-    text: &str,
-    file: &str,
-    answers: &Answers,
-) -> Result<(String, Vec<String>), SessionError> {
+fn with_answers(text: &str, file: &str, answers: &Answers) -> Result<(String, Vec<String>)> {
     let Saved { mut text, added } = add_rules(text, file, &answers.rules)?;
     let mut added: Vec<String> = added.iter().map(StoredRule::to_string).collect();
     for (list, effect) in [(HostList::Allowed, Effect::Allow), (HostList::Denied, Effect::Deny)] {
@@ -257,7 +249,7 @@ fn with_answers(
     Ok((text, added))
 }
 
-fn set_mode(path: &Path, mode: u32) -> Result<(), SessionError> {
+fn set_mode(path: &Path, mode: u32) -> Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
         .map_err(|source| SessionError::io("change the mode of", path, source))
 }

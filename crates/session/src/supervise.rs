@@ -5,7 +5,7 @@
 //! client, whatever went wrong, must always be [`Event::Ended`].
 
 use crate::caller::Caller;
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use crate::run::{Finished, RunRequest, run_until};
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::connection::{Connection, is_seqpacket};
@@ -26,7 +26,7 @@ pub struct ControlSocket(Connection);
 impl ControlSocket {
     /// Takes the descriptor with this number; must be called before anything else is opened. It may be standard input,
     /// which is the easiest to pass to a new process.
-    pub fn take(number: RawFd) -> Result<Self, SessionError> {
+    pub fn take(number: RawFd) -> Result<Self> {
         let socket = match number {
             0 => {
                 let failed = |source| SessionError::io("take", Path::new("standard input"), source);
@@ -44,7 +44,7 @@ impl ControlSocket {
     }
 
     /// Waits for a client and returns the sandbox it requests.
-    pub fn accept(&mut self) -> Result<CreateSandbox, SessionError> {
+    pub fn accept(&mut self) -> Result<CreateSandbox> {
         Ok(handshake::accept(&mut self.0).map_err(SupervisorError::from)?)
     }
 

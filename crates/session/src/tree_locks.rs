@@ -9,12 +9,11 @@
 //! for the directories around it.
 
 use crate::app_dirs::make_private_dir;
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use palisade_broker::{PRESENCE, TreeLock, TreeLocks};
 use palisade_plan::model::{Confinement, MountOp, Plan};
 use palisade_sys::Errno;
-use palisade_sys::lock::{ByteLock, is_byte_locked, try_lock_byte};
-use rustix::fs::{Mode, OFlags};
+use palisade_sys::lock::{ByteLock, is_byte_locked, lock_within, open_lock_file, try_lock_byte};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,14 +21,13 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Locked while a run finds its files and removes those of ended runs.
 const REGISTRY: &str = "registry";
 const REGISTRY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Files of ended runs are kept up to this number: the next run of that project uses its file again.
 const MAX_KEPT_FILES: usize = 32;
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// A lock file, and the trees that it locks.
 struct Known {
@@ -37,7 +35,7 @@ struct Known {
     paths: Vec<PathBuf>,
 }
 
-pub(crate) fn register(state: &Path, plan: &Plan) -> Result<TreeLocks, SessionError> {
+pub(crate) fn register(state: &Path, plan: &Plan) -> Result<TreeLocks> {
     let Some(guard) = &plan.sandbox.guard else { return Ok(TreeLocks::default()) };
     let trees = guard.trees.iter().map(|tree| (tree.clone(), source_of(plan, tree)));
     register_trees(&state.join("trees"), trees.collect())
@@ -57,10 +55,9 @@ fn source_of(plan: &Plan, tree: &Path) -> PathBuf {
 }
 
 /// `trees` are paths in the sandbox, each with its host path.
-fn register_trees(dir: &Path, trees: Vec<(PathBuf, PathBuf)>) -> Result<TreeLocks, SessionError> {
+fn register_trees(dir: &Path, trees: Vec<(PathBuf, PathBuf)>) -> Result<TreeLocks> {
     make_private_dir(dir)?;
-    let registry = dir.join(REGISTRY);
-    let _registry = wait_for(&open(&registry)?, &registry)?;
+    let _registry = locked(&dir.join(REGISTRY))?;
     let mut known: BTreeMap<OsString, Known> = BTreeMap::new();
     let mut own = Vec::new();
     for (tree, source) in trees {
@@ -96,7 +93,7 @@ fn add_overlapping(
     dir: &Path,
     own: &[(PathBuf, PathBuf, OsString)],
     known: &mut BTreeMap<OsString, Known>,
-) -> Result<(), SessionError> {
+) -> Result<()> {
     let entries = std::fs::read_dir(dir).map_err(|error| SessionError::io("read", dir, error))?;
     let entries: Vec<_> = entries.flatten().collect();
     let is_crowded = entries.len() > MAX_KEPT_FILES;
@@ -142,7 +139,7 @@ impl Known {
 }
 
 /// The file of one of our own trees, locked while it is open in any process.
-fn known_at(path: &Path, source: &Path) -> Result<Known, SessionError> {
+fn known_at(path: &Path, source: &Path) -> Result<Known> {
     let fail = |action| move |error: std::io::Error| SessionError::io(action, path, error);
     let mut file = open(path)?;
     let is_in_use = is_byte_locked(&file, PRESENCE).map_err(|errno| fail("lock")(errno.into()))?;
@@ -176,24 +173,18 @@ fn read_paths(file: &mut File) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths.map(|path| PathBuf::from(OsString::from_vec(path.to_vec()))).collect())
 }
 
-fn open(path: &Path) -> Result<File, SessionError> {
-    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
-        .map(File::from)
-        .map_err(|source| SessionError::io("open", path, source.into()))
+fn open(path: &Path) -> Result<File> {
+    let opened = open_lock_file(path).map(File::from);
+    opened.map_err(|source| SessionError::io("open", path, source.into()))
 }
 
-/// Bounded: a run that was stopped while it holds the lock must not keep all others from starting.
-fn wait_for(file: &File, path: &Path) -> Result<File, SessionError> {
-    let fail = |source: std::io::Error| SessionError::io("lock", path, source);
-    let begun = Instant::now();
-    while !try_lock_byte(file, 0, ByteLock::Exclusive).map_err(|errno| fail(errno.into()))? {
-        if begun.elapsed() >= REGISTRY_TIMEOUT {
-            return Err(fail(Errno::BUSY.into()));
-        }
-        std::thread::sleep(PAUSE);
+fn locked(path: &Path) -> Result<File> {
+    let file = open(path)?;
+    match lock_within(REGISTRY_TIMEOUT, || try_lock_byte(&file, 0, ByteLock::Exclusive)) {
+        Ok(true) => Ok(file),
+        Ok(false) => Err(SessionError::io("lock", path, Errno::BUSY.into())),
+        Err(errno) => Err(SessionError::io("lock", path, errno.into())),
     }
-    file.try_clone().map_err(fail)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::*;
 use std::fs;
+use std::time::Instant;
 
 struct Host(tempfile::TempDir);
 

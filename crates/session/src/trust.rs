@@ -4,7 +4,7 @@
 //! untrusted again.
 
 use crate::app_dirs::{self, AppDirs};
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use palisade_record::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub struct TrustStore {
 
 impl TrustStore {
     /// A missing store trusts nothing; an unreadable one is an error.
-    pub fn load(places: &AppDirs) -> Result<Self, SessionError> {
+    pub fn load(places: &AppDirs) -> Result<Self> {
         let path = places.trust_store();
         match app_dirs::read_document(&path)? {
             None => Ok(Self::default()),
@@ -29,7 +29,7 @@ impl TrustStore {
         }
     }
 
-    pub fn save(&self, places: &AppDirs) -> Result<(), SessionError> {
+    pub fn save(&self, places: &AppDirs) -> Result<()> {
         let path = places.trust_store();
         let mut text = serde_json::to_string_pretty(self)
             .map_err(|source| SessionError::TrustStore { path: path.clone(), source })?;

@@ -12,7 +12,7 @@ pub use subjects::{SubjectAnswer, SubjectDecision as AnswerDecision, host, varia
 use crate::caller::Caller;
 use crate::config::{self, LoadedPolicy, PolicyRequest};
 use crate::egress;
-use crate::error::SessionError;
+use crate::error::Result;
 use crate::run::{gate_rules, missing, new_session_id};
 use jiff::Timestamp;
 use palisade_gate::{
@@ -81,12 +81,7 @@ impl WhyReason {
     }
 }
 
-pub fn why(
-    caller: &Caller,
-    request: &PolicyRequest,
-    path: &Path,
-    access: Access,
-) -> Result<Why, SessionError> {
+pub fn why(caller: &Caller, request: &PolicyRequest, path: &Path, access: Access) -> Result<Why> {
     let (policy, plan) = supposed_plan(caller, request)?;
     let absolute = caller.facts.cwd.join(path);
     let real_path = absolute.canonicalize().ok();
@@ -98,10 +93,7 @@ pub fn why(
 }
 
 /// The plan of any command that would be started here.
-fn supposed_plan(
-    caller: &Caller,
-    request: &PolicyRequest,
-) -> Result<(LoadedPolicy, Plan), SessionError> {
+fn supposed_plan(caller: &Caller, request: &PolicyRequest) -> Result<(LoadedPolicy, Plan)> {
     let policy = config::load(caller, request)?;
     config::refuse_unenforced(&policy)?;
     let plan = plan_of(caller, &policy, &policy.merged.policy)?;
@@ -109,7 +101,7 @@ fn supposed_plan(
 }
 
 /// The same for a modified policy.
-fn plan_of(caller: &Caller, loaded: &LoadedPolicy, policy: &Policy) -> Result<Plan, SessionError> {
+fn plan_of(caller: &Caller, loaded: &LoadedPolicy, policy: &Policy) -> Result<Plan> {
     let (facts, _) = egress::facts(caller, policy)?;
     let mut supposed = policy.clone();
     // Visibility depends on the policy and the directory, not on the program or on which programs are allowed.

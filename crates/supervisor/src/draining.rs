@@ -1,7 +1,7 @@
 //! The end of a run: what the inside wrote reaches the terminal and the readers of pipes, though nobody is left
 //! who wrote it.
 
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::PollSet;
 use crate::relay::Ends;
 use crate::signals::Wish;
@@ -20,7 +20,7 @@ const TERMINAL: usize = 3;
 impl Supervisor<'_> {
     /// Shows what the inside wrote before it ended. Once pid 1 is dead nothing more is written, so
     /// the first time nothing is ready is the end.
-    pub(crate) fn drain(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn drain(&mut self) -> Result<()> {
         self.uncover_terminal();
         loop {
             let ends = ends(self.display.terminal.as_ref(), &self.running);

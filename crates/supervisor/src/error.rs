@@ -16,6 +16,8 @@ pub const TIMED_OUT: u8 = 124;
 /// The exit code of a command that a signal ended, less the signal, as shells have it.
 pub const SIGNAL_BASE: i32 = 128;
 
+pub type Result<T, E = SupervisorError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
     #[error(transparent)]

@@ -122,6 +122,7 @@ impl Incidents {
             | BrokerMessage::Returned { .. }
             | BrokerMessage::Made { .. }
             | BrokerMessage::Withdrawn { .. }
+            | BrokerMessage::Unasked { .. }
             | BrokerMessage::Staging { .. } => {}
             BrokerMessage::Blocked(blocked) => return self.blocked(blocked, log),
             BrokerMessage::Protected(protected) => self.protected(protected, log),

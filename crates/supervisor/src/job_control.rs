@@ -1,7 +1,7 @@
 //! The caller's terminal and the command's: stopping and going on, whose it is, its size.
 
 use crate::control::interface::{Request, TerminalSize};
-use crate::error::SupervisorError;
+use crate::error::{Result, SupervisorError};
 use crate::supervisor::Supervisor;
 use crate::terminal::HostTerminal;
 use rustix::fs::OFlags;
@@ -14,7 +14,7 @@ const STOP_FOLLOWS: Duration = Duration::from_secs(1);
 impl Supervisor<'_> {
     /// Stops ourselves as the command was stopped, so that the caller's shell sees a stopped job.
     /// When it goes on, SIGCONT is waiting for us and does the rest.
-    pub(crate) fn suspend(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn suspend(&mut self) -> Result<()> {
         // A command must not be able to stop our clock: only who sits at the terminal can, and who
         // may send us signals.
         let asked =
@@ -46,7 +46,7 @@ impl Supervisor<'_> {
             })
     }
 
-    pub(crate) fn resize(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn resize(&mut self) -> Result<()> {
         let Some(terminal) = &mut self.display.terminal else { return Ok(()) };
         self.display.relay.resize(terminal.size());
         self.asking.resized(terminal, &mut self.display.relay);
@@ -63,7 +63,7 @@ impl Supervisor<'_> {
     }
 
     /// A pty that is full must not hold up signals and clocks; its other holders are gone.
-    pub(crate) fn accept_pty(&self) -> Result<(), SupervisorError> {
+    pub(crate) fn accept_pty(&self) -> Result<()> {
         let Some(pty) = self.running.pty() else { return Ok(()) };
         let flags = rustix::fs::fcntl_getfl(pty).map_err(SupervisorError::Terminal)?;
         rustix::fs::fcntl_setfl(pty, flags | OFlags::NONBLOCK)

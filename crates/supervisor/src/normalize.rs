@@ -2,7 +2,7 @@
 //!
 //! What it is worth is said in SECURITY.md. It must never keep somebody waiting who insists on an end.
 
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::signals::Signals;
 use palisade_record::ReportedUsage;
 use rustix::event::{PollFd, PollFlags};
@@ -37,11 +37,7 @@ pub enum Waited {
 /// Waits until what began at `start` has taken as long as it is said to have. A first Ctrl-C is for the run,
 /// which has ended by now; a second one ends the wait, as does whatever else asks for an end, or asked for it
 /// while the run was still ending.
-pub fn wait_out(
-    start: Instant,
-    whole: Duration,
-    signals: &mut Signals,
-) -> Result<Waited, SupervisorError> {
+pub fn wait_out(start: Instant, whole: Duration, signals: &mut Signals) -> Result<Waited> {
     loop {
         let left = whole.saturating_sub(start.elapsed());
         if left.is_zero() {

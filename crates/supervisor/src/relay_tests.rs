@@ -197,13 +197,28 @@ fn a_terminal_that_shows_less_than_its_cap_shows_all_of_it() {
 /// Proves: GATE-11 output-held
 #[test]
 fn what_is_written_behind_a_question_is_shown_after_it() {
+    let letters: Vec<u8> =
+        (0..200_000_u32).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
+    show_behind_question(&letters);
+}
+
+/// Sequences that change the whole screen make the panel be drawn again no more than text does: not at all while it is
+/// shown, and afterwards the terminal gets them byte by byte.
+///
+/// Proves: GATE-11 output-held
+#[test]
+fn a_few_bytes_behind_a_question_do_not_become_many() {
+    for sequence in ["\x1b[2J", "\x1b#8", "\x1bc", "\x1b[?1049h", "\x1b[999S", "x\x1b[65535b"] {
+        show_behind_question(sequence.repeat(20_000).as_bytes());
+    }
+}
+
+fn show_behind_question(written: &[u8]) {
     let (screen, output) = pair();
     let (inside, pty) = pair();
     let mut relay = Relay::new(Typed::Keys, None, SIZE);
     let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
     relay.hold();
-    let written: Vec<u8> =
-        (0..200_000_u32).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
     let (mut sent, mut chunk) = (0, vec![0; CAPACITY]);
     while sent < written.len() {
         sent += rustix::io::write(&inside, &written[sent..]).unwrap_or(0);
@@ -224,7 +239,7 @@ fn what_is_written_behind_a_question_is_shown_after_it() {
     while let Ok(count @ 1..) = rustix::io::read(&screen, &mut chunk) {
         shown.extend_from_slice(&chunk[..count]);
     }
-    assert!(shown == [&written[..], b"later"].concat(), "{} bytes", shown.len());
+    assert!(shown == [written, b"later"].concat(), "{} bytes", shown.len());
 }
 
 const QUESTION: &[u8] = b"\x1b[H\x1b[2J\x1b[48;2;9;9;9mquestion\x1b[8;1Hkeys";

@@ -2,7 +2,7 @@
 //!
 //! No handler is ever installed; a signal is read from a descriptor at a time of our choosing.
 
-use crate::error::SupervisorError;
+use crate::error::Result;
 use palisade_sys::proc::{SigInfo, block_signals, is_ignored, read_signalfd, signalfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::Signal;
@@ -52,7 +52,7 @@ impl Signals {
 
     /// To be called before the launch, so that no signal falls between; the launcher gives the
     /// command a clean mask.
-    pub fn take() -> Result<Self, SupervisorError> {
+    pub fn take() -> Result<Self> {
         let numbers: Vec<i32> = Self::TAKEN
             .map(Signal::as_raw)
             .into_iter()
@@ -73,7 +73,7 @@ impl Signals {
     }
 
     /// The next wish, or `None` when nothing is waiting.
-    pub(crate) fn next(&mut self) -> Result<Option<Wish>, SupervisorError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Wish>> {
         while let Some(info) = read_signalfd(&self.waiting)? {
             let wish = self.meaning(info, Instant::now());
             if wish.is_some() {

@@ -23,7 +23,7 @@ use crate::control::interface::Request;
 use crate::control::outbox::Outbox;
 use crate::deadlines::Deadlines;
 use crate::egress::{EgressControl, EgressSummary};
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::gate::{Gate, Touched};
 use crate::incidents::Incidents;
 use crate::limits::{Limits, Tally};
@@ -252,7 +252,7 @@ impl<'p> Supervisor<'p> {
         self.running.group().map(RunGroup::directories).unwrap_or_default()
     }
 
-    pub(crate) fn kill(&mut self, why: Killed) -> Result<(), SupervisorError> {
+    pub(crate) fn kill(&mut self, why: Killed) -> Result<()> {
         self.killed.get_or_insert(why);
         self.clock.deadlines.insist(Instant::now() + TO_END_EVERYBODY);
         self.clock.limits.forget();

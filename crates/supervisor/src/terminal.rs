@@ -3,7 +3,7 @@
 //! The terminal itself never goes inside; bytes are relayed between it and the sandbox's own pty.
 //! File status flags of the caller's descriptors are left alone, since the shell shares them.
 
-use crate::error::SupervisorError;
+use crate::error::{Result, SupervisorError};
 use crate::relay::Typed;
 use crate::screen::Size;
 use rustix::event::{PollFd, PollFlags};
@@ -53,7 +53,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl HostTerminal {
     /// `None` if no standard stream is a terminal: then there is nothing to relay.
-    pub(crate) fn of_caller() -> Result<Option<Self>, SupervisorError> {
+    pub(crate) fn of_caller() -> Result<Option<Self>> {
         let stdin = Some(rustix::stdio::stdin()).filter(|fd| rustix::termios::isatty(fd));
         let stdout = rustix::stdio::stdout();
         let stderr = rustix::stdio::stderr();
@@ -94,7 +94,7 @@ impl HostTerminal {
     }
 
     /// To be called once, before the command reads anything.
-    pub(crate) fn introduce(&self, pty: BorrowedFd<'_>) -> Result<(), SupervisorError> {
+    pub(crate) fn introduce(&self, pty: BorrowedFd<'_>) -> Result<()> {
         match self.sharing {
             Sharing::Alone => Ok(()),
             Sharing::WithPipeline => silence_echo(pty),
@@ -104,14 +104,14 @@ impl HostTerminal {
     }
 
     /// Raw mode, if this process is in the foreground: a background job must not touch the terminal.
-    pub(crate) fn take(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn take(&mut self) -> Result<()> {
         match self.sharing {
             Sharing::Alone if self.saved.is_none() => self.make_raw(),
             _ => Ok(()),
         }
     }
 
-    fn make_raw(&mut self) -> Result<(), SupervisorError> {
+    fn make_raw(&mut self) -> Result<()> {
         if !self.is_foreground() {
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl HostTerminal {
 
     /// Raw mode again where somebody else has changed it: a shell sets its own when a job was stopped with SIGSTOP, of
     /// which we hear only afterwards.
-    pub(crate) fn take_again(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn take_again(&mut self) -> Result<()> {
         if self.saved.is_some() && self.is_in_line_mode() {
             self.saved = None;
         }
@@ -135,7 +135,7 @@ impl HostTerminal {
 
     /// Raw mode while a question is shown on a terminal that only shows what the command writes. Not while another
     /// program of the pipeline reads keys from it.
-    pub(crate) fn borrow_for_question(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn borrow_for_question(&mut self) -> Result<()> {
         match self.sharing {
             Sharing::ShowsOnly if self.saved.is_none() && self.is_in_line_mode() => self.make_raw(),
             _ => self.take(),
@@ -324,7 +324,7 @@ impl Drop for HostTerminal {
 
 /// Opens the terminal again, so that non-blocking mode is not shared with the caller's shell. Where
 /// that is refused (a terminal that belongs to another user, after `su`), a plain duplicate serves.
-fn own_description(fd: BorrowedFd<'_>, access: OFlags) -> Result<OwnedFd, SupervisorError> {
+fn own_description(fd: BorrowedFd<'_>, access: OFlags) -> Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
     let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
@@ -333,7 +333,7 @@ fn own_description(fd: BorrowedFd<'_>, access: OFlags) -> Result<OwnedFd, Superv
 }
 
 /// The caller's terminal echoes already; twice would be once too often.
-fn silence_echo(pty: BorrowedFd<'_>) -> Result<(), SupervisorError> {
+fn silence_echo(pty: BorrowedFd<'_>) -> Result<()> {
     let mut inside = rustix::termios::tcgetattr(pty).map_err(SupervisorError::Terminal)?;
     inside.local_modes.remove(LocalModes::ECHO);
     rustix::termios::tcsetattr(pty, OptionalActions::Now, &inside)

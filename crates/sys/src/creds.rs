@@ -154,6 +154,13 @@ pub fn keep_only_mounting_as_root() -> Result<()> {
     )
 }
 
+/// Drops every capability of this thread but those needed to act as another user temporarily ([`act_as`]) and to inspect
+/// processes.
+pub fn keep_only_acting_as_another() -> Result<()> {
+    let acting = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
+    keep_only(acting.union(CapabilitySet::SYS_PTRACE))
+}
+
 const MOUNTING: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::SYS_CHROOT);
 
 fn keep_only(kept: CapabilitySet) -> Result<()> {

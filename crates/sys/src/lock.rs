@@ -1,12 +1,50 @@
-//! Locks on single bytes of a file, owned by the open file and not by the process (fcntl(2), "Open file
-//! description locks"): a fork shares them, and closing another descriptor of the file does not release them.
-//! Never waits.
+//! Locks that belong to an open file and not to a process: a fork shares them, and closing another descriptor of the
+//! file does not release them. On a whole file (flock(2)), or on single bytes of it (fcntl(2), "Open file description
+//! locks"). Never waits without a limit.
 
 #![expect(unsafe_code, reason = "rustix has only the locks that belong to a process")]
 
 use crate::error::check;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const FIRST_PAUSE: Duration = Duration::from_micros(100);
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+
+/// Opens a file that only serves as a lock between processes of one user.
+pub fn open_lock_file(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+}
+
+/// Tries until it gets a lock that other processes hold for an instant. False after `timeout`: a process that was
+/// stopped while it holds the lock must not keep all others waiting.
+pub fn lock_within(
+    timeout: Duration,
+    mut try_lock: impl FnMut() -> Result<bool, Errno>,
+) -> Result<bool, Errno> {
+    let since = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    while !try_lock()? {
+        if since.elapsed() >= timeout {
+            return Ok(false);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    Ok(true)
+}
+
+/// Takes a lock on the whole file, with a non-blocking operation. False if another open file holds a conflicting lock.
+pub fn try_lock_file(file: impl AsFd, operation: FlockOperation) -> Result<bool, Errno> {
+    match rustix::fs::flock(file, operation) {
+        Err(Errno::AGAIN) => Ok(false),
+        locked => locked.map(|()| true),
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteLock {

@@ -32,6 +32,8 @@ flag_set! {
         NOSUID = 0x2;
         NODEV = 0x4;
         NOEXEC = 0x8;
+        /// No link is followed on it, nor one of `/proc` that leads to a file (5.14).
+        NOSYMFOLLOW = 0x0020_0000;
     }
 }
 

@@ -18,7 +18,6 @@ const ADD_DESCRIPTOR: u32 = 0x4018_2103;
 const SET_FLAGS: u32 = 0x4008_2104;
 
 const RESPONSE_CONTINUE: u32 = 1;
-const ADDFD_SEND: u32 = 2;
 /// Runs the receiver on the caller's CPU at once instead of waking another one (6.6).
 const SYNC_WAKE_UP: u64 = 1;
 
@@ -129,32 +128,12 @@ impl Listener {
             .map(drop)
     }
 
-    /// Installs a copy of `file` in the caller and makes its call return the new number, in one step (5.14).
-    pub fn respond_with(
-        &self,
-        id: u64,
-        file: BorrowedFd<'_>,
-        close_on_exec: bool,
-    ) -> Result<(), Errno> {
-        self.add(id, file, close_on_exec, ADDFD_SEND).map(drop)
-    }
-
     /// Installs a copy of `file` in the caller and returns its number there. The call still waits for a response, so
     /// that our descriptor can be closed before the caller continues.
     pub fn give(&self, id: u64, file: BorrowedFd<'_>, close_on_exec: bool) -> Result<i64, Errno> {
-        self.add(id, file, close_on_exec, 0)
-    }
-
-    fn add(
-        &self,
-        id: u64,
-        file: BorrowedFd<'_>,
-        close_on_exec: bool,
-        flags: u32,
-    ) -> Result<i64, Errno> {
         let source = file.as_raw_fd().cast_unsigned();
         let target_flags = if close_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 };
-        let raw = RawDescriptor { id, flags, source, target: 0, target_flags };
+        let raw = RawDescriptor { id, flags: 0, source, target: 0, target_flags };
         // SAFETY: the kernel reads one `struct seccomp_notif_addfd`, which `raw` is.
         let returned =
             unsafe { libc::ioctl(self.0.as_raw_fd(), ADD_DESCRIPTOR as _, &raw const raw) };

@@ -64,25 +64,6 @@ fn a_call_is_received_with_its_arguments_and_answered() {
 }
 
 #[test]
-fn a_descriptor_becomes_the_result() {
-    in_child(|| {
-        let (pid, listener) = notified(libc::SYS_openat, || {
-            let flags = rustix::fs::OFlags::RDONLY;
-            let file =
-                rustix::fs::openat(rustix::fs::CWD, "/no/such/file", flags, 0.into()).unwrap();
-            let mut word = [0; 4];
-            rustix::io::read(&file, &mut word).unwrap();
-            i32::from(&word == b"word")
-        });
-        let call = listener.receive().unwrap();
-        let (reader, writer) = rustix::pipe::pipe().unwrap();
-        rustix::io::write(&writer, b"word").unwrap();
-        listener.respond_with(call.id, reader.as_fd(), true).unwrap();
-        assert_eq!(exit_code(pid), 1);
-    });
-}
-
-#[test]
 fn a_descriptor_can_be_given_before_the_answer() {
     in_child(|| {
         let (pid, listener) = notified(libc::SYS_openat, || {

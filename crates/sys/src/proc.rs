@@ -8,6 +8,7 @@ mod command_line;
 mod jobs;
 mod rlimit;
 mod signals;
+mod slice;
 mod wait;
 
 use std::ffi::{CStr, CString};
@@ -29,6 +30,7 @@ pub use signals::{
     SigInfo, block_signals, ignore, is_ignored, read_signalfd, reset_action, sig, signalfd,
     unblock_all, unblock_signals,
 };
+pub use slice::run_soon_after_waking;
 pub use wait::{Reaped, ResourceUsage, Status, WaitFlags, wait_any, wait_pid_rusage};
 
 /// Replaces this process by `path`; returns only on failure. See execve(2).

@@ -4,15 +4,16 @@
 #![expect(unsafe_code, reason = "clone3 here refuses to fork the threaded test harness")]
 #![expect(clippy::unwrap_used, reason = "only tests are built with this module")]
 
-use std::io::{PipeWriter, Read, Write};
+use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Once, OnceLock};
 
-use rustix::process::Pid;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::clone::{CloneFlags, unshare};
 use crate::creds::{IdKind, MapLine, deny_setgroups, set_pdeathsig, write_map};
-use crate::proc::{Status, exit_now, sig, wait_pid_rusage};
+use crate::proc::{Status, exit_now, poll, sig, wait_pid_rusage};
 use crate::seccomp::SockFilter;
 
 /// Runs `body` in a child and fails the test if it panicked or died.
@@ -56,12 +57,26 @@ fn run(body: impl FnOnce()) -> (Status, String) {
         exit_now(report_panic(body, writer));
     };
     drop(writer);
+    let said = read_until_end(&mut reader, pid);
     let status = wait_pid_rusage(pid).unwrap().status;
-    // Not until the end of the pipe: a grandchild left behind would hold it open.
-    rustix::io::ioctl_fionbio(&reader, true).unwrap();
-    let mut said = Vec::new();
-    let _ = reader.read_to_end(&mut said);
     (status, String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Reads while the child runs: one that says more than a pipe holds (64 KiB, pipe(7)) would otherwise never end. Not until
+/// the end of the pipe: a grandchild left behind would hold it open.
+fn read_until_end(reader: &mut PipeReader, child: Pid) -> Vec<u8> {
+    let end = pidfd_open(child, PidfdFlags::empty()).unwrap();
+    rustix::io::ioctl_fionbio(&*reader, true).unwrap();
+    let mut said = Vec::new();
+    let (mut has_ended, mut is_open) = (false, true);
+    while !has_ended {
+        let mut set = [PollFd::new(&end, PollFlags::IN), PollFd::new(&*reader, PollFlags::IN)];
+        poll(&mut set[..if is_open { 2 } else { 1 }], None).unwrap();
+        has_ended = !set[0].revents().is_empty();
+        // Would block, unless nobody holds the other end any more.
+        is_open = is_open && reader.read_to_end(&mut said).is_err();
+    }
+    said
 }
 
 fn report_panic(body: impl FnOnce(), writer: PipeWriter) -> i32 {
@@ -102,4 +117,32 @@ pub fn filter(syscall: libc::c_long, action: u32) -> [SockFilter; 4] {
         SockFilter { code: RETURN, jt: 0, jf: 0, k: action },
         SockFilter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_fails_with_more_than_a_pipe_holds_is_heard_to_the_end() {
+        let long = "x".repeat(1 << 20);
+        let (status, said) = run(|| panic!("{long} and the end"));
+        assert_eq!(status, Status::Exited(101));
+        assert!(said.contains(&long) && said.trim_end().ends_with("and the end"));
+    }
+
+    /// The grandchild lives until the last copy of `tell` is closed, which is this process's.
+    #[test]
+    fn what_a_child_left_behind_is_not_waited_for() {
+        let (mut told, tell) = std::io::pipe().unwrap();
+        let (status, _) = run(move || {
+            // SAFETY: as in `run`.
+            if unsafe { libc::fork() } == 0 {
+                drop(tell);
+                let _ = told.read(&mut [0]);
+                exit_now(0);
+            }
+        });
+        assert_eq!(status, Status::Exited(0));
+    }
 }

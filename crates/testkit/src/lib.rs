@@ -38,6 +38,18 @@ pub fn am_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Whether runs have the gate as a file system here: the sandbox is asked itself.
+#[must_use]
+pub fn gate_is_fuse() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let output = World::new().sandbox(["plan", "--json", "--", "true"]).run();
+        output.assert_code(0);
+        let plan: serde_json::Value = must(serde_json::from_slice(&output.stdout), "plan --json");
+        plan["gate"]["trigger"] == "fuse"
+    })
+}
+
 /// The version of Landlock this host has; 0 without it.
 #[must_use]
 pub fn landlock_abi() -> u32 {

@@ -21,6 +21,9 @@ pub struct World {
     directory: TempDir,
 }
 
+/// Chooses what notices the use of paths in every run of the tests.
+pub(crate) const GATE_VARIABLE: &str = "PALISADE_TEST_GATE";
+
 impl World {
     /// Makes the directories, below `PALISADE_TEST_DIR` if set and the temporary directory otherwise.
     #[must_use]
@@ -157,6 +160,9 @@ impl World {
         // The probe waits as patiently as its test.
         if let Some(patience) = std::env::var_os(PATIENCE_VARIABLE) {
             command.env(PATIENCE_VARIABLE, patience);
+        }
+        if let Some(gate) = std::env::var_os(GATE_VARIABLE) {
+            command.env("SANDBOX_GATE", gate);
         }
         command
     }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use palisade_sys::SysError;
 use rustix::fs::{AtFlags, FileType, MemfdFlags, Statx, StatxFlags};
 
-use crate::error::UsageError;
+use crate::error::Result;
 use crate::procfs::{is_closed, is_gone, numbers_in};
 use crate::tree::Tree;
 
@@ -70,11 +70,11 @@ pub struct HeldFiles {
 
 impl Tree {
     /// Examines the descriptors of every process of the last sample.
-    pub fn held_files(&mut self) -> Result<HeldFiles, UsageError> {
+    pub fn held_files(&mut self) -> Result<HeldFiles> {
         self.with_room_to_open(|tree| tree.held_files_once())
     }
 
-    pub(crate) fn held_files_once(&self) -> Result<HeldFiles, UsageError> {
+    pub(crate) fn held_files_once(&self) -> Result<HeldFiles> {
         let memory_device = memory_device()?;
         let mut held = HeldFiles { memory_device: Some(memory_device), ..HeldFiles::default() };
         let mut left = MAX_DESCRIPTORS;
@@ -101,7 +101,7 @@ impl Tree {
 }
 
 impl HeldFiles {
-    fn look(&mut self, directory: &rustix::fd::OwnedFd, number: i32) -> Result<(), UsageError> {
+    fn look(&mut self, directory: &rustix::fd::OwnedFd, number: i32) -> Result<()> {
         // The link leads to the open file itself, not to a name. DONT_SYNC: no file server is asked.
         let found = rustix::fs::statx(
             directory,
@@ -135,7 +135,7 @@ impl HeldFiles {
 }
 
 /// The device of the kernel's internal tmpfs, which contains memory files.
-fn memory_device() -> Result<u64, UsageError> {
+fn memory_device() -> Result<u64> {
     let failed = |errno| SysError::new("memfd_create", "", errno);
     let file = rustix::fs::memfd_create("palisade-usage", MemfdFlags::CLOEXEC).map_err(failed)?;
     Ok(rustix::fs::fstat(&file).map_err(failed)?.st_dev)

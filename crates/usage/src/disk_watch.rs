@@ -24,7 +24,7 @@ use palisade_sys::beneath::open_beneath;
 use palisade_sys::{Mode, OFlags, Pid, SysError};
 
 use crate::disk_use::DiskUse;
-use crate::error::UsageError;
+use crate::error::{Result, UsageError};
 use crate::space::Space;
 use crate::tree::Tree;
 use crate::walk::{Root, Walk};
@@ -113,15 +113,11 @@ struct Round {
 impl DiskWatch {
     /// Must be called before the command starts: begins to count what exists. Does not follow links: pass resolved
     /// paths. [`UsageError::TooLarge`] if the trees have to be counted in full and that takes more than ten seconds.
-    pub fn baseline(trees: &[PathBuf]) -> Result<Self, UsageError> {
+    pub fn baseline(trees: &[PathBuf]) -> Result<Self> {
         Self::baseline_within(trees, ENTRIES_BEFORE_START, BASELINE_BUDGET)
     }
 
-    fn baseline_within(
-        trees: &[PathBuf],
-        entries: u32,
-        budget: Duration,
-    ) -> Result<Self, UsageError> {
+    fn baseline_within(trees: &[PathBuf], entries: u32, budget: Duration) -> Result<Self> {
         let began = Instant::now();
         let mut roots: Vec<Root> = Vec::new();
         for tree in trees {
@@ -172,13 +168,18 @@ impl DiskWatch {
 
     /// Adds the tmpfs that `process` has mounted at `path`; everything in it counts. If we may not inspect the
     /// sandbox's first process, pass another one.
-    pub fn add_tmpfs(&mut self, process: Pid, path: &Path) -> Result<(), UsageError> {
+    pub fn add_tmpfs(&mut self, process: Pid, path: &Path) -> Result<()> {
         let root_path = format!("/proc/{}/root", process.as_raw_nonzero());
         // Following is intended here: the link is the kernel's, and leads to the process's root.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(&root_path, flags, Mode::empty())
             .map_err(|errno| SysError::new("open", root_path, errno))?;
         let place = open_beneath(&root, path, OFlags::PATH | OFlags::DIRECTORY)?;
+        self.add_file_system(place, path)
+    }
+
+    /// Adds a file system of the run's own by its root.
+    pub fn add_file_system(&mut self, place: OwnedFd, path: &Path) -> Result<()> {
         let device = rustix::fs::fstat(&place)
             .map_err(|errno| SysError::new("fstat", path.display().to_string(), errno))?
             .st_dev;
@@ -205,11 +206,7 @@ impl DiskWatch {
     /// Continues for about `budget`. Returns what is held when a round is complete or free space shows more, otherwise
     /// `None`. `tree` provides deleted files that are still in use, and the bytes written. After an error the limit can
     /// no longer be enforced.
-    pub fn step(
-        &mut self,
-        budget: Duration,
-        tree: Option<&mut Tree>,
-    ) -> Result<Option<DiskUse>, UsageError> {
+    pub fn step(&mut self, budget: Duration, tree: Option<&mut Tree>) -> Result<Option<DiskUse>> {
         let began = Instant::now();
         let written = tree.as_ref().and_then(|tree| tree.written_bytes());
         self.written = self.written.max(written.unwrap_or(0));
@@ -258,7 +255,7 @@ impl DiskWatch {
     }
 
     /// Continues the walk that counts what existed before the command.
-    fn go_on_with_baseline(&mut self, deadline: Instant) -> Result<Option<DiskUse>, UsageError> {
+    fn go_on_with_baseline(&mut self, deadline: Instant) -> Result<Option<DiskUse>> {
         let Baseline::Walking(walk) = &mut self.baseline else { return Ok(None) };
         let Some(walked) = walk.advance(&self.roots, Some(deadline))? else { return Ok(None) };
         if let Some(closed) = walk.closed.take() {
@@ -279,7 +276,7 @@ impl DiskWatch {
     }
 
     /// Reads free space if it is due. Returns whether it shows more than was reported before.
-    fn glance(&mut self, now: Instant) -> Result<bool, UsageError> {
+    fn glance(&mut self, now: Instant) -> Result<bool> {
         let Some(limits) = self.limits.filter(|_| now >= self.next_glance) else {
             return Ok(false);
         };
@@ -309,17 +306,17 @@ impl DiskWatch {
     }
 
     /// What the run's own file systems hold, without a walk.
-    pub fn own_bytes(&self) -> Result<u64, UsageError> {
+    pub fn own_bytes(&self) -> Result<u64> {
         Ok(self.own()?.bytes)
     }
 
     /// A complete round, after all processes have ended. Returns the last known value if it would take longer than half
     /// a second.
-    pub fn finish(&mut self) -> Result<DiskUse, UsageError> {
+    pub fn finish(&mut self) -> Result<DiskUse> {
         self.finish_within(FINISH_BUDGET)
     }
 
-    fn finish_within(&mut self, budget: Duration) -> Result<DiskUse, UsageError> {
+    fn finish_within(&mut self, budget: Duration) -> Result<DiskUse> {
         let Baseline::Known(baseline) = self.baseline else {
             self.last = self.own()?;
             return Ok(self.told());
@@ -332,13 +329,13 @@ impl DiskWatch {
     }
 
     /// What the run's own file systems hold.
-    fn own(&self) -> Result<DiskUse, UsageError> {
+    fn own(&self) -> Result<DiskUse> {
         self.mounts.iter().try_fold(DiskUse::default(), |sum, mount| Ok(sum.plus(mount.held()?)))
     }
 
     /// Deleted files first: the walk skips one that gets a name later, and one that loses its name later is found in
     /// the next round.
-    fn begin_round(&mut self, tree: Option<&mut Tree>) -> Result<Round, UsageError> {
+    fn begin_round(&mut self, tree: Option<&mut Tree>) -> Result<Round> {
         if self.limits.is_some() {
             self.space.mark();
         }
@@ -365,7 +362,7 @@ impl DiskWatch {
 }
 
 impl Mount {
-    fn held(&self) -> Result<DiskUse, UsageError> {
+    fn held(&self) -> Result<DiskUse> {
         let stat = rustix::fs::fstatfs(&self.place)
             .map_err(|errno| SysError::new("fstatfs", self.path.display().to_string(), errno))?;
         // A tmpfs without a size limit does not count.
@@ -382,12 +379,7 @@ impl Mount {
 
 /// Counts a small tree now, and begins a large one. Where free space is reported late, completes the walk before
 /// `deadline`.
-fn first_walk(
-    roots: &[Root],
-    space: &Space,
-    entries: u32,
-    deadline: Instant,
-) -> Result<Baseline, UsageError> {
+fn first_walk(roots: &[Root], space: &Space, entries: u32, deadline: Instant) -> Result<Baseline> {
     let mut walk = Walk::since(roots.len(), SystemTime::now() - TICK);
     let walked = match walk.advance_entries(roots, entries)? {
         None if space.is_prompt() => return Ok(Baseline::Walking(Box::new(walk))),

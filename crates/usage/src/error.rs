@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use palisade_sys::SysError;
 
+pub(crate) type Result<T, E = UsageError> = std::result::Result<T, E>;
+
 /// Why usage could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageError {

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use palisade_sys::SysError;
 
 use crate::disk_use::{FileId, HeldFiles};
-use crate::error::UsageError;
+use crate::error::Result;
 use crate::procfs::value_of;
 use crate::tree::Tree;
 
@@ -25,11 +25,11 @@ pub struct Exact {
 impl Tree {
     /// Counts the memory of the last sample's processes again, with shared pages once. `held` contains the memory files
     /// that are already counted.
-    pub fn exact(&mut self, held: &HeldFiles) -> Result<Exact, UsageError> {
+    pub fn exact(&mut self, held: &HeldFiles) -> Result<Exact> {
         self.with_room_to_open(|tree| tree.exact_once(held))
     }
 
-    fn exact_once(&mut self, held: &HeldFiles) -> Result<Exact, UsageError> {
+    fn exact_once(&mut self, held: &HeldFiles) -> Result<Exact> {
         let mut memory_bytes = held.memfd_bytes;
         for (&pid, process) in &self.known {
             if process.has_ended || process.borrows {
@@ -73,7 +73,7 @@ enum Backing {
 }
 
 /// `None` if we may not inspect the process. One that ends meanwhile has released its memory.
-fn count(file: OwnedFd, held: &HeldFiles) -> Result<Option<u64>, UsageError> {
+fn count(file: OwnedFd, held: &HeldFiles) -> Result<Option<u64>> {
     let mut reader = BufReader::with_capacity(1 << 16, std::fs::File::from(file));
     let mut line = Vec::new();
     let mut sum = Sum::new(held);

@@ -9,7 +9,7 @@ use palisade_sys::SysError;
 use rustix::io::Errno;
 
 use crate::disk_use::{FileId, HeldFiles};
-use crate::error::UsageError;
+use crate::error::Result;
 use crate::procfs::{is_closed, is_gone};
 use crate::tree::Tree;
 
@@ -19,7 +19,7 @@ const MAX_TEXT: u64 = 32 << 20;
 impl Tree {
     /// Every file without a name that processes of the last sample hold, by descriptor or otherwise. Not visible are
     /// files in messages between sockets, and descriptors that only one thread has.
-    pub(crate) fn nameless_files(&mut self) -> Result<HeldFiles, UsageError> {
+    pub(crate) fn nameless_files(&mut self) -> Result<HeldFiles> {
         self.with_room_to_open(|tree| {
             let mut held = tree.held_files_once()?;
             if !held.was_cut {
@@ -29,7 +29,7 @@ impl Tree {
         })
     }
 
-    fn add_mapped_files(&self, held: &mut HeldFiles) -> Result<(), UsageError> {
+    fn add_mapped_files(&self, held: &mut HeldFiles) -> Result<()> {
         let mut left = MAX_TEXT;
         let mut without_size = HashSet::new();
         for (&pid, process) in &self.known {
@@ -73,7 +73,7 @@ struct Mapped {
     file: FileId,
 }
 
-fn deleted_in(maps: OwnedFd, left: &mut u64) -> Result<Vec<Mapped>, UsageError> {
+fn deleted_in(maps: OwnedFd, left: &mut u64) -> Result<Vec<Mapped>> {
     let mut reader = BufReader::with_capacity(1 << 16, std::fs::File::from(maps)).take(*left);
     let mut found = Vec::new();
     let mut line = Vec::new();

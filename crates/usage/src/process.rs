@@ -3,7 +3,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::error::UsageError;
+use crate::error::Result;
 use crate::ledger::{Account, Counters, Io};
 use crate::memory::Memory;
 use crate::procfs::{self, Proc, Stat, numbers_in, parse_io, parse_statm, parse_status};
@@ -61,7 +61,7 @@ impl Process {
         pid: i32,
         before: Option<Self>,
         manner: Manner,
-    ) -> Result<Option<Read>, UsageError> {
+    ) -> Result<Option<Read>> {
         let mut before = before;
         let held = before.as_mut().and_then(|known| known.files.take());
         let Some((mut files, stat)) = open(proc, pid, held, manner)? else { return Ok(None) };
@@ -127,7 +127,7 @@ impl Process {
         pid: i32,
         files: &Files,
         manner: Manner,
-    ) -> Result<(), UsageError> {
+    ) -> Result<()> {
         let opened = match self.speaker {
             Some(_) => proc.file(pid, &self.file_name("statm"))?,
             None => None,
@@ -152,7 +152,7 @@ fn open(
     pid: i32,
     held: Option<Files>,
     manner: Manner,
-) -> Result<Option<(Files, Stat)>, UsageError> {
+) -> Result<Option<(Files, Stat)>> {
     if let Some(files) = held
         && let Some(text) = proc.read(files.stat.as_fd())?
     {
@@ -176,7 +176,7 @@ pub(crate) fn find_children(
     pid: i32,
     threads: u64,
     held: Option<&OwnedFd>,
-) -> Result<Vec<i32>, UsageError> {
+) -> Result<Vec<i32>> {
     let mut found = Vec::new();
     if threads <= 1 {
         match held {
@@ -191,19 +191,14 @@ pub(crate) fn find_children(
     Ok(found)
 }
 
-fn children_of_thread(
-    proc: &mut Proc,
-    pid: i32,
-    thread: i32,
-    found: &mut Vec<i32>,
-) -> Result<(), UsageError> {
+fn children_of_thread(proc: &mut Proc, pid: i32, thread: i32, found: &mut Vec<i32>) -> Result<()> {
     match proc.file(pid, &format!("task/{thread}/children"))? {
         Some(file) => proc.children(file.as_fd(), found),
         None => Ok(()),
     }
 }
 
-fn threads_of(proc: &Proc, pid: i32) -> Result<Vec<i32>, UsageError> {
+fn threads_of(proc: &Proc, pid: i32) -> Result<Vec<i32>> {
     match proc.directory(pid, "task")? {
         Some(tasks) => numbers_in(&tasks),
         None => Ok(Vec::new()),
@@ -211,7 +206,7 @@ fn threads_of(proc: &Proc, pid: i32) -> Result<Vec<i32>, UsageError> {
 }
 
 /// A thread that still has the memory which the main thread released.
-fn living_thread(proc: &mut Proc, pid: i32) -> Result<Option<i32>, UsageError> {
+fn living_thread(proc: &mut Proc, pid: i32) -> Result<Option<i32>> {
     for thread in threads_of(proc, pid)? {
         let Some(file) = proc.file(pid, &format!("task/{thread}/statm"))? else { continue };
         let resident = proc.read(file.as_fd())?.and_then(parse_statm).map(|statm| statm.resident);

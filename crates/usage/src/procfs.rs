@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use palisade_sys::{Errno, Mode, OFlags, SysError};
 use rustix::fs::{AtFlags, CWD, Dir, PROC_SUPER_MAGIC, Statx, StatxFlags};
 
-use crate::error::UsageError;
+use crate::error::{Result, UsageError};
 use crate::ledger::Io;
 
 /// Longer than any of these files, except the list of a fork bomb's children.
@@ -51,7 +51,7 @@ pub(crate) struct Resident {
 }
 
 impl Proc {
-    pub(crate) fn open() -> Result<Self, UsageError> {
+    pub(crate) fn open() -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(CWD, "/proc", flags, Mode::empty())
             .map_err(|errno| SysError::new("open", "/proc", errno))?;
@@ -64,16 +64,16 @@ impl Proc {
     }
 
     /// Opens a file of a process; `None` if the process has ended or we may not inspect it.
-    pub(crate) fn file(&self, pid: i32, name: &str) -> Result<Option<OwnedFd>, UsageError> {
+    pub(crate) fn file(&self, pid: i32, name: &str) -> Result<Option<OwnedFd>> {
         self.open_at(pid, name, OFlags::RDONLY)
     }
 
     /// The same for a directory.
-    pub(crate) fn directory(&self, pid: i32, name: &str) -> Result<Option<OwnedFd>, UsageError> {
+    pub(crate) fn directory(&self, pid: i32, name: &str) -> Result<Option<OwnedFd>> {
         self.open_at(pid, name, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
-    fn open_at(&self, pid: i32, name: &str, flags: OFlags) -> Result<Option<OwnedFd>, UsageError> {
+    fn open_at(&self, pid: i32, name: &str, flags: OFlags) -> Result<Option<OwnedFd>> {
         let path = format!("{pid}/{name}");
         match rustix::fs::openat(&self.directory, &path, flags | OFlags::CLOEXEC, Mode::empty()) {
             Ok(file) => Ok(Some(file)),
@@ -90,11 +90,7 @@ impl Proc {
     }
 
     /// The children in one thread's list; none if the thread has ended.
-    pub(crate) fn children(
-        &mut self,
-        file: BorrowedFd<'_>,
-        found: &mut Vec<i32>,
-    ) -> Result<(), UsageError> {
+    pub(crate) fn children(&mut self, file: BorrowedFd<'_>, found: &mut Vec<i32>) -> Result<()> {
         let mut length = 0;
         while length < READ_LIMIT {
             if length == self.buffer.len() {
@@ -116,7 +112,7 @@ impl Proc {
     }
 
     /// Reads a small file in one call; `None` if its process has ended or we may not inspect it.
-    pub(crate) fn read(&mut self, file: BorrowedFd<'_>) -> Result<Option<&[u8]>, UsageError> {
+    pub(crate) fn read(&mut self, file: BorrowedFd<'_>) -> Result<Option<&[u8]>> {
         loop {
             match rustix::io::pread(file, self.buffer.as_mut_slice(), 0) {
                 Ok(read) => return Ok(Some(&self.buffer[..read])),
@@ -128,7 +124,7 @@ impl Proc {
     }
 
     /// All processes of the host with their parents.
-    pub(crate) fn parents(&mut self) -> Result<Vec<(i32, i32)>, UsageError> {
+    pub(crate) fn parents(&mut self) -> Result<Vec<(i32, i32)>> {
         let mut found = Vec::new();
         let directory = rustix::fs::openat(
             &self.directory,
@@ -147,7 +143,7 @@ impl Proc {
 }
 
 /// The entries of a directory of `/proc` that are numbers.
-pub(crate) fn numbers_in(directory: &OwnedFd) -> Result<Vec<i32>, UsageError> {
+pub(crate) fn numbers_in(directory: &OwnedFd) -> Result<Vec<i32>> {
     let entries =
         Dir::read_from(directory).map_err(|errno| SysError::new("open", "/proc", errno))?;
     let mut numbers = Vec::new();
@@ -175,7 +171,7 @@ pub(crate) fn is_closed(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM)
 }
 
-pub(crate) fn stat(pid: i32, text: &[u8]) -> Result<Stat, UsageError> {
+pub(crate) fn stat(pid: i32, text: &[u8]) -> Result<Stat> {
     parse_stat(text).ok_or_else(|| form(pid, "stat", text))
 }
 

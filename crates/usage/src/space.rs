@@ -4,7 +4,7 @@
 use palisade_sys::SysError;
 
 use crate::disk_use::DiskUse;
-use crate::error::UsageError;
+use crate::error::Result;
 use crate::walk::Root;
 
 /// File systems that account for deleted files at once. Others (btrfs, ZFS) do so seconds later, or never if a snapshot
@@ -33,7 +33,7 @@ struct System {
 
 impl Space {
     /// Records the present free space.
-    pub(crate) fn baseline(roots: &[Root]) -> Result<Self, UsageError> {
+    pub(crate) fn baseline(roots: &[Root]) -> Result<Self> {
         let mut systems: Vec<System> = Vec::new();
         for (number, root) in roots.iter().enumerate() {
             if systems.iter().any(|known| known.device == root.device) {
@@ -55,7 +55,7 @@ impl Space {
     }
 
     /// Reads the free space again.
-    pub(crate) fn look(&mut self, roots: &[Root]) -> Result<(), UsageError> {
+    pub(crate) fn look(&mut self, roots: &[Root]) -> Result<()> {
         for system in &mut self.systems {
             if let Some(root) = roots.get(system.root) {
                 system.now = free(root)?;
@@ -99,7 +99,7 @@ impl Space {
     }
 }
 
-fn free(root: &Root) -> Result<DiskUse, UsageError> {
+fn free(root: &Root) -> Result<DiskUse> {
     let stat = rustix::fs::fstatvfs(&root.directory).map_err(|errno| failed(root, errno))?;
     Ok(DiskUse { bytes: stat.f_bfree.saturating_mul(stat.f_frsize), inodes: stat.f_ffree })
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use palisade_sys::{Errno, Pid};
 use rustix::process::Resource;
 
-use crate::error::UsageError;
+use crate::error::{Result, UsageError};
 use crate::ledger::{Account, Identity, Io, Ledger};
 use crate::process::{Manner, Process, find_children};
 use crate::procfs::{self, Proc};
@@ -109,7 +109,7 @@ struct Round {
 
 impl Tree {
     /// The tree below `root`, which must be alive. Pids are those of the host.
-    pub fn new(root: Pid) -> Result<Self, UsageError> {
+    pub fn new(root: Pid) -> Result<Self> {
         let mut proc = Proc::open()?;
         let pid = root.as_raw_nonzero().get();
         let file = proc.file(pid, "stat")?.ok_or(UsageError::Gone(pid))?;
@@ -147,7 +147,7 @@ impl Tree {
     }
 
     /// Reads every process once. [`UsageError::Gone`] if the first one has ended.
-    pub fn sample(&mut self) -> Result<Sample, UsageError> {
+    pub fn sample(&mut self) -> Result<Sample> {
         self.with_room_to_open(Self::sample_once)
     }
 
@@ -155,8 +155,8 @@ impl Tree {
     /// descriptors too, and a limit must not fail because of an optimisation.
     pub(crate) fn with_room_to_open<T>(
         &mut self,
-        work: impl Fn(&mut Self) -> Result<T, UsageError>,
-    ) -> Result<T, UsageError> {
+        work: impl Fn(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         match work(self) {
             Err(UsageError::Sys(error))
                 if matches!(error.errno, Errno::MFILE | Errno::NFILE) && self.max_held > 0 =>
@@ -169,7 +169,7 @@ impl Tree {
         }
     }
 
-    fn sample_once(&mut self) -> Result<Sample, UsageError> {
+    fn sample_once(&mut self) -> Result<Sample> {
         self.samples += 1;
         if matches!(self.finding, Finding::Parents(_)) {
             let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
@@ -249,7 +249,7 @@ impl Tree {
     }
 
     /// Reads parents before children: see [`Ledger::settle`].
-    fn walk(&mut self, round: &mut Round) -> Result<(), UsageError> {
+    fn walk(&mut self, round: &mut Round) -> Result<()> {
         while let Some(pid) = round.pending.pop() {
             if self.known.get(&pid).is_some_and(|known| known.seen == self.samples) {
                 continue;
@@ -264,7 +264,7 @@ impl Tree {
         Ok(())
     }
 
-    fn visit(&mut self, pid: i32, round: &mut Round) -> Result<(), UsageError> {
+    fn visit(&mut self, pid: i32, round: &mut Round) -> Result<()> {
         let before = self.known.remove(&pid);
         let last_parent = before.as_ref().map(|known| known.parent);
         let manner = Manner {
@@ -304,7 +304,7 @@ impl Tree {
         Ok(())
     }
 
-    fn children_of(&mut self, pid: i32) -> Result<Vec<i32>, UsageError> {
+    fn children_of(&mut self, pid: i32) -> Result<Vec<i32>> {
         match (&self.finding, self.known.get(&pid)) {
             (Finding::Lists, Some(known)) => {
                 find_children(&mut self.proc, pid, known.threads, None)

@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Statx, StatxAttributes, StatxFlags, Sta
 
 use crate::disk_use::DiskUse;
 use crate::disk_use::{BLOCK, FileId};
-use crate::error::UsageError;
+use crate::error::{Result, UsageError};
 
 /// The maximum memory for directories that are still to be listed. The command chooses the names, and a path can have 4
 /// KiB.
@@ -36,7 +36,7 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    pub(crate) fn open(path: &Path) -> Result<Self, UsageError> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let failed = |errno| SysError::new("open", path.display().to_string(), errno);
         let directory = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).map_err(failed)?;
@@ -117,7 +117,7 @@ impl Walk {
         &mut self,
         roots: &[Root],
         entries: u32,
-    ) -> Result<Option<DiskUse>, UsageError> {
+    ) -> Result<Option<DiskUse>> {
         for _ in 0..entries {
             if !self.step(roots)? {
                 return Ok(Some(self.sum));
@@ -131,7 +131,7 @@ impl Walk {
         &mut self,
         roots: &[Root],
         deadline: Option<Instant>,
-    ) -> Result<Option<DiskUse>, UsageError> {
+    ) -> Result<Option<DiskUse>> {
         let mut until_clock = ENTRIES_A_LOOK;
         loop {
             if !self.step(roots)? {
@@ -148,7 +148,7 @@ impl Walk {
     }
 
     /// Processes one entry, or the next directory. Returns whether there was one.
-    fn step(&mut self, roots: &[Root]) -> Result<bool, UsageError> {
+    fn step(&mut self, roots: &[Root]) -> Result<bool> {
         if self.listing.is_none() {
             let Some(place) = self.pending.pop() else { return Ok(false) };
             self.pending_bytes = self.pending_bytes.saturating_sub(place.size());
@@ -164,11 +164,7 @@ impl Walk {
         roots.get(listing.or(self.pending.last())?.root)
     }
 
-    fn open(
-        &mut self,
-        roots: &[Root],
-        place: PendingDirectory,
-    ) -> Result<Option<Listing>, UsageError> {
+    fn open(&mut self, roots: &[Root], place: PendingDirectory) -> Result<Option<Listing>> {
         let Some(root) = roots.get(place.root) else { return Ok(None) };
         let below = if place.path.is_empty() { b".".as_slice() } else { &place.path };
         let below = Path::new(OsStr::from_bytes(below));
@@ -201,7 +197,7 @@ impl Walk {
         Ok(Some(Listing { place, entries }))
     }
 
-    fn next_entry(&mut self, roots: &[Root]) -> Result<(), UsageError> {
+    fn next_entry(&mut self, roots: &[Root]) -> Result<()> {
         let Some(listing) = &mut self.listing else { return Ok(()) };
         let root = listing.place.root;
         let entry = match listing.entries.read() {

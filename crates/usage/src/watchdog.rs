@@ -8,7 +8,7 @@ use palisade_sys::Pid;
 use crate::decide::{Bounds, Exceeded, Observation, UsageVerdict, decide};
 use crate::disk_use::HeldFiles;
 use crate::effort::Effort;
-use crate::error::UsageError;
+use crate::error::Result;
 use crate::tree::{Peaks, Sample, Tree};
 
 /// The maximum age of the last look at descriptors while memory is limited.
@@ -41,7 +41,7 @@ pub struct Looked {
 
 impl Watchdog {
     /// Watches the tree below `root`.
-    pub fn new(root: Pid, bounds: Bounds) -> Result<Self, UsageError> {
+    pub fn new(root: Pid, bounds: Bounds) -> Result<Self> {
         let tree = Tree::new(root)?;
         Ok(Self {
             tree,
@@ -54,9 +54,9 @@ impl Watchdog {
     }
 
     /// Looks once. `own_files` is what file systems in memory hold ([`crate::DiskWatch::own_bytes`]). A mapped file
-    /// there counts twice, but not in an exact count. After any error but [`UsageError::Gone`] the limits can no longer
-    /// be enforced.
-    pub fn look(&mut self, own_files: u64) -> Result<Looked, UsageError> {
+    /// there counts twice, but not in an exact count. After any error but [`Gone`](crate::UsageError::Gone) the limits
+    /// can no longer be enforced.
+    pub fn look(&mut self, own_files: u64) -> Result<Looked> {
         let effort = Effort::begin();
         let sample = self.tree.sample()?;
         let mut seen = Observation {
@@ -93,7 +93,7 @@ impl Watchdog {
         &mut self.tree
     }
 
-    fn look_at_memory(&mut self, seen: &mut Observation, own_files: u64) -> Result<(), UsageError> {
+    fn look_at_memory(&mut self, seen: &mut Observation, own_files: u64) -> Result<()> {
         let cheap = seen.memory_bytes;
         let mut held = None;
         if self.next_descriptors.is_none_or(|due| Instant::now() >= due) {
@@ -110,7 +110,7 @@ impl Watchdog {
         Ok(())
     }
 
-    fn look_at_descriptors(&mut self, seen: &mut Observation) -> Result<HeldFiles, UsageError> {
+    fn look_at_descriptors(&mut self, seen: &mut Observation) -> Result<HeldFiles> {
         let effort = Effort::begin();
         let held = self.tree.held_files()?;
         self.memfd_bytes = held.memfd_bytes;

@@ -103,6 +103,7 @@ fn run_as(
         stage,
         wanted: &|name| is_wanted(by, name),
         races: Races::Short,
+        gate: None,
         progress: Progress::Output,
         found: std::mem::take(found),
     };

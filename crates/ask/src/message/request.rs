@@ -2,7 +2,7 @@
 
 use crate::message::ServerEvent;
 use crate::question::{
-    Access, Act, Ancestor, FileSubject, HostSubject, Process, Question, QuestionId, Subject,
+    Access, Act, FileSubject, HostSubject, Process, Question, QuestionId, Subject,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -73,20 +73,11 @@ pub struct FsRequest {
     pub pid: u32,
     pub exe: String,
     pub cwd: String,
-    pub processes: Vec<WaitingProcess>,
+    pub processes: Vec<Process>,
     pub requests: Vec<u64>,
     pub asked_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WaitingProcess {
-    pub pid: u32,
-    pub exe: String,
-    pub args: Vec<String>,
-    pub cwd: String,
-    pub ancestors: Vec<Ancestor>,
 }
 
 /// A question about a host. A message with the same id replaces the earlier one.
@@ -101,7 +92,7 @@ pub struct HostRequest {
     pub reason: String,
     /// The waiting processes, as far as known.
     #[serde(default)]
-    pub processes: Vec<WaitingProcess>,
+    pub processes: Vec<Process>,
     pub requests: Vec<u64>,
     pub asked_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +107,7 @@ impl HostRequest {
             host: host.host.clone(),
             port: host.port,
             reason: question.reason.clone(),
-            processes: question.processes.iter().map(WaitingProcess::from).collect(),
+            processes: question.processes.clone(),
             requests: question.requests.clone(),
             asked_at: question.asked_at,
             expires_at: question.expires_at,
@@ -131,7 +122,7 @@ impl From<HostRequest> for Question {
             session: wire.session,
             subject: Subject::Host(HostSubject { host: wire.host, port: wire.port }),
             reason: wire.reason,
-            processes: wire.processes.into_iter().map(Process::from).collect(),
+            processes: wire.processes,
             requests: wire.requests,
             is_secret: false,
             asked_at: wire.asked_at,
@@ -164,7 +155,7 @@ impl FsRequest {
             pid: first.map_or(0, |process| process.pid),
             exe: first.map(|process| process.executable.clone()).unwrap_or_default(),
             cwd: first.map(|process| process.cwd.clone()).unwrap_or_default(),
-            processes: question.processes.iter().map(WaitingProcess::from).collect(),
+            processes: question.processes.clone(),
             requests: question.requests.clone(),
             asked_at: question.asked_at,
             expires_at: question.expires_at,
@@ -192,35 +183,11 @@ impl From<FsRequest> for Question {
             session: wire.session,
             subject: Subject::File(file),
             reason: wire.reason,
-            processes: wire.processes.into_iter().map(Process::from).collect(),
+            processes: wire.processes,
             requests: wire.requests,
             is_secret: wire.is_secret,
             asked_at: wire.asked_at,
             expires_at: wire.expires_at,
-        }
-    }
-}
-
-impl From<&Process> for WaitingProcess {
-    fn from(process: &Process) -> Self {
-        Self {
-            pid: process.pid,
-            exe: process.executable.clone(),
-            args: process.arguments.clone(),
-            cwd: process.cwd.clone(),
-            ancestors: process.ancestors.clone(),
-        }
-    }
-}
-
-impl From<WaitingProcess> for Process {
-    fn from(wire: WaitingProcess) -> Self {
-        Self {
-            pid: wire.pid,
-            executable: wire.exe,
-            arguments: wire.args,
-            cwd: wire.cwd,
-            ancestors: wire.ancestors,
         }
     }
 }

@@ -7,7 +7,7 @@
 use crate::brokered_trees::Placement;
 use crate::caller::Caller;
 use crate::git;
-use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::perform::{CallExecutor, Done, Outcome, Stop, done};
 use crate::place::ResolvedParent;
 use crate::slow;
 use crate::verdict::{Allowed, Coming};
@@ -24,7 +24,7 @@ impl CallExecutor {
         caller: &Caller,
         number: i32,
         flags: OFlags,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         // No such descriptor: nothing that Landlock could be asked about.
         let Ok(file) = caller.take(number) else { return Err(Stop::Continue) };
         caller.confirm()?;
@@ -67,7 +67,7 @@ impl CallExecutor {
         caller: &Caller,
         number: i32,
         new: &ResolvedParent,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let file = caller.file(number)?;
         let allowed = self.judged_new(new, Coming::Link)?;
         if allowed == Allowed::AsJudgedContent {

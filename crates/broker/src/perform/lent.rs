@@ -6,7 +6,7 @@
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::lock::Locks;
-use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::perform::{CallExecutor, Done, Outcome, Stop, done};
 use crate::place::{GRANTS, ResolvedParent, errno_of};
 use crate::replacing::{Movable, TO_WRITE};
 use crate::slow;
@@ -58,7 +58,7 @@ impl CallExecutor {
         }
     }
 
-    fn attempt_lent(&mut self, caller: &Caller, call: Call, lent: &Lent) -> Result<Done, Stop> {
+    fn attempt_lent(&mut self, caller: &Caller, call: Call, lent: &Lent) -> Outcome {
         let is_directory = lent.is_directory()?;
         match call {
             Call::Open { flags, mode, .. } if is_directory => {
@@ -124,7 +124,7 @@ impl CallExecutor {
         place: &ResolvedParent,
         flags: OFlags,
         mode: Mode,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         if !flags.contains(OFlags::CREATE) {
             return self.open_place(caller, place, flags, mode);
         }
@@ -138,7 +138,7 @@ impl CallExecutor {
         }
     }
 
-    fn open_lent(&mut self, caller: &Caller, lent: &Lent, flags: u32) -> Result<Done, Stop> {
+    fn open_lent(&mut self, caller: &Caller, lent: &Lent, flags: u32) -> Outcome {
         let flags = OFlags::from_bits_retain(flags);
         if flags.contains(OFlags::CREATE | OFlags::EXCL) {
             return Err(Errno::EXIST.into());

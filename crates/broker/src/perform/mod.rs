@@ -97,6 +97,9 @@ pub(crate) enum Stop {
     Continue,
 }
 
+/// What became of a call, or of a part of it.
+pub(crate) type Outcome<T = Done> = Result<T, Stop>;
+
 impl From<Errno> for Stop {
     fn from(errno: Errno) -> Self {
         Self::Fail(errno)
@@ -117,7 +120,7 @@ impl CallExecutor {
     pub(crate) fn with_locks(
         &mut self,
         mut needed: Needed,
-        mut attempt: impl FnMut(&mut Self) -> Result<Done, Stop>,
+        mut attempt: impl FnMut(&mut Self) -> Outcome,
     ) -> Done {
         for _ in 0..MAX_ATTEMPTS {
             match self.locks.take(needed) {
@@ -139,7 +142,7 @@ impl CallExecutor {
         Done::Answer(Response::Fail(Errno::BUSY))
     }
 
-    fn attempt(&mut self, caller: &Caller, call: Call) -> Result<Done, Stop> {
+    fn attempt(&mut self, caller: &Caller, call: Call) -> Outcome {
         match call {
             Call::Open { path, flags, mode } => self.open(caller, path, flags, mode),
             Call::MakeDirectory { path, mode } => self.make_directory(caller, path, mode),
@@ -167,7 +170,7 @@ impl CallExecutor {
         }
     }
 
-    fn make_directory(&mut self, caller: &Caller, path: PathArg, mode: u32) -> Result<Done, Stop> {
+    fn make_directory(&mut self, caller: &Caller, path: PathArg, mode: u32) -> Outcome {
         let bytes = caller.path(path.address)?;
         let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
         self.make_directory_in(caller, &place, mode)
@@ -178,7 +181,7 @@ impl CallExecutor {
         caller: &Caller,
         place: &ResolvedParent,
         mode: u32,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let allowed = self.judged_new(place, Coming::Directory)?;
         self.take_umask(caller)?;
         caller.confirm()?;
@@ -190,13 +193,7 @@ impl CallExecutor {
     /// A pipe is judged like a file: one called `.git/config` or `.envrc` would feed a program of the host whatever
     /// somebody inside writes into it. So is a socket: git takes a directory for a repository if something executable
     /// in it is called `objects` and `refs`, and does not ask what.
-    fn make_node(
-        &mut self,
-        caller: &Caller,
-        path: PathArg,
-        mode: u32,
-        device: u64,
-    ) -> Result<Done, Stop> {
+    fn make_node(&mut self, caller: &Caller, path: PathArg, mode: u32, device: u64) -> Outcome {
         node_kind(mode)?;
         let bytes = caller.path(path.address)?;
         let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
@@ -209,7 +206,7 @@ impl CallExecutor {
         place: &ResolvedParent,
         mode: u32,
         device: u64,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let kind = node_kind(mode)?;
         let is_whiteout = kind == FileType::CharacterDevice && device == 0;
         if place.is_directory_meant {
@@ -231,7 +228,7 @@ impl CallExecutor {
         Ok(done())
     }
 
-    fn symbolic_link(&mut self, caller: &Caller, target: u64, path: PathArg) -> Result<Done, Stop> {
+    fn symbolic_link(&mut self, caller: &Caller, target: u64, path: PathArg) -> Outcome {
         let target = caller.path(target)?;
         if target.is_empty() {
             return Err(Errno::NOENT.into());
@@ -246,7 +243,7 @@ impl CallExecutor {
         caller: &Caller,
         target: &[u8],
         place: &ResolvedParent,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         if place.is_directory_meant {
             return Err(nothing_is_made(place).into());
         }
@@ -261,7 +258,7 @@ impl CallExecutor {
     /// With mounts of our own Landlock does not handle truncation, which would slow down every open: then it is never left
     /// to the kernel, and outside of the trees the mounts say what may be written. Without them Landlock does, and answers
     /// for all that is not in a tree.
-    fn truncate(&mut self, caller: &Caller, path: PathArg, length: u64) -> Result<Done, Stop> {
+    fn truncate(&mut self, caller: &Caller, path: PathArg, length: u64) -> Outcome {
         if length > i64::MAX.cast_unsigned() {
             return Err(Errno::INVAL.into());
         }
@@ -324,12 +321,12 @@ impl CallExecutor {
         }
     }
 
-    pub(crate) fn place(&self, start: Start<'_>, path: &[u8]) -> Result<ResolvedParent, Stop> {
+    pub(crate) fn place(&self, start: Start<'_>, path: &[u8]) -> Outcome<ResolvedParent> {
         ours(self.map.locate(start, path)?)
     }
 
     /// Holds what a judgement about `tree` depends on until the call is performed.
-    pub(crate) fn hold(&mut self, tree: Option<&Path>, company: Company) -> Result<(), Stop> {
+    pub(crate) fn hold(&mut self, tree: Option<&Path>, company: Company) -> Outcome<()> {
         self.locks.missing_for(tree, company).map_or(Ok(()), |needed| Err(Stop::Lock(needed)))
     }
 
@@ -337,7 +334,7 @@ impl CallExecutor {
         &mut self,
         place: &ResolvedParent,
         coming: Coming<'_>,
-    ) -> Result<Allowed, Stop> {
+    ) -> Outcome<Allowed> {
         let company = match coming {
             Coming::Moved | Coming::MovedLink | Coming::MovedDirectory(_) => Company::Alone,
             _ if git::makes_git_directory(&place.name) => Company::Alone,
@@ -360,7 +357,7 @@ impl CallExecutor {
         &mut self,
         place: &ResolvedParent,
         coming: Coming<'_>,
-    ) -> Result<Allowed, Stop> {
+    ) -> Outcome<Allowed> {
         match self.judged(place, coming) {
             Err(Stop::Denied(..)) if crate::exists::exists(place.parent.as_fd(), &place.name) => {
                 Err(Errno::EXIST.into())
@@ -369,14 +366,14 @@ impl CallExecutor {
         }
     }
 
-    pub(crate) fn may_lead(&self, place: &ResolvedParent, target: &[u8]) -> Result<(), Stop> {
+    pub(crate) fn may_lead(&self, place: &ResolvedParent, target: &[u8]) -> Outcome<()> {
         self.judge
             .may_lead(place, target)
             .map_err(|denied| Stop::Denied(place.path.clone(), denied))
     }
 
     /// Whether what stands there may be written by another name than its own, or without one.
-    pub(crate) fn may_be_written(&mut self, place: &ResolvedParent) -> Result<(), Stop> {
+    pub(crate) fn may_be_written(&mut self, place: &ResolvedParent) -> Outcome<()> {
         self.hold(place.tree.as_deref(), Company::Shared)?;
         self.judge.may_be_linked(place).map_err(|denied| Stop::Denied(place.path.clone(), denied))
     }
@@ -422,7 +419,7 @@ pub(crate) fn done() -> Done {
     Done::Answer(Response::Value(0))
 }
 
-pub(crate) fn ours(found: Found) -> Result<ResolvedParent, Stop> {
+pub(crate) fn ours(found: Found) -> Outcome<ResolvedParent> {
     match found {
         Found::Ours(place) => Ok(place),
         // Of each kind the definition says why the kernel may answer.

@@ -6,7 +6,7 @@ use crate::call::{Call, PathArg};
 use crate::caller::Caller;
 use crate::numbered::name_of_own;
 use crate::perform::object::open_object;
-use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::perform::{CallExecutor, Done, Outcome, done};
 use palisade_sys::{Errno, Mode};
 use rustix::fs::{AtFlags, FileType, chmodat, fstat};
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ impl CallExecutor {
         path: PathArg,
         mode: u32,
         flags: u32,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         if mode & Mode::SGID.bits() == 0 {
             let call = Call::ChangeMode { path, mode, flags };
             return self.changed_by_kernel(caller, call);
@@ -27,17 +27,12 @@ impl CallExecutor {
         self.change(caller, &file, mode)
     }
 
-    pub(crate) fn change_mode_of(
-        &self,
-        caller: &Caller,
-        number: i32,
-        mode: u32,
-    ) -> Result<Done, Stop> {
+    pub(crate) fn change_mode_of(&self, caller: &Caller, number: i32, mode: u32) -> Outcome {
         let file = open_object(caller, number)?;
         self.change(caller, &file, mode)
     }
 
-    pub(crate) fn change(&self, caller: &Caller, file: &OwnedFd, mode: u32) -> Result<Done, Stop> {
+    pub(crate) fn change(&self, caller: &Caller, file: &OwnedFd, mode: u32) -> Outcome {
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let is_directory = FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::Directory;
         if mode.contains(Mode::SUID) || (mode.contains(Mode::SGID) && !is_directory) {

@@ -6,7 +6,7 @@ use crate::git;
 use crate::judge::{is_among_modules, is_git_directory, setting};
 use crate::lock::Company;
 use crate::numbered::numbered_descriptor;
-use crate::perform::{CallExecutor, Done, Stop, done, nothing_is_made, ours};
+use crate::perform::{CallExecutor, Outcome, Stop, done, nothing_is_made, ours};
 use crate::place::{Found, ResolvedParent, Start};
 use crate::replacing::{Movable, TO_WRITE, stands_on_a_mount_of_its_own};
 use crate::verdict::{Allowed, Coming};
@@ -22,7 +22,7 @@ impl CallExecutor {
         from: PathArg,
         to: PathArg,
         flags: u32,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let flags = RenameFlags::from_bits_retain(flags);
         let known = RenameFlags::NOREPLACE | RenameFlags::EXCHANGE;
         if !known.contains(flags) || flags == known {
@@ -44,7 +44,7 @@ impl CallExecutor {
         old: &ResolvedParent,
         new: &ResolvedParent,
         flags: RenameFlags,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         self.hold(new.tree.as_deref(), Company::Alone)?;
         self.hold(old.tree.as_deref(), Company::Alone)?;
         would_fail(old, new, flags)?;
@@ -98,7 +98,7 @@ impl CallExecutor {
         Ok(done())
     }
 
-    fn judge_move(&mut self, from: &ResolvedParent, to: &ResolvedParent) -> Result<Allowed, Stop> {
+    fn judge_move(&mut self, from: &ResolvedParent, to: &ResolvedParent) -> Outcome<Allowed> {
         let directory = directory_at(from);
         let link = from.link_target();
         let coming = match &directory {
@@ -110,6 +110,10 @@ impl CallExecutor {
             self.may_lead(to, target)?;
         }
         if let Some(directory) = &directory {
+            if self.map.ground.leaves_build_dir(&from.path, &to.path) {
+                // As from a file system of its own: it can be copied, name by name.
+                return Err(Errno::XDEV.into());
+            }
             let refused = |denied| Stop::Denied(from.path.clone(), denied);
             if is_among_modules(from) {
                 return Err(refused(git::config_denied()));
@@ -129,7 +133,7 @@ impl CallExecutor {
         from: PathArg,
         to: PathArg,
         flags: u32,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let flags = AtFlags::from_bits_retain(flags);
         if !flags.difference(AtFlags::EMPTY_PATH | AtFlags::SYMLINK_FOLLOW).is_empty() {
             return Err(Errno::INVAL.into());
@@ -192,7 +196,7 @@ impl CallExecutor {
         caller: &Caller,
         old: &ResolvedParent,
         new: &ResolvedParent,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let allowed = self.judged_new(new, Coming::Link)?;
         if allowed == Allowed::AsJudgedContent {
             return self.link_config(caller, old, new);

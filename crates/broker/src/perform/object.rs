@@ -4,7 +4,7 @@
 use crate::call::PathArg;
 use crate::caller::Caller;
 use crate::numbered::numbered_descriptor;
-use crate::perform::{CallExecutor, Stop};
+use crate::perform::{CallExecutor, Outcome};
 use crate::place::Start;
 use palisade_sys::{Errno, OFlags};
 use rustix::fs::{AtFlags, fcntl_getfl};
@@ -17,7 +17,7 @@ impl CallExecutor {
         caller: &Caller,
         path: PathArg,
         flags: u32,
-    ) -> Result<OwnedFd, Stop> {
+    ) -> Outcome<OwnedFd> {
         let flags = AtFlags::from_bits_retain(flags);
         if !flags.difference(AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW).is_empty() {
             return Err(Errno::INVAL.into());
@@ -36,7 +36,7 @@ impl CallExecutor {
 }
 
 /// As fchmod(2) and fchown(2) take it, which refuse a descriptor for a path only.
-pub(crate) fn open_object(caller: &Caller, number: i32) -> Result<OwnedFd, Stop> {
+pub(crate) fn open_object(caller: &Caller, number: i32) -> Outcome<OwnedFd> {
     let file = caller.take(number)?;
     if fcntl_getfl(&file)?.contains(OFlags::PATH) {
         return Err(Errno::BADF.into());

@@ -4,7 +4,7 @@ use crate::NO_MODE;
 use crate::brokered_trees::Placement;
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::perform::{CallExecutor, Done, Stop, ours};
+use crate::perform::{CallExecutor, Done, Outcome, Stop, ours};
 use crate::place::{Found, ResolvedParent, Start};
 use crate::slow;
 use crate::verdict::{Allowed, Coming, Denied};
@@ -24,7 +24,7 @@ impl CallExecutor {
         path: PathArg,
         flags: u32,
         mode: u32,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let flags = OFlags::from_bits_retain(flags);
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let bytes = caller.path(path.address)?;
@@ -62,7 +62,7 @@ impl CallExecutor {
         place: &ResolvedParent,
         flags: OFlags,
         mode: Mode,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         if place.is_directory_meant {
             // So says a link that led here.
             return Err(never_a_file(place, flags).into());
@@ -103,7 +103,7 @@ impl CallExecutor {
         (start, path): (Start<'_>, &[u8]),
         flags: OFlags,
         mode: Mode,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let Some((dir, path)) = self.map.directory(start, path)? else {
             // In `/proc`, which has no such files.
             return Err(Stop::Continue);

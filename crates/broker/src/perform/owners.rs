@@ -8,7 +8,7 @@ use crate::call::{Call, PathArg};
 use crate::caller::Caller;
 use crate::duties::{CommandIdentity, Duties};
 use crate::perform::object::open_object;
-use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::perform::{CallExecutor, Outcome, done};
 use palisade_sys::Errno;
 use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -41,7 +41,7 @@ impl CallExecutor {
         path: PathArg,
         owner: [u32; 2],
         flags: u32,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         if self.root_owner.is_none() || !owner.contains(&ROOT) {
             let call = Call::ChangeOwner { path, owner, flags };
             return self.changed_by_kernel(caller, call);
@@ -51,12 +51,7 @@ impl CallExecutor {
         self.give(caller, &file, &path, owner)
     }
 
-    pub(crate) fn change_owner_of(
-        &self,
-        caller: &Caller,
-        number: i32,
-        owner: [u32; 2],
-    ) -> Result<Done, Stop> {
+    pub(crate) fn change_owner_of(&self, caller: &Caller, number: i32, owner: [u32; 2]) -> Outcome {
         let file = open_object(caller, number)?;
         let path = self.map.path_of(file.as_fd())?;
         self.give(caller, &file, &path, owner)
@@ -69,7 +64,7 @@ impl CallExecutor {
         file: &OwnedFd,
         path: &Path,
         [uid, gid]: [u32; 2],
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let root = self.root_owner.as_ref();
         let is_of_others =
             |root: &RootOwner| root.trees_of_others.iter().any(|tree| path.starts_with(tree));

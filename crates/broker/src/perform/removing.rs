@@ -3,7 +3,7 @@
 
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::perform::{CallExecutor, Done, Stop, done, ours};
+use crate::perform::{CallExecutor, Outcome, Stop, done, ours};
 use crate::place::{ResolvedParent, Start};
 use crate::replacing::stands_on_a_mount_of_its_own;
 use palisade_sys::Errno;
@@ -11,12 +11,7 @@ use rustix::fs::{AtFlags, unlinkat};
 use std::os::fd::AsFd as _;
 
 impl CallExecutor {
-    pub(crate) fn remove(
-        &mut self,
-        caller: &Caller,
-        path: PathArg,
-        flags: u32,
-    ) -> Result<Done, Stop> {
+    pub(crate) fn remove(&mut self, caller: &Caller, path: PathArg, flags: u32) -> Outcome {
         let flags = AtFlags::from_bits_retain(flags);
         if !AtFlags::REMOVEDIR.contains(flags) {
             // The kernel says so before it looks at the path.
@@ -58,7 +53,7 @@ impl CallExecutor {
         caller: &Caller,
         place: &ResolvedParent,
         flags: AtFlags,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         caller.confirm()?;
         unlinkat(&place.parent, &*place.name_as_written(), flags)?;
         Ok(done())

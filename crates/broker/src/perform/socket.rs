@@ -7,7 +7,7 @@
 use crate::call::CWD;
 use crate::caller::Caller;
 use crate::git;
-use crate::perform::{CallExecutor, Done, Stop};
+use crate::perform::{CallExecutor, Done, Outcome, Stop};
 use crate::place::{ResolvedParent, Start};
 use crate::verdict::{Allowed, Coming};
 use crate::{DIRECTORY, NO_MODE};
@@ -29,7 +29,7 @@ impl CallExecutor {
         socket: i32,
         address: u64,
         length: u64,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         // Another family, or a name that is not in the file system. If it were one by the time the kernel reads it,
         // Landlock would refuse.
         let path = path_in(caller, address, length)?.ok_or(Stop::Continue)?;
@@ -58,7 +58,7 @@ impl CallExecutor {
         caller: &Caller,
         socket: i32,
         place: &ResolvedParent,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         self.bind_in(caller, socket, place, |socket| bind_by_name(socket, place))
     }
 
@@ -68,7 +68,7 @@ impl CallExecutor {
         socket: i32,
         place: &ResolvedParent,
         bind: impl FnOnce(&OwnedFd) -> Result<(), Errno>,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let allowed = match self.judged_new(place, Coming::Written) {
             // bind(2) has a word of its own for it.
             Err(Stop::Fail(Errno::EXIST)) => return Err(Errno::ADDRINUSE.into()),

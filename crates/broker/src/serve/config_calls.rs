@@ -8,7 +8,7 @@ use crate::git;
 use crate::judge::setting;
 use crate::lock::Company;
 use crate::message::{BrokerMessage, Protected};
-use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::perform::{CallExecutor, Done, Outcome, Stop, done};
 use crate::place::ResolvedParent;
 use crate::serve::{BrokerServer, number_of};
 use crate::slow;
@@ -36,7 +36,7 @@ impl CallExecutor {
         place: &ResolvedParent,
         flags: OFlags,
         mode: Mode,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         // Creates it if requested, and returns the kernel's answer if it cannot be opened.
         let untouched = flags.difference(OFlags::TRUNC)
             | OFlags::NOFOLLOW
@@ -63,7 +63,7 @@ impl CallExecutor {
         caller: &Caller,
         place: &ResolvedParent,
         length: u64,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         let file = self.stage(caller, place, OFlags::WRONLY)?;
         rustix::fs::ftruncate(&file, length)?;
         Ok(done())
@@ -76,7 +76,7 @@ impl CallExecutor {
         caller: &Caller,
         old: &ResolvedParent,
         new: &ResolvedParent,
-    ) -> Result<Done, Stop> {
+    ) -> Outcome {
         self.hold(new.tree.as_deref(), Company::Alone)?;
         if crate::exists::exists(new.parent.as_fd(), &new.name) {
             return Err(Errno::EXIST.into());
@@ -96,7 +96,7 @@ impl CallExecutor {
         caller: &Caller,
         place: &ResolvedParent,
         flags: OFlags,
-    ) -> Result<OwnedFd, Stop> {
+    ) -> Outcome<OwnedFd> {
         let writer = || Writer { pid: number_of(caller.thread), executable: caller.program() };
         let name = (place.parent.as_fd(), place.name.as_os_str());
         Ok(self.staged.open(self.map.proc, name, flags, writer)?)

@@ -22,8 +22,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 impl Gate {
     /// What a relative name still misses after a grant, because its directory is covered.
-    fn still_missing(&mut self, caller: &Caller, waiting: &Waiting) -> Option<Unseen> {
-        let mut call = self.parse(&waiting.notification)?;
+    fn still_missing(&mut self, caller: &Caller) -> Option<Unseen> {
+        let mut call = self.parse(&caller.notification)?;
         if self.glance(caller, &mut call) != Glance::Missing {
             return None;
         }
@@ -36,21 +36,19 @@ impl Gate {
 impl BrokerServer<'_> {
     /// Lets the kernel continue with a call that was granted, once it finds there what was granted.
     pub(super) fn go_on_in_kernel(&mut self, waiting: &Waiting) {
-        let id = waiting.notification.id;
+        let caller = &waiting.caller;
+        let id = caller.notification.id;
         let (path, typed) = &waiting.paths;
         let is_relative = typed.is_none();
-        let caller = self.caller(&waiting.notification);
-        if let Some(gate) = self.gate.as_mut().filter(|_| is_relative)
-            && let Some(caller) = caller
-        {
+        if let Some(gate) = self.gate.as_mut().filter(|_| is_relative) {
             if waiting.wants == LISTING && gate.stand_ins.has(path) {
-                let call = gate.parse(&waiting.notification);
+                let call = gate.parse(&caller.notification);
                 let close_on_exec = call.is_some_and(|call| call.close_on_exec);
                 return self.list_on_top(id, path, close_on_exec);
             }
-            let missing = (!waiting.is_second_look).then(|| gate.still_missing(&caller, waiting));
+            let missing = (!waiting.is_second_look).then(|| gate.still_missing(caller));
             if let Some(unseen) = missing.flatten() {
-                return self.wait_for_answer(&waiting.notification, &caller, unseen, Then::Kernel);
+                return self.wait_for_answer(caller, unseen, Then::Kernel);
             }
         }
         self.respond(id, Response::Continue);

@@ -15,7 +15,6 @@ use crate::glance::{Glance, PathText};
 use crate::hand_out::hand_out;
 use crate::message::BrokerMessage;
 use crate::missing::{Missing, ScaffoldMounts};
-use crate::path_access::{AccessReply, PathAccess, Wants};
 use crate::path_call::{PathCall, PathCalls};
 use crate::perform::Done;
 use crate::perform::lent::Lent;
@@ -26,9 +25,9 @@ use crate::replacing::stands_on_a_mount_of_its_own;
 use crate::serve::pending::{PendingCalls, Then, Waiting};
 use crate::serve::unseen::{Unseen, is_in_one_directory, wants_of};
 use crate::serve::{BrokerServer, name_of, number_of};
-use crate::slow::Helpers;
 use crate::stand_ins::StandIns;
 use palisade_bpf::{Arch, table};
+use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_plan::model;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
@@ -44,9 +43,9 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Gate {
     calls: PathCalls,
     openat2: Option<u32>,
-    text: PathText,
+    pub(super) text: PathText,
     remote: Remote,
-    grounds: ScaffoldMounts,
+    pub(super) grounds: ScaffoldMounts,
     absent: Absent,
     /// The same for changes: that a file does not exist says nothing about the directory it is created in.
     unchangeable: Absent,
@@ -55,6 +54,8 @@ pub(crate) struct Gate {
     private_home: Option<PathBuf>,
     /// Whether ungranted paths may be asked about.
     pub(super) asks: bool,
+    /// Whether the caller sees names that we do not see: those of the gate's file system that were not granted.
+    pub(super) has_stubs: bool,
 }
 
 impl Gate {
@@ -76,6 +77,7 @@ impl Gate {
             stand_ins: StandIns::default(),
             private_home: gate.private_home.clone(),
             asks: gate.asks_people(),
+            has_stubs: gate.is_fuse(),
         }
     }
 
@@ -93,19 +95,15 @@ impl Gate {
         self.unchangeable.forget();
     }
 
+    /// Where a file system notices accesses, the supervisor also tells of those.
     pub(crate) fn is_idle(&self) -> bool {
-        self.pending.is_idle()
+        self.pending.is_idle() && !self.has_stubs
     }
 
     /// Identifies the caller. True if the call is deferred.
-    pub(crate) fn makes_wait(
-        &mut self,
-        supervisor: &OwnedFd,
-        notification: &Notification,
-        caller: &Caller,
-    ) -> bool {
+    pub(crate) fn makes_wait(&mut self, supervisor: &OwnedFd, caller: &Caller) -> bool {
         self.pending.notice(supervisor, caller.thread);
-        self.pending.hold(notification)
+        self.pending.hold(&caller.notification)
     }
 
     pub(crate) fn glance(&mut self, caller: &Caller, call: &mut PathCall) -> Glance {
@@ -173,9 +171,11 @@ impl Gate {
         // So that the directory itself is looked up, too.
         let existing = place.directory().parent()?.as_os_str().len();
         let path = place.path.as_os_str().as_bytes().to_vec();
-        let is_told = path.len() < crate::path_access::MAX_PATH_BYTES;
+        let is_told = path.len() < palisade_gate::MAX_PATH_BYTES;
         is_told.then_some(())?;
-        self.to_write(Missing { path, existing, is_covered: false }, wants, false)
+        let missing = Missing { path, existing, is_covered: false };
+        let unseen = self.to_write(missing, wants, false)?;
+        Some(Unseen { is_read_only: true, ..unseen })
     }
 
     /// A call found no directory to create something in: whether the host has it.
@@ -218,34 +218,28 @@ impl Gate {
 
 impl BrokerServer<'_> {
     /// A call that names a path and writes nothing.
-    pub(crate) fn pass(&mut self, notification: &Notification, caller: &Caller, call: PathCall) {
-        let Some(gate) = &mut self.gate else {
-            return self.respond(notification.id, Response::Continue);
-        };
-        if gate.makes_wait(&self.events.supervisor, notification, caller) {
+    pub(crate) fn pass(&mut self, caller: &Caller, call: PathCall) {
+        let id = caller.notification.id;
+        let Some(gate) = &mut self.gate else { return self.respond(id, Response::Continue) };
+        if gate.makes_wait(&self.events.supervisor, caller) {
             return;
         }
         let then =
             if call.tests_writing.is_some() { Then::TestWriting(call) } else { Then::Kernel };
         match gate.unseen(caller, call) {
             Some(unseen) if unseen.lists_below_cover() => {
-                self.list_on_top(notification.id, &unseen.missing.path, call.close_on_exec);
+                self.list_on_top(id, &unseen.missing.path, call.close_on_exec);
             }
-            Some(unseen) => self.wait_for_answer(notification, caller, unseen, then),
-            None if then == Then::Kernel => self.respond(notification.id, Response::Continue),
-            None => self.respond(notification.id, self.test_writing(caller, call)),
+            Some(unseen) => self.wait_for_answer(caller, unseen, then),
+            None if then == Then::Kernel => self.respond(id, Response::Continue),
+            None => self.respond(id, self.test_writing(caller, call)),
         }
     }
 
     /// Whether a call that renames something has to wait because it is not visible yet.
-    pub(crate) fn waits_for_source(
-        &mut self,
-        notification: &Notification,
-        caller: &Caller,
-        call: Call,
-    ) -> bool {
+    pub(crate) fn waits_for_source(&mut self, caller: &Caller, call: Call) -> bool {
         let Some(gate) = &mut self.gate else { return false };
-        if gate.makes_wait(&self.events.supervisor, notification, caller) {
+        if gate.makes_wait(&self.events.supervisor, caller) {
             return true;
         }
         let (from, follow, wants) = match call {
@@ -261,19 +255,13 @@ impl BrokerServer<'_> {
         };
         let source = PathCall::looking(from, follow, wants);
         let Some(unseen) = gate.unseen(caller, source) else { return false };
-        self.wait_for_answer(notification, caller, unseen, Then::BrokerAsksTarget(call));
+        self.wait_for_answer(caller, unseen, Then::BrokerAsksTarget(call));
         true
     }
 
     /// Whether a call that writes has to wait because the host has something at its target: all calls on one
     /// path wait for the same question. `done` is the current result of the call; nothing has been created yet.
-    pub(crate) fn waits_for_target(
-        &mut self,
-        notification: &Notification,
-        caller: &Caller,
-        call: Call,
-        done: &Done,
-    ) -> bool {
+    pub(crate) fn waits_for_target(&mut self, caller: &Caller, call: Call, done: &Done) -> bool {
         let Some(gate) = &mut self.gate else { return false };
         let ground = &self.executor.map.ground;
         let unseen = match done {
@@ -282,7 +270,7 @@ impl BrokerServer<'_> {
                 let unseen = gate.unseen_parent(caller, call);
                 if unseen.as_ref().is_some_and(|unseen| gate.is_link_across_mounts(call, unseen)) {
                     // The caller copies instead, and that is asked about.
-                    self.respond(notification.id, Response::Fail(Errno::XDEV));
+                    self.respond(caller.notification.id, Response::Fail(Errno::XDEV));
                     return true;
                 }
                 unseen
@@ -330,7 +318,7 @@ impl BrokerServer<'_> {
         };
         let Some(unseen) = unseen else { return false };
         gate.pending.notice(&self.events.supervisor, caller.thread);
-        self.wait_for_answer(notification, caller, unseen, Then::Broker(call));
+        self.wait_for_answer(caller, unseen, Then::Broker(call));
         true
     }
 
@@ -347,33 +335,31 @@ impl BrokerServer<'_> {
         Some(new.into_os_string().into_vec())
     }
 
-    pub(crate) fn wait_for_answer(
-        &mut self,
-        notification: &Notification,
-        caller: &Caller,
-        unseen: Unseen,
-        then: Then,
-    ) {
+    pub(crate) fn wait_for_answer(&mut self, caller: &Caller, unseen: Unseen, then: Then) {
         let new_path = match (then, unseen.wants) {
             (Then::Broker(call) | Then::BrokerAsksTarget(call), Wants::Rename) => {
                 self.new_path(caller, call, &unseen.missing.path).unwrap_or_default()
             }
             _ => Vec::new(),
         };
-        let Some(gate) = self.gate.as_mut().filter(|gate| !gate.pending.is_full()) else {
-            return self.respond(notification.id, Response::Fail(Errno::ACCESS));
-        };
-        let Unseen { wants, missing, follow, typed, is_second_look } = unseen;
+        let Some(gate) = &mut self.gate else { return };
+        if gate.pending.is_full() {
+            gate.pending.count_unasked(&self.events.supervisor);
+            return self.respond(caller.notification.id, Response::Fail(Errno::ACCESS));
+        }
+        let Unseen { wants, missing, follow, is_read_only, typed, is_second_look } = unseen;
         let Missing { path, existing, is_covered } = missing;
         let request = PathAccess {
-            id: notification.id,
-            call: name_of(notification),
+            id: caller.notification.id,
+            call: name_of(&caller.notification),
             wants,
             path: path.clone(),
             existing,
             is_covered,
+            is_read_only,
             new_path,
             follow,
+            may_be_served: false,
             pid: number_of(caller.thread),
             executable: caller.program(),
             cwd: caller.working_directory(),
@@ -383,8 +369,7 @@ impl BrokerServer<'_> {
             return;
         }
         let waiting = Waiting {
-            notification: *notification,
-            thread: caller.thread,
+            caller: *caller,
             paths: (path, typed),
             follow,
             wants,
@@ -397,7 +382,7 @@ impl BrokerServer<'_> {
 
     /// While calls wait, or git configuration is written: blocks until a call arrives, or something is due for
     /// those. True if a call can be received.
-    pub(crate) fn attend(&mut self, helpers: &mut Helpers) -> bool {
+    pub(crate) fn attend(&mut self) -> bool {
         let pending = self.gate.as_ref().map(|gate| &gate.pending);
         let has_mail = pending.is_some_and(PendingCalls::has_mail);
         let room = if has_mail { PollFlags::OUT } else { PollFlags::empty() };
@@ -424,7 +409,7 @@ impl BrokerServer<'_> {
             }
         }
         if mail.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
-            self.hear(helpers);
+            self.hear();
         }
         !calls.is_empty()
     }
@@ -434,20 +419,24 @@ impl BrokerServer<'_> {
         self.gate.as_mut()?.pending.take_held()
     }
 
-    fn hear(&mut self, helpers: &mut Helpers) {
+    fn hear(&mut self) {
         let mut buffer = vec![0; AccessReply::MAX_BYTES];
         match palisade_wire::receive(&self.events.supervisor, &mut buffer) {
-            Ok(Received { message, descriptors }) => self.obey(helpers, message, descriptors),
+            Ok(Received { message, descriptors }) => self.obey(message, descriptors),
             Err(WireError::Closed) => self.leave(),
             // An answer is lost; when the broker ends, so do all calls.
             Err(_) => proc::exit_now(1),
         }
     }
 
-    fn obey(&mut self, helpers: &mut Helpers, reply: AccessReply, files: Vec<OwnedFd>) {
+    fn obey(&mut self, reply: AccessReply, files: Vec<OwnedFd>) {
         let Some(gate) = &mut self.gate else { return };
         let request = reply.request();
         match reply {
+            AccessReply::ShownOnce { path, directory } => {
+                let path = PathBuf::from(OsString::from_vec(path));
+                return self.executor.map.remember_directory(directory, path);
+            }
             AccessReply::Ended { .. } => return gate.pending.hide(request),
             AccessReply::ContinueAndWatch { .. } => gate.pending.show(request),
             _ => {}
@@ -473,89 +462,76 @@ impl BrokerServer<'_> {
                         known.learn(path, waiting.follow);
                     }
                 }
-                self.go_on(helpers, &waiting.notification, waiting.then);
+                match waiting.then {
+                    // The kernel would find the name, and ask again.
+                    Then::Kernel | Then::TestWriting(_) if gate.has_stubs => {
+                        self.respond(request, Response::Fail(Errno::NOENT));
+                    }
+                    then => self.go_on(&waiting.caller, then),
+                }
             }
-            AccessReply::Continue { .. } => {
+            AccessReply::Continue { .. } | AccessReply::Named { .. } => {
                 gate.forget_absent();
                 gate.stand_ins.granted();
                 if waiting.wants == Wants::Enter {
                     gate.stand_ins.entered(&waiting.paths.0, &gate.grounds);
                 }
-                self.go_on_granted(helpers, &waiting);
+                self.go_on_granted(&waiting);
             }
             AccessReply::ContinueAndWatch { .. } => {
                 gate.forget_absent();
-                gate.pending.watch(&self.events.supervisor, request, waiting.thread);
+                gate.pending.watch(&self.events.supervisor, request, waiting.caller.thread);
                 if matches!(waiting.wants, Wants::Open { .. } | Wants::Enter) {
                     let shown = Path::new(OsStr::from_bytes(&waiting.paths.0));
                     self.executor.map.remember_shown(shown);
                 }
-                self.go_on_granted(helpers, &waiting);
+                self.go_on_granted(&waiting);
             }
-            // No call waits for it any more.
-            AccessReply::Ended { .. } => {}
+            // No call waits for it.
+            AccessReply::Ended { .. } | AccessReply::ShownOnce { .. } => {}
             AccessReply::Fail { errno, .. } => {
                 let errno = Errno::from_raw_os_error(i32::from(errno));
                 self.respond(request, Response::Fail(errno));
             }
             AccessReply::Pretend { .. } => self.respond(request, Response::Value(0)),
             AccessReply::File { .. } => self.give(&waiting, files),
-            AccessReply::WriteOnce { path, .. } => self.write_once(helpers, &waiting, path, files),
+            AccessReply::WriteOnce { path, .. } => self.write_once(&waiting, path, files),
         }
     }
 
     /// Performs the call through the descriptor that came for it. The view is not changed.
-    fn write_once(
-        &mut self,
-        helpers: &mut Helpers,
-        waiting: &Waiting,
-        path: Vec<u8>,
-        files: Vec<OwnedFd>,
-    ) {
-        let notification = waiting.notification;
-        let caller = self.caller(&notification);
-        let (Then::Broker(call), Some(caller), Some(lent)) =
-            (waiting.then, caller, files.into_iter().next())
-        else {
-            return self.respond(notification.id, Response::Fail(Errno::ACCESS));
+    fn write_once(&mut self, waiting: &Waiting, path: Vec<u8>, files: Vec<OwnedFd>) {
+        let caller = &waiting.caller;
+        let (Then::Broker(call), Some(lent)) = (waiting.then, files.into_iter().next()) else {
+            return self.respond(caller.notification.id, Response::Fail(Errno::ACCESS));
         };
         let path = PathBuf::from(OsString::from_vec(path));
-        let done = self.executor.perform_lent(&caller, call, &Lent { file: lent, path });
-        self.finish(helpers, &notification, &caller, call, done);
+        let done = self.executor.perform_lent(caller, call, &Lent { file: lent, path });
+        self.finish(caller, call, done);
     }
 
-    fn go_on_granted(&mut self, helpers: &mut Helpers, waiting: &Waiting) {
+    fn go_on_granted(&mut self, waiting: &Waiting) {
         match waiting.then {
             Then::Kernel => self.go_on_in_kernel(waiting),
-            then => self.go_on(helpers, &waiting.notification, then),
+            then => self.go_on(&waiting.caller, then),
         }
     }
 
-    fn go_on(&mut self, helpers: &mut Helpers, notification: &Notification, then: Then) {
-        match (then, self.caller(notification)) {
-            (Then::Broker(call), Some(caller)) => {
-                self.perform_now(helpers, notification, &caller, call);
-            }
-            (Then::BrokerAsksTarget(call), Some(caller)) => {
-                self.perform(helpers, notification, &caller, call);
-            }
-            (Then::Read(reading), Some(caller)) => self.open_for(notification, &caller, reading),
-            (Then::TestWriting(call), Some(caller)) => {
-                self.respond(notification.id, self.test_writing(&caller, call));
-            }
-            (
-                Then::Broker(_) | Then::BrokerAsksTarget(_) | Then::Read(_) | Then::TestWriting(_),
-                None,
-            ) => {
-                self.respond(notification.id, Response::Fail(Errno::ACCESS));
-            }
-            (Then::Kernel, _) => self.respond(notification.id, Response::Continue),
+    fn go_on(&mut self, caller: &Caller, then: Then) {
+        let id = caller.notification.id;
+        match then {
+            Then::Broker(call) => self.perform_now(caller, call),
+            Then::BrokerAsksTarget(call) => self.perform(caller, call),
+            Then::Read(reading) => self.open_for(caller, reading),
+            Then::TestWriting(call) => self.respond(id, self.test_writing(caller, call)),
+            Then::Kernel => self.respond(id, Response::Continue),
         }
     }
 
     fn give(&self, waiting: &Waiting, files: Vec<OwnedFd>) {
-        let id = waiting.notification.id;
-        let call = self.gate.as_ref().and_then(|gate| gate.parse(&waiting.notification));
+        let notification = &waiting.caller.notification;
+        let id = notification.id;
+        let call = self.gate.as_ref().and_then(|gate| gate.parse(notification));
         let close_on_exec = match (waiting.then, call) {
             (Then::Read(reading), _) => Some(reading.close_on_exec()),
             (_, Some(PathCall { wants: Wants::Open { .. }, close_on_exec, .. })) => {

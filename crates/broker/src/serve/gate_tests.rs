@@ -1,6 +1,7 @@
+use crate::BrokerMessage;
 use crate::test_sandbox::{TestSandbox, mount_tmpfs};
-use crate::{AccessReply, BrokerMessage, PathAccess, Wants};
 use palisade_bpf::{Arch, BaselineOptions};
+use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_sys::mounts::MountAttrs;
 use palisade_sys::proc::{self, Status, sig};
 use palisade_sys::test_child::in_child;
@@ -137,6 +138,8 @@ fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
             // Made by the command, and known to be missing a moment ago.
             open(sandbox.ours.join("d/f"), new, mode).unwrap();
             assert_eq!(open(sandbox.ours.join("e/f/g"), new, mode).unwrap_err(), Errno::NOENT);
+            let old = open(sandbox.ours.join("none"), OFlags::WRONLY, mode);
+            assert_eq!(old.unwrap_err(), Errno::NOENT);
             rustix::fs::symlink("x", sandbox.theirs.join("link")).unwrap();
             open(sandbox.theirs.join("new"), new, mode).unwrap();
             assert_eq!(open(sandbox.theirs.join("x/y"), new, mode).unwrap_err(), Errno::NOENT);
@@ -150,6 +153,7 @@ fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
             let wants = match request.call.as_str() {
                 "mkdir" | "mkdirat" => Wants::Make,
                 call if call.starts_with("rename") => Wants::Replace,
+                _ if name == "none" => Wants::WriteExisting,
                 _ => Wants::Write,
             };
             assert_eq!(request.wants, wants, "{request:?}");
@@ -162,6 +166,7 @@ fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
         run.reply(AccessReply::Absent { request: told("d", ours) });
         run.reply(AccessReply::Absent { request: told("d/f", ours + 2) });
         run.reply(AccessReply::Absent { request: told("e/f/g", ours) });
+        run.reply(AccessReply::Absent { request: told("none", ours) });
         run.reply(refused(told("r", ours)));
         run.end();
     });

@@ -4,11 +4,14 @@ mod config_calls;
 mod covered;
 pub(crate) mod gate;
 mod openat2;
+mod outbox;
 mod pending;
 mod reading;
+mod stubs;
 mod unseen;
 mod write_test;
 
+use crate::build_dirs::BuildDirs;
 use crate::call::{Asked, Call, Calls, PathArg};
 use crate::caller::Caller;
 use crate::hand_out::hand_out;
@@ -47,7 +50,9 @@ pub(crate) struct BrokerServer<'p> {
     pub(crate) filter: &'p FilterSpec,
     pub(crate) executables: Option<&'p Executables>,
     pub(crate) gate: Option<Gate>,
+    pub(crate) build_dirs: BuildDirs,
     pub(crate) executor: CallExecutor,
+    pub(crate) helpers: Helpers,
     pub(crate) events: EventSender,
     /// Directories that were reported as read-only.
     pub(crate) read_only: HashSet<PathBuf>,
@@ -58,12 +63,11 @@ pub(crate) struct BrokerServer<'p> {
 
 pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
     let calls = Calls::of(Arch::native());
-    let mut helpers = Helpers::default();
     loop {
         if !server.is_idle() {
-            let can_receive = server.attend(&mut helpers);
+            let can_receive = server.attend();
             while let Some(held) = server.take_held() {
-                server.answer(&calls, &mut helpers, &held);
+                server.answer(&calls, &held);
             }
             if !can_receive {
                 continue;
@@ -72,10 +76,10 @@ pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
         let received = server.listener.receive();
         // What a caller closed before this call is in place when it is answered.
         server.settle();
-        helpers.tidy(server.listener);
+        server.helpers.tidy(server.listener);
         server.events.tell_of_lost();
         match received {
-            Ok(notification) => server.answer(&calls, &mut helpers, &notification),
+            Ok(notification) => server.answer(&calls, &notification),
             // After the last caller is gone the kernel always answers this: stop polling.
             Err(Errno::NOENT) if has_hung_up(server.listener) => server.leave(),
             // The caller died before its call was received, or the wake-up was spurious.
@@ -98,16 +102,16 @@ fn has_hung_up(listener: &Listener) -> bool {
 }
 
 impl BrokerServer<'_> {
-    fn answer(&mut self, calls: &Calls, helpers: &mut Helpers, notification: &Notification) {
+    fn answer(&mut self, calls: &Calls, notification: &Notification) {
         let id = notification.id;
         let Some(caller) = self.caller(notification) else {
             return self.respond(id, Response::Fail(Errno::ACCESS));
         };
         if self.gate.as_ref().is_some_and(|gate| gate.is_openat2(notification)) {
-            return self.read_only(notification, &caller);
+            return self.read_only(&caller);
         }
         if let Some(call) = self.gate.as_ref().and_then(|gate| gate.parse(notification)) {
-            return self.pass(notification, &caller, call);
+            return self.pass(&caller, call);
         }
         let data = SeccompData {
             nr: notification.number,
@@ -118,14 +122,17 @@ impl BrokerServer<'_> {
         match self.filter.answer(&data) {
             CallAnswer::Refuse(refusal) => {
                 let errno = Errno::from_raw_os_error(refusal.errno.into());
-                self.tell_of_blocked(notification, &caller, errno, refusal.notice);
+                self.tell_of_blocked(&caller, errno, refusal.notice);
                 self.respond(id, Response::Fail(errno));
             }
             CallAnswer::Broker => match calls.parse(notification) {
-                Some(Asked::Exec(path)) => self.exec(notification, &caller, path),
+                Some(Asked::Exec(path)) => self.exec(&caller, path),
+                Some(Asked::Perform(call)) if self.build_dirs.is_left_to_kernel(&caller, call) => {
+                    self.respond(id, Response::Continue);
+                }
                 Some(Asked::Perform(call)) => {
-                    if !self.waits_for_source(notification, &caller, call) {
-                        self.perform(helpers, notification, &caller, call);
+                    if !self.waits_for_source(&caller, call) {
+                        self.perform(&caller, call);
                     }
                 }
                 None => self.respond(id, Response::Fail(Errno::NOSYS)),
@@ -137,10 +144,10 @@ impl BrokerServer<'_> {
         }
     }
 
-    pub(crate) fn caller(&self, notification: &Notification) -> Option<Caller> {
+    fn caller(&self, notification: &Notification) -> Option<Caller> {
         let (proc, listener) = (self.host_proc, self.listener);
         let thread = notification.thread?;
-        Some(Caller { thread, proc, listener, id: notification.id })
+        Some(Caller { thread, proc, listener, notification: *notification })
     }
 
     /// Whether the only thing to do is to receive calls.
@@ -148,22 +155,16 @@ impl BrokerServer<'_> {
         self.gate.as_ref().is_none_or(Gate::is_idle) && self.executor.staged.is_empty()
     }
 
-    pub(crate) fn perform(
-        &mut self,
-        helpers: &mut Helpers,
-        notification: &Notification,
-        caller: &Caller,
-        call: Call,
-    ) {
+    pub(crate) fn perform(&mut self, caller: &Caller, call: Call) {
         self.executor.asks_first = self.gate.is_some();
         let done = self.attempt(caller, call);
-        if self.waits_for_target(notification, caller, call, &done) {
+        if self.waits_for_target(caller, call, &done) {
             return;
         }
         self.tell_of_read_only(caller, call, &done);
         match done {
-            Done::Unseen(_) => self.perform_now(helpers, notification, caller, call),
-            done => self.finish(helpers, notification, caller, call, done),
+            Done::Unseen(_) => self.perform_now(caller, call),
+            done => self.finish(caller, call, done),
         }
     }
 
@@ -175,30 +176,21 @@ impl BrokerServer<'_> {
     }
 
     /// Stops asking questions.
-    pub(crate) fn perform_now(
-        &mut self,
-        helpers: &mut Helpers,
-        notification: &Notification,
-        caller: &Caller,
-        call: Call,
-    ) {
+    pub(crate) fn perform_now(&mut self, caller: &Caller, call: Call) {
         self.executor.asks_first = false;
         let done = self.attempt(caller, call);
-        self.finish(helpers, notification, caller, call, done);
+        self.finish(caller, call, done);
     }
 
-    pub(crate) fn finish(
-        &mut self,
-        helpers: &mut Helpers,
-        notification: &Notification,
-        caller: &Caller,
-        call: Call,
-        done: Done,
-    ) {
-        let id = notification.id;
+    pub(crate) fn finish(&mut self, caller: &Caller, call: Call, done: Done) {
+        let id = caller.notification.id;
         match done {
             // No longer requested.
             Done::Unseen(_) => self.respond(id, Response::Fail(Errno::NOENT)),
+            Done::Answer(Response::Continue) => {
+                let response = self.in_view(caller, call);
+                self.respond(id, response);
+            }
             Done::Answer(response) => self.respond(id, response),
             Done::Made(file) => {
                 if let Some(file) = identity_of(&file) {
@@ -208,7 +200,7 @@ impl BrokerServer<'_> {
                 if let Some(gate) = &mut self.gate {
                     gate.forget_absent();
                 }
-                self.finish(helpers, notification, caller, call, Done::File(file));
+                self.finish(caller, call, Done::File(file));
             }
             Done::File(file) => {
                 let close_on_exec = call.wants_close_on_exec();
@@ -217,13 +209,13 @@ impl BrokerServer<'_> {
                 }
             }
             Done::Later(opening) => {
-                if let Err(errno) = helpers.open(self.listener, id, &opening, self.host_proc) {
+                if let Err(errno) = self.helpers.open(self.listener, id, &opening, self.host_proc) {
                     self.respond(id, Response::Fail(errno));
                 }
             }
             Done::Denied { path, denied: Denied { rule, why } } => {
                 self.events.tell(&BrokerMessage::Protected(Protected {
-                    call: name_of(notification),
+                    call: name_of(&caller.notification),
                     path: path.into_os_string().into_vec(),
                     rule,
                     why,
@@ -233,7 +225,7 @@ impl BrokerServer<'_> {
                 self.respond(id, Response::Fail(Errno::ACCESS));
             }
             Done::Refused(errno) => {
-                self.tell_of_blocked(notification, caller, errno, Notice::Logged);
+                self.tell_of_blocked(caller, errno, Notice::Logged);
                 self.respond(id, Response::Fail(errno));
             }
             Done::Busy { tree, is_first } => {
@@ -255,8 +247,8 @@ impl BrokerServer<'_> {
     ///
     /// The command's own exec is always allowed; until it succeeds (it may try several directories) only our
     /// own code runs inside, which no process can have changed.
-    fn exec(&mut self, notification: &Notification, caller: &Caller, at: PathArg) {
-        let id = notification.id;
+    fn exec(&mut self, caller: &Caller, at: PathArg) {
+        let id = caller.notification.id;
         let mut handshake = [PollFd::new(&self.handshake, PollFlags::IN)];
         if matches!(proc::poll(&mut handshake, Some(Duration::ZERO)), Ok(0)) {
             return self.respond(id, Response::Continue);
@@ -270,7 +262,7 @@ impl BrokerServer<'_> {
             (Some(list), Meant::Program { path, inode }) => {
                 if !program::is_listed(list, &path, inode) {
                     let path = path.into_os_string().into_vec();
-                    self.tell_of_program(notification, caller, path, "process.allowedExecutables");
+                    self.tell_of_program(caller, path, "process.allowedExecutables");
                 }
                 self.respond(id, Response::Continue);
             }
@@ -278,22 +270,16 @@ impl BrokerServer<'_> {
             // Not left to the kernel, which would read the path again.
             (None, Meant::NoProgram(errno)) => self.respond(id, Response::Fail(errno)),
             (None, Meant::Program { .. } | Meant::Unknown) => {
-                self.tell_of_program(notification, caller, typed, "process.allowExec");
+                self.tell_of_program(caller, typed, "process.allowExec");
                 self.respond(id, Response::Fail(Errno::ACCESS));
             }
         }
     }
 
-    fn tell_of_blocked(
-        &mut self,
-        notification: &Notification,
-        caller: &Caller,
-        errno: Errno,
-        notice: Notice,
-    ) {
+    fn tell_of_blocked(&mut self, caller: &Caller, errno: Errno, notice: Notice) {
         self.events.tell(&BrokerMessage::Blocked(BlockedCall {
-            number: notification.number,
-            arguments: notification.args,
+            number: caller.notification.number,
+            arguments: caller.notification.args,
             pid: number_of(caller.thread),
             executable: caller.program(),
             errno: u16::try_from(errno.raw_os_error()).unwrap_or_default(),
@@ -301,15 +287,9 @@ impl BrokerServer<'_> {
         }));
     }
 
-    fn tell_of_program(
-        &mut self,
-        notification: &Notification,
-        caller: &Caller,
-        path: Vec<u8>,
-        rule: &str,
-    ) {
+    fn tell_of_program(&mut self, caller: &Caller, path: Vec<u8>, rule: &str) {
         self.events.tell(&BrokerMessage::NotExecuted(NotExecuted {
-            call: name_of(notification),
+            call: name_of(&caller.notification),
             path,
             rule: rule.to_owned(),
             pid: number_of(caller.thread),

@@ -14,7 +14,7 @@ use crate::glance::{Glance, OWN};
 use crate::hand_out::hand_out;
 use crate::serve::BrokerServer;
 use palisade_sys::Errno;
-use palisade_sys::notify::{Notification, Response};
+use palisade_sys::notify::Response;
 use rustix::fs::ResolveFlags;
 
 /// What is known of a path before anything is opened.
@@ -27,16 +27,16 @@ enum Sight {
 }
 
 impl BrokerServer<'_> {
-    pub(crate) fn read_only(&mut self, notification: &Notification, caller: &Caller) {
-        let id = notification.id;
-        let reading = match Reading::of(caller, notification) {
+    pub(crate) fn read_only(&mut self, caller: &Caller) {
+        let id = caller.notification.id;
+        let reading = match Reading::of(caller) {
             Ok(reading) => reading,
             Err(errno) => return self.respond(id, Response::Fail(errno)),
         };
         let Some(gate) = &mut self.gate else {
             return self.respond(id, Response::Fail(Errno::NOSYS));
         };
-        if gate.makes_wait(&self.events.supervisor, notification, caller) {
+        if gate.makes_wait(&self.events.supervisor, caller) {
             return;
         }
         let mut call = reading.call;
@@ -56,17 +56,15 @@ impl BrokerServer<'_> {
             Glance::Missing => gate.missing(caller, &call).map_or(Sight::Clear, Sight::Missing),
         };
         match sight {
-            Sight::Clear => self.open_for(notification, caller, reading),
-            Sight::Missing(unseen) => {
-                self.wait_for_answer(notification, caller, unseen, Then::Read(reading));
-            }
+            Sight::Clear => self.open_for(caller, reading),
+            Sight::Missing(unseen) => self.wait_for_answer(caller, unseen, Then::Read(reading)),
             Sight::Unclear => self.respond(id, Response::Fail(Errno::NOSYS)),
         }
     }
 
     /// Resolves the path again: whatever it is by now, it is opened in the sandbox's own view.
-    pub(crate) fn open_for(&self, notification: &Notification, caller: &Caller, reading: Reading) {
-        let id = notification.id;
+    pub(crate) fn open_for(&self, caller: &Caller, reading: Reading) {
+        let id = caller.notification.id;
         let path = caller.path(reading.call.path.address);
         let opened = path.and_then(|path| reading.open(caller, &path));
         // The process that was read may be another thread that got the pid.

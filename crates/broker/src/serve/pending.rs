@@ -3,20 +3,22 @@
 //!
 //! A waiting call never delays others. What cannot be sent yet is queued; every queue is bounded.
 
+use super::outbox::Outbox;
 use super::reading::Reading;
 use crate::call::Call;
+use crate::caller::Caller;
 use crate::message::BrokerMessage;
-use crate::path_access::{PathAccess, Wants};
 use crate::path_call::PathCall;
 use crate::signals::Signals;
+use palisade_gate::{PathAccess, Wants};
 use palisade_sys::notify::{Listener, Notification, Response};
-use palisade_sys::{Errno, OFlags, Pid, proc};
-use palisade_wire::WireError;
+use palisade_sys::{Errno, OFlags, Pid};
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// More would be a flood that no person could answer.
+/// The bound for all calls that wait: the supervisor keeps those in line whose questions it cannot show yet. Each costs some
+/// hundred bytes here and there, and a thread of the command's; more would be a flood that no person could answer.
 const MAX_WAITING: usize = 4096;
 /// How often waiting calls are checked, and how many at once.
 const ROUND: Duration = Duration::from_millis(50);
@@ -35,8 +37,7 @@ const MAIL_COMES: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) notification: Notification,
-    pub(crate) thread: Pid,
+    pub(crate) caller: Caller,
     /// As it was reported, and as it was written if that was an absolute path, too.
     pub(crate) paths: (Vec<u8>, Option<Vec<u8>>),
     pub(crate) follow: bool,
@@ -86,7 +87,7 @@ pub(crate) struct PendingCalls {
     next_round: Instant,
     watched: Vec<Watched>,
     interrupted: Vec<Interrupted>,
-    outbox: VecDeque<Vec<u8>>,
+    outbox: Outbox,
     mail_comes_until: Option<Instant>,
     /// What is shown for one call only, by its request, and since when.
     shown: HashMap<u64, Instant>,
@@ -104,7 +105,7 @@ impl PendingCalls {
             next_round: Instant::now(),
             watched: Vec::new(),
             interrupted: Vec::new(),
-            outbox: VecDeque::new(),
+            outbox: Outbox::default(),
             mail_comes_until: None,
             shown: HashMap::new(),
             held: VecDeque::new(),
@@ -147,7 +148,7 @@ impl PendingCalls {
         request: PathAccess,
         waiting: Waiting,
     ) {
-        let (id, thread) = (request.id, waiting.thread);
+        let (id, thread) = (request.id, waiting.caller.thread);
         if self.waiting.is_empty() {
             self.next_round = Instant::now() + ROUND;
         }
@@ -233,21 +234,16 @@ impl PendingCalls {
 
     /// Sends what is queued, as far as there is room.
     pub(crate) fn flush(&mut self, supervisor: &OwnedFd) {
-        while let Some(packet) = self.outbox.front() {
-            if palisade_wire::try_send(supervisor, packet) == Err(WireError::NoRoom) {
-                return;
-            }
-            self.outbox.pop_front();
-        }
+        self.outbox.flush(supervisor);
     }
 
-    /// None of this may be lost: a call waits for it.
     pub(crate) fn post(&mut self, supervisor: &OwnedFd, message: &BrokerMessage) {
-        // Its fields are truncated, so it always fits. If it were lost, its call would wait forever; when the
-        // broker ends, so do all calls.
-        let Ok(packet) = palisade_wire::encode(message) else { proc::exit_now(1) };
-        self.outbox.push_back(packet);
-        self.flush(supervisor);
+        self.outbox.post(supervisor, message);
+    }
+
+    /// A call is denied because it cannot wait as well.
+    pub(crate) fn count_unasked(&mut self, supervisor: &OwnedFd) {
+        self.outbox.count_unasked(supervisor);
     }
 
     fn look_after_waiting(&mut self, supervisor: &OwnedFd, now: Instant) {
@@ -259,7 +255,7 @@ impl PendingCalls {
                 self.tell_withdrawn(supervisor, request);
                 continue;
             }
-            let thread = waiting.thread;
+            let thread = waiting.caller.thread;
             let signals = status_of(self.proc, thread).and_then(|text| Signals::of_status(&text));
             let signals = signals.unwrap_or_default();
             let is_sure = signals.errno() != Errno::INTR || waiting.was_signalled;

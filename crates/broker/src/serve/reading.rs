@@ -6,7 +6,6 @@ use crate::caller::Caller;
 use crate::numbered::name_of_own;
 use crate::path_call::{PathCall, opening};
 use crate::slow::SETTABLE;
-use palisade_sys::notify::Notification;
 use palisade_sys::{Errno, OFlags, mounts};
 use rustix::fs::{FileType, ResolveFlags, fcntl_setfl, fstat, openat, openat2};
 use std::ffi::OsStr;
@@ -33,8 +32,8 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    pub(crate) fn of(caller: &Caller, notification: &Notification) -> Result<Self, Errno> {
-        let [dir, address, how, size, ..] = notification.args;
+    pub(crate) fn of(caller: &Caller) -> Result<Self, Errno> {
+        let [dir, address, how, size, ..] = caller.notification.args;
         let size = usize::try_from(size).map_err(|_| Errno::TOOBIG)?;
         if size < FIRST_SIZE {
             return Err(Errno::INVAL);

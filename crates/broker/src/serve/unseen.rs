@@ -3,8 +3,8 @@
 use crate::call::{Call, PathArg};
 use crate::caller::Caller;
 use crate::missing::Missing;
-use crate::path_access::Wants;
 use crate::stand_ins::LISTING;
+use palisade_gate::Wants;
 use rustix::fs::RenameFlags;
 
 const NO_REPLACE: u32 = RenameFlags::NOREPLACE.bits();
@@ -14,6 +14,8 @@ pub(crate) struct Unseen {
     pub(super) wants: Wants,
     pub(super) missing: Missing,
     pub(super) follow: bool,
+    /// Whether nothing is missing, and it was granted for reading only.
+    pub(super) is_read_only: bool,
     /// As the caller wrote it, if that was an absolute path.
     pub(super) typed: Option<Vec<u8>>,
     /// Whether the same call was granted a moment ago, and did not find it.
@@ -22,7 +24,8 @@ pub(crate) struct Unseen {
 
 impl Unseen {
     pub(super) fn new(wants: Wants, missing: Missing, follow: bool) -> Self {
-        Self { wants, missing, follow, typed: None, is_second_look: false }
+        let (is_read_only, is_second_look) = (false, false);
+        Self { wants, missing, follow, is_read_only, typed: None, is_second_look }
     }
 
     /// Whether a directory is listed that exists, below the grant that covers it.
@@ -58,6 +61,7 @@ pub(super) fn wants_of(caller: &Caller, call: Call) -> Wants {
         | Call::ChangeTimes { .. }
         | Call::ChangeAttribute { .. } => Wants::Change,
         call if call.only_makes() => Wants::Make,
-        _ => Wants::Write,
+        call if call.may_make() => Wants::Write,
+        _ => Wants::WriteExisting,
     }
 }

@@ -3,7 +3,7 @@
 
 use super::confused;
 use super::wire::{FIXED, Message, MessageKind, Reader, Writer};
-use crate::error::CgroupError;
+use crate::error::{CgroupError, Result};
 use rustix::io::Errno;
 use rustix::net::sockopt::Timeout;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -37,7 +37,7 @@ pub(crate) struct Call<'a> {
 
 impl Connection {
     /// The other side learns our uid from the socket; the uid we send only has to match.
-    pub(crate) fn open(socket: &SocketAddr, deadline: Instant) -> Result<Self, CgroupError> {
+    pub(crate) fn open(socket: &SocketAddr, deadline: Instant) -> Result<Self> {
         let stream = connect(socket, deadline)?;
         let mut connection = Self { stream, deadline, serial: 0, aside: Vec::new() };
         let uid = rustix::process::getuid().as_raw().to_string();
@@ -52,7 +52,7 @@ impl Connection {
     }
 
     /// Calls a method, and waits for its reply.
-    pub(crate) fn call(&mut self, call: Call<'_>) -> Result<Message, CgroupError> {
+    pub(crate) fn call(&mut self, call: Call<'_>) -> Result<Message> {
         self.serial += 1;
         let serial = self.serial;
         let mut message = Message::new(MessageKind::Call, serial);
@@ -79,10 +79,7 @@ impl Connection {
     }
 
     /// Waits for a message that matches, including those that already arrived.
-    pub(crate) fn wait_for<T>(
-        &mut self,
-        is_it: impl Fn(&Message) -> Option<T>,
-    ) -> Result<T, CgroupError> {
+    pub(crate) fn wait_for<T>(&mut self, is_it: impl Fn(&Message) -> Option<T>) -> Result<T> {
         for message in std::mem::take(&mut self.aside) {
             if let Some(found) = is_it(&message) {
                 return Ok(found);
@@ -96,7 +93,7 @@ impl Connection {
     }
 
     /// Writes `bytes`. A reader that takes them one by one does not extend the deadline.
-    pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), CgroupError> {
+    pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<()> {
         const STEP: &str = "writing to the bus";
         while !bytes.is_empty() {
             let left = self.left()?;
@@ -111,7 +108,7 @@ impl Connection {
         Ok(())
     }
 
-    pub(crate) fn receive(&mut self) -> Result<Message, CgroupError> {
+    pub(crate) fn receive(&mut self) -> Result<Message> {
         let mut start = [0; FIXED];
         self.read(&mut start)?;
         let length = Message::length(&start).map_err(|why| confused("a message", &why))?;
@@ -121,7 +118,7 @@ impl Connection {
         Message::parse(&bytes).map_err(|why| confused("a message", &why))
     }
 
-    fn set_aside(&mut self, message: Message) -> Result<(), CgroupError> {
+    fn set_aside(&mut self, message: Message) -> Result<()> {
         const MAX_MESSAGES: usize = 256;
         if self.aside.len() >= MAX_MESSAGES {
             return Err(confused("messages", "more of them than anybody asked for"));
@@ -130,7 +127,7 @@ impl Connection {
         Ok(())
     }
 
-    fn line(&mut self) -> Result<String, CgroupError> {
+    fn line(&mut self) -> Result<String> {
         let mut line = Vec::new();
         while !line.ends_with(b"\r\n") {
             let mut byte = [0];
@@ -145,7 +142,7 @@ impl Connection {
     }
 
     /// Fills `bytes`. A sender that sends them one by one does not extend the deadline.
-    fn read(&mut self, mut bytes: &mut [u8]) -> Result<(), CgroupError> {
+    fn read(&mut self, mut bytes: &mut [u8]) -> Result<()> {
         const STEP: &str = "reading from the bus";
         while !bytes.is_empty() {
             let left = self.left()?;
@@ -163,14 +160,14 @@ impl Connection {
         Ok(())
     }
 
-    fn left(&self) -> Result<Duration, CgroupError> {
+    fn left(&self) -> Result<Duration> {
         left_until(self.deadline)
     }
 }
 
 /// If the other side's queue is full, connect(2) waits as write(2) does, up to the same timeout (`SO_SNDTIMEO` in
 /// socket(7)).
-fn connect(socket: &SocketAddr, deadline: Instant) -> Result<UnixStream, CgroupError> {
+fn connect(socket: &SocketAddr, deadline: Instant) -> Result<UnixStream> {
     const STEP: &str = "connecting to the bus";
     let refused = |errno: Errno| failed(STEP, &errno.into());
     let address = match (socket.as_pathname(), socket.as_abstract_name()) {
@@ -195,7 +192,7 @@ fn connect(socket: &SocketAddr, deadline: Instant) -> Result<UnixStream, CgroupE
 }
 
 /// Never zero: a timeout of zero means to wait forever.
-fn left_until(deadline: Instant) -> Result<Duration, CgroupError> {
+fn left_until(deadline: Instant) -> Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(late()) } else { Ok(left) }
 }

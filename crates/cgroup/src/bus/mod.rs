@@ -5,7 +5,7 @@ mod address;
 mod connection;
 mod wire;
 
-use crate::error::CgroupError;
+use crate::error::{CgroupError, Result};
 use connection::{Call, Connection};
 use std::time::{Duration, Instant};
 use wire::{Message, MessageKind, Reader, Writer};
@@ -22,7 +22,7 @@ const SYSTEMD_PATH: &str = "/org/freedesktop/systemd1";
 const MANAGER: &str = "org.freedesktop.systemd1.Manager";
 
 /// Has systemd move us into a new scope, and returns the name of its unit. See org.freedesktop.systemd1(5).
-pub(crate) fn start_scope(session: &str) -> Result<String, CgroupError> {
+pub(crate) fn start_scope(session: &str) -> Result<String> {
     let failed = |why: &str| CgroupError::Systemd { step: "finding the bus", why: why.to_owned() };
     let socket = address().ok_or_else(|| failed("there is no DBUS_SESSION_BUS_ADDRESS"))?;
     let mut connection = Connection::open(&socket, Instant::now() + BUS_TIMEOUT)?;
@@ -31,7 +31,7 @@ pub(crate) fn start_scope(session: &str) -> Result<String, CgroupError> {
     Ok(unit)
 }
 
-fn ask(connection: &mut Connection, unit: &str, pid: u32) -> Result<(), CgroupError> {
+fn ask(connection: &mut Connection, unit: &str, pid: u32) -> Result<()> {
     connection.call(Call {
         destination: BUS,
         path: BUS_PATH,

@@ -164,6 +164,14 @@ pub(crate) enum Broken {
     Writing(io::Error),
 }
 
+/// The direction that is read.
+pub(crate) trait Readable: AsyncRead + Unpin + Way {}
+impl<T: AsyncRead + Unpin + Way> Readable for T {}
+
+/// The direction that is written.
+pub(crate) trait Writable: AsyncWrite + Unpin + Way {}
+impl<T: AsyncWrite + Unpin + Way> Writable for T {}
+
 /// One direction of a connection, which may be a plain socket.
 pub(crate) trait Way {
     /// The socket, if its bytes can be forwarded without inspection.
@@ -203,18 +211,14 @@ impl<S> Way for ReadHalf<S> {}
 impl<S> Way for WriteHalf<S> {}
 
 /// Forwards a body with new framing. `count` is called for every piece.
-pub(crate) async fn pass_body<R, W>(
+pub(crate) async fn pass_body<R: Readable, W: Writable>(
     incoming: &mut Incoming<R>,
     outgoing: &mut W,
     mut body: Body,
     frames: Frames,
     admitted: &Admitted,
     count: impl Fn(u64) -> io::Result<()>,
-) -> Result<(), Broken>
-where
-    R: AsyncRead + Unpin + Way,
-    W: AsyncWrite + Unpin + Way,
-{
+) -> Result<(), Broken> {
     while !body.is_done() {
         let plain =
             body.unframed().filter(|_| incoming.bytes().is_empty() && frames == Frames::Bare);

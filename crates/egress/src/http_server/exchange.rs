@@ -1,7 +1,7 @@
 //! One request to a server and its response, which may arrive before the request is sent completely.
 
 use super::answer::{self, Shape};
-use super::connection::{Broken, Connection, Last, Way, pass_body};
+use super::connection::{Broken, Connection, Last, Readable, Writable, pass_body};
 use crate::engine::{Admitted, Engine};
 use crate::http::body::{Body, BodyFault, Frames, From};
 use crate::http::head::{Framing, MAX_HEAD_BYTES, RequestHead, Version};
@@ -10,7 +10,7 @@ use crate::http::response::{self, ResponseFault, ResponseHead};
 use std::cell::Cell;
 use std::future::pending;
 use std::io;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
@@ -71,19 +71,13 @@ impl Failure {
 }
 
 /// Forwards one request and its response. The response may arrive before the request's body is sent.
-pub(crate) async fn exchange<CR, CW, SR, SW>(
+pub(crate) async fn exchange<CR: Readable, CW: Writable, SR: Readable, SW: Writable>(
     client: &mut Connection<CR, CW>,
     server: &mut Connection<SR, SW>,
     head: &RequestHead,
     request: &[u8],
     admitted: &Admitted,
-) -> Result<After, Failure>
-where
-    CR: AsyncRead + Unpin + Way,
-    CW: AsyncWrite + Unpin + Way,
-    SR: AsyncRead + Unpin + Way,
-    SW: AsyncWrite + Unpin + Way,
-{
+) -> Result<After, Failure> {
     admitted.sent(request.len() as u64).map_err(|error| Failure::with_server(&error))?;
     server.outgoing.write_all(request).await.map_err(|error| Failure::with_server(&error))?;
     server.outgoing.flush().await.map_err(|error| Failure::with_server(&error))?;
@@ -135,7 +129,7 @@ pub(crate) struct Answering<'a, R, W> {
     pub(crate) begun: &'a Cell<Begun>,
 }
 
-impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W> {
+impl<R: Readable, W: Writable> Answering<'_, R, W> {
     async fn pass(mut self, head: &RequestHead) -> Result<After, Failure> {
         let answer = self.head(head).await?;
         self.rest(head, &answer).await

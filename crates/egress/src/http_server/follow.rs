@@ -2,7 +2,7 @@
 //! request, so a chain of redirects cannot reach a host that a request could not (NET-4, N08).
 
 use super::answer::{self, Shape};
-use super::connection::{Connection, Last, Plain, Way, within};
+use super::connection::{Connection, Last, Plain, Readable, Writable, within};
 use super::exchange::{After, Answering, Begun, Failure};
 use super::serve::forwarded;
 use crate::engine::{Admitted, Engine, Wanted};
@@ -11,7 +11,7 @@ use crate::http::redirect::{MAX_REDIRECTS, WebAddress, leads_to};
 use palisade_record::network::Via;
 use std::cell::Cell;
 use std::rc::Rc;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 
 /// Fields that are meant for one host only.
 const PERSONAL: [&str; 2] = ["authorization", "cookie"];
@@ -95,18 +95,14 @@ pub(crate) async fn follow(
     }
 }
 
-async fn hop<R, W>(
+async fn hop<R: Readable, W: Writable>(
     engine: &Engine,
     client: &mut Plain,
     head: &RequestHead,
     place: &WebAddress,
     mut server: Connection<R, W>,
     admitted: &Admitted,
-) -> Result<Hop, Last>
-where
-    R: AsyncRead + Unpin + Way,
-    W: AsyncWrite + Unpin + Way,
-{
+) -> Result<Hop, Last> {
     let shape = Shape::for_method(&head.method);
     let fail = |failure: Failure| failure.last(engine, admitted, shape);
     let request = forwarded(engine, head, admitted, place.scheme).map_err(Last::Words)?;

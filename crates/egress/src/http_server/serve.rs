@@ -3,7 +3,7 @@
 //! current ones must allow the request.
 
 use super::answer::{self, Shape};
-use super::connection::{Connection, Last, NoHead, Plain, Way};
+use super::connection::{Connection, Last, NoHead, Plain, Readable, Writable};
 use super::exchange::{After, exchange};
 use super::loose;
 use crate::config::Secret;
@@ -12,7 +12,7 @@ use crate::engine::{Admitted, Engine, Refused, tell_if_spent, tunnel};
 use crate::http::head::{Authority, Framing, RequestHead, Scheme, Target};
 use crate::wire::EgressEvent;
 use std::rc::Rc;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 /// Answers a refused request; `first` was already read.
@@ -38,18 +38,13 @@ pub(crate) async fn serve_plain(
 }
 
 /// Serves until one side closes, or a request is for another host or no longer allowed.
-pub(crate) async fn serve_requests<CR, CW, SR, SW>(
+pub(crate) async fn serve_requests<CR: Readable, CW: Writable, SR: Readable, SW: Writable>(
     engine: &Rc<Engine>,
     mut client: Connection<CR, CW>,
     mut server: Connection<SR, SW>,
     admitted: &Admitted,
     scheme: Scheme,
-) where
-    CR: AsyncRead + Unpin + Way,
-    CW: AsyncWrite + Unpin + Way,
-    SR: AsyncRead + Unpin + Way,
-    SW: AsyncWrite + Unpin + Way,
-{
+) {
     loop {
         // Between two requests the connection may be displaced at the limit.
         admitted.wait();
@@ -91,17 +86,12 @@ pub(crate) async fn serve_requests<CR, CW, SR, SW>(
 }
 
 /// Forwards bytes after an upgrade, until one side ends the connection.
-pub(crate) async fn upgraded<CR, CW, SR, SW>(
+pub(crate) async fn upgraded<CR: Readable, CW: Writable, SR: Readable, SW: Writable>(
     engine: &Engine,
     client: &mut Connection<CR, CW>,
     server: &mut Connection<SR, SW>,
     admitted: &Admitted,
-) where
-    CR: AsyncRead + Unpin + Way,
-    CW: AsyncWrite + Unpin + Way,
-    SR: AsyncRead + Unpin + Way,
-    SW: AsyncWrite + Unpin + Way,
-{
+) {
     let (from_client, first) = client.incoming.rest();
     let (from_server, early) = server.incoming.rest();
     let carried = async {

@@ -6,7 +6,7 @@
 
 use super::scratch::Shared;
 use super::{Builder, STAGE};
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use palisade_plan::model::{MountAccess, NodeKind};
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
@@ -38,7 +38,7 @@ impl Builder {
         lower: &OwnedFd,
         parts: &OverlayParts<'_>,
         shared: Option<&Shared>,
-    ) -> Result<OwnedFd, LaunchError> {
+    ) -> Result<OwnedFd> {
         let is_writable = parts.access == MountAccess::ReadWrite;
         // The kernel takes only attached mounts as layers before 6.15.
         self.attach(lower, &stage("lower"), NodeKind::Dir)?;
@@ -89,7 +89,7 @@ impl Builder {
     }
 
     /// The overlay holds its layers itself from now on.
-    fn clear_stage(&self) -> Result<(), LaunchError> {
+    fn clear_stage(&self) -> Result<()> {
         // By a path relative to the staging directory: the new root has no absolute name yet.
         let place = open_beneath(&self.root, Path::new(STAGE), OFlags::PATH).during(STEP)?;
         rustix::process::fchdir(&place).call("fchdir").during(STEP)?;
@@ -111,7 +111,7 @@ fn by_fd(fd: &OwnedFd) -> String {
 
 /// The directories above a hidden name, in the upper layer. An overlay shows a directory as its uppermost layer
 /// has it, so each must admit the same users as the lower one.
-fn make_layer_dirs(lower: &OwnedFd, upper: &OwnedFd, path: &Path) -> Result<OwnedFd, LaunchError> {
+fn make_layer_dirs(lower: &OwnedFd, upper: &OwnedFd, path: &Path) -> Result<OwnedFd> {
     let mut at = PathBuf::new();
     let mut made = open_beneath(upper, Path::new("."), OFlags::PATH).during(STEP)?;
     for name in path {
@@ -142,7 +142,7 @@ fn layer_mode(lower: &OwnedFd, path: &Path) -> Mode {
     Mode::from_raw_mode(for_us | mode & 0o077)
 }
 
-fn owned_by_another(directory: &OwnedFd) -> Result<bool, LaunchError> {
+fn owned_by_another(directory: &OwnedFd) -> Result<bool> {
     let found = rustix::fs::fstat(directory).call("fstat").during(STEP)?;
     Ok(found.st_uid != rustix::process::geteuid().as_raw())
 }
@@ -150,12 +150,7 @@ fn owned_by_another(directory: &OwnedFd) -> Result<bool, LaunchError> {
 /// Copies the directories of a tree with other owners to the upper layer as our own, so that names can be
 /// created, replaced and removed: an overlay keeps the lower layer's owners and modes, which in `/usr/local`
 /// refuse an ordinary user everything.
-fn mirror(
-    lower: &OwnedFd,
-    upper: &OwnedFd,
-    target: &Path,
-    left: &mut usize,
-) -> Result<(), LaunchError> {
+fn mirror(lower: &OwnedFd, upper: &OwnedFd, target: &Path, left: &mut usize) -> Result<()> {
     // A directory that cannot be listed stays as it is below.
     let Ok(entries) = open_beneath(lower, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY)
         .map_err(|error| error.errno)

@@ -4,7 +4,7 @@
 //! namespace.
 
 use super::Builder;
-use crate::error::{During, LaunchError};
+use crate::error::{During, Result};
 use palisade_plan::model::{NodeKind, Scratch};
 use palisade_sys::beneath::{mkdir_p_beneath, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
@@ -24,7 +24,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(builder: &Builder, scratch: &Scratch) -> Result<Self, LaunchError> {
+    pub(crate) fn new(builder: &Builder, scratch: &Scratch) -> Result<Self> {
         let size = scratch.bytes.map(|bytes| bytes.to_string());
         let inodes = scratch.inodes.map(|inodes| inodes.saturating_add(scratch.own_inodes));
         let inodes = inodes.map(|inodes| inodes.to_string());
@@ -39,7 +39,7 @@ impl Shared {
     }
 
     /// A directory of it as a separate mount, not attached yet.
-    pub(crate) fn part(&self, mode: u32, exec: bool) -> Result<OwnedFd, LaunchError> {
+    pub(crate) fn part(&self, mode: u32, exec: bool) -> Result<OwnedFd> {
         let number = self.parts.replace(self.parts.get() + 1);
         let name = PathBuf::from(number.to_string());
         let directory =
@@ -53,7 +53,7 @@ impl Shared {
     }
 
     /// The parts keep the file system alive from now on.
-    pub(crate) fn close(self, builder: &Builder) -> Result<(), LaunchError> {
+    pub(crate) fn close(self, builder: &Builder) -> Result<()> {
         // By a path relative to the root: it has no absolute name yet.
         rustix::process::fchdir(&builder.root).call("fchdir").during(STEP)?;
         mounts::detach(Path::new(PLACE.trim_start_matches('/'))).during(STEP)?;

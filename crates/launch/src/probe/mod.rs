@@ -16,7 +16,7 @@ pub use tree::RealTree;
 
 use palisade_plan::facts::{HostFacts, HostMount, NatFacts};
 use palisade_sys::landlock::landlock_abi;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode, OFlags};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,9 @@ pub fn facts() -> Result<HostFacts, FactsError> {
     let home = home
         .filter(|home| home.is_absolute())
         .or_else(|| account.map(|account| account.home.clone()));
+    let uid_ranges = id_ranges("/proc/self/uid_map")?;
+    let gid_ranges = id_ranges("/proc/self/gid_map")?;
+    let mountinfo = read_proc("/proc/self/mountinfo")?;
     Ok(HostFacts {
         uid,
         gid: rustix::process::getegid().as_raw(),
@@ -51,9 +54,10 @@ pub fn facts() -> Result<HostFacts, FactsError> {
         cwd: std::env::current_dir().map_err(FactsError::WorkingDirectory)?,
         env,
         landlock_abi: landlock_abi().unwrap_or(0),
-        uid_ranges: id_ranges("/proc/self/uid_map")?,
-        gid_ranges: id_ranges("/proc/self/gid_map")?,
-        mounts: mounts()?,
+        serves_gate: serves_gate(&mountinfo),
+        uid_ranges,
+        gid_ranges,
+        mounts: mountinfo::parse(&mountinfo).collect(),
         file_among_streams: is_file_among_streams(),
         own_paths: Vec::new(),
         canary: None,
@@ -62,6 +66,13 @@ pub fn facts() -> Result<HostFacts, FactsError> {
         nat: NatFacts::default(),
         authority: None,
     })
+}
+
+/// Whether the gate can be a file system: its server asks `/proc` who makes a call, also of processes that nobody may
+/// inspect.
+fn serves_gate(mountinfo: &[u8]) -> bool {
+    let device = rustix::fs::open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+    device.is_ok() && !mountinfo::hides_processes(mountinfo)
 }
 
 fn is_file_among_streams() -> bool {

@@ -25,6 +25,17 @@ fn line(text: &[u8]) -> Option<HostMount> {
     })
 }
 
+/// Whether a procfs is mounted with `hidepid`, see proc(5). With `off` the kernel shows no option.
+pub(crate) fn hides_processes(text: &[u8]) -> bool {
+    let option = b" - proc ";
+    text.split(|byte| *byte == b'\n')
+        .filter(|line| line.windows(option.len()).any(|part| part == option))
+        .filter_map(|line| line.rsplit(|byte| *byte == b' ').next())
+        .any(|options| {
+            options.split(|byte| *byte == b',').any(|option| option.starts_with(b"hidepid="))
+        })
+}
+
 /// By the options of the mount, or of the file system.
 fn is_read_only(options: &[u8]) -> bool {
     options.split(|byte| *byte == b',').any(|option| option == b"ro")
@@ -61,6 +72,14 @@ fn path(field: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_procfs_that_hides_processes_is_known_by_its_option() {
+        let usual = b"22 27 0:21 / /proc rw,relatime - proc proc rw,gid=5\n";
+        assert!(!hides_processes(usual));
+        let hiding = b"22 27 0:21 / /proc rw - proc proc rw,gid=5,hidepid=invisible\n9 1 0:3 / / rw - ext4 a rw\n";
+        assert!(hides_processes(hiding));
+    }
 
     #[test]
     fn reads_optional_fields_and_escapes() {

@@ -4,9 +4,10 @@
 //! From its fifth step on, other processes inside can inspect this one. By then it must hold nothing but what
 //! belongs to the command, and its streams must be no more than streams.
 
-use super::config::{LimitedResource, SpawnerConfig};
+use super::config::SpawnerConfig;
 use super::message::{CommandStart, StartReport};
-use crate::error::{During, LaunchError};
+use crate::command::set_limit;
+use crate::error::{During, Result};
 use crate::exec;
 use crate::init::close_all_but;
 use crate::streams::check_stream;
@@ -47,7 +48,7 @@ fn attempt(
     streams: &Streams<'_>,
     groups: &[BorrowedFd<'_>],
     report: &OwnedFd,
-) -> Result<Infallible, LaunchError> {
+) -> Result<Infallible> {
     // 1. Into the control group, before anything is used that a limit counts, and by descriptors that go next.
     for group in groups {
         rustix::io::write(group, b"0").call("write").during("entering the control group")?;
@@ -94,7 +95,7 @@ fn attempt(
     Err(exec::exec(&command, None, &argv, &env))
 }
 
-fn connect(streams: &Streams<'_>) -> Result<(), LaunchError> {
+fn connect(streams: &Streams<'_>) -> Result<()> {
     let [stdin, stdout, stderr] = streams;
     rustix::stdio::dup2_stdin(stdin)
         .and_then(|()| rustix::stdio::dup2_stdout(stdout))
@@ -103,16 +104,12 @@ fn connect(streams: &Streams<'_>) -> Result<(), LaunchError> {
         .during("connecting the command's streams")
 }
 
-fn limit(config: &SpawnerConfig, start: &CommandStart) -> Result<(), LaunchError> {
-    const STEP: &str = "setting a limit";
+fn limit(config: &SpawnerConfig, start: &CommandStart) -> Result<()> {
     let (soft, hard) = config.open_files;
-    proc::set_rlimit(Resource::Nofile, ResourceLimit { soft, hard }).during(STEP)?;
-    let set = |(resource, value): &(LimitedResource, u64)| {
-        let limit = ResourceLimit { soft: Some(*value), hard: Some(*value) };
-        proc::set_rlimit((*resource).into(), limit).during(STEP)
-    };
-    config.rlimits.iter().try_for_each(set)?;
-    start.rlimits.iter().try_for_each(set)
+    let open_files = ResourceLimit { soft, hard };
+    proc::set_rlimit(Resource::Nofile, open_files).during("setting a limit")?;
+    let mut limits = config.rlimits.iter().chain(&start.rlimits);
+    limits.try_for_each(|(resource, value)| set_limit(*resource, *value))
 }
 
 fn command_of(start: &CommandStart) -> Command {

@@ -3,19 +3,20 @@
 //!
 //! Must stay a plain copy of the plan: nothing is decided here.
 
-use crate::error::LaunchError;
+use crate::error::{LaunchError, Result};
 use crate::filter;
 use crate::inherited::Inherited;
 use crate::selfcheck::Targets;
-use palisade_bpf::{Insn, Listening};
+use palisade_bpf::Insn;
 use palisade_plan::layer::Layer;
 use palisade_plan::model::{
-    Confinement, Executables, Execution, Hardening, IdMapping, Landlock, Namespaces, Plan, Probe,
-    Resource,
+    Confinement, Detour, Executables, Execution, Hardening, IdMapping, Landlock, Namespaces, Plan,
+    Probe, Resource,
 };
 use palisade_sys::Pid;
 use palisade_sys::proc::ResourceLimit;
 use palisade_wire::{Raw, WireMessage};
+use rustix::thread::ThreadNameSpaceType;
 use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -29,18 +30,19 @@ const DESCRIPTORS_LEFT_FOR_US: u64 = 512;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SpawnerConfig {
     pub(crate) supervisor: i32,
-    pub(crate) namespaces: NamespaceSet,
+    /// Those of the sandbox, as setns(2) takes them.
+    pub(crate) namespaces: u32,
     /// The ids inside, where root gives them.
     pub(crate) given_ids: Option<(u32, u32)>,
-    pub(crate) hardening: SpawnerHardening,
-    pub(crate) landlock: Option<LandlockRules>,
+    pub(crate) hardening: Hardening,
+    pub(super) landlock: Option<EncodedLandlock>,
     /// Compiled, to be installed with a listener.
     pub(crate) filter: Option<Vec<(u16, u8, u8, u32)>>,
-    pub(crate) rlimits: Vec<(LimitedResource, u64)>,
+    pub(crate) rlimits: Vec<(Resource, u64)>,
     pub(crate) affinity: Option<Vec<u32>>,
     pub(crate) open_files: (Option<u64>, Option<u64>),
     pub(crate) ignores_file_size: bool,
-    pub(crate) probes: Vec<ProbeCopy>,
+    pub(super) probes: Vec<EncodedProbe>,
     /// The spawner's own, as the supervisor has it.
     pub(crate) umask: u32,
     /// The self-check's port on the host.
@@ -62,85 +64,14 @@ impl WireMessage for SpawnerConfig {
     const MAX_BYTES: usize = 4 * 1024 * 1024;
 }
 
-/// Which namespaces the sandbox has, besides that of users.
-#[expect(clippy::struct_excessive_bools, reason = "each namespace is there or not")]
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct NamespaceSet {
-    pub(crate) mount: bool,
-    pub(crate) pid: bool,
-    pub(crate) net: bool,
-    pub(crate) uts: bool,
-    pub(crate) ipc: bool,
-    pub(crate) cgroup: bool,
-    pub(crate) time: bool,
-}
-
-impl From<&Namespaces> for NamespaceSet {
-    fn from(planned: &Namespaces) -> Self {
-        let Namespaces { mount, pid, net, uts, ipc, cgroup, time_offset } = *planned;
-        Self { mount, pid, net, uts, ipc, cgroup, time: time_offset.is_some() }
-    }
-}
-
-#[expect(clippy::struct_excessive_bools, reason = "each is a layer of its own")]
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct SpawnerHardening {
-    pub(crate) no_new_privs: bool,
-    pub(crate) drop_capabilities: bool,
-    pub(crate) undumpable: bool,
-    pub(crate) close_descriptors: bool,
-    pub(crate) own_session: bool,
-}
-
-impl From<Hardening> for SpawnerHardening {
-    fn from(planned: Hardening) -> Self {
-        Self {
-            no_new_privs: planned.no_new_privs,
-            drop_capabilities: planned.drop_capabilities,
-            undumpable: planned.init_undumpable,
-            close_descriptors: planned.close_descriptors,
-            own_session: planned.own_session,
-        }
-    }
-}
-
-/// A limit of a process that a plan or a request can set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LimitedResource {
-    Core,
-    FileSize,
-    OpenFiles,
-    Processes,
-    CpuSeconds,
-}
-
-impl From<Resource> for LimitedResource {
-    fn from(planned: Resource) -> Self {
-        match planned {
-            Resource::Core => Self::Core,
-            Resource::FileSize => Self::FileSize,
-            Resource::OpenFiles => Self::OpenFiles,
-            Resource::Processes => Self::Processes,
-            Resource::CpuSeconds => Self::CpuSeconds,
-        }
-    }
-}
-
-impl From<LimitedResource> for palisade_sys::proc::Resource {
-    fn from(limited: LimitedResource) -> Self {
-        match limited {
-            LimitedResource::Core => Self::Core,
-            LimitedResource::FileSize => Self::Fsize,
-            LimitedResource::OpenFiles => Self::Nofile,
-            LimitedResource::Processes => Self::Nproc,
-            LimitedResource::CpuSeconds => Self::Cpu,
-        }
-    }
-}
-
-#[expect(clippy::struct_excessive_bools, reason = "a copy of the plan's rules")]
+/// The encodings below are for types of the plan whose own is JSON for people: it leaves out fields and shows paths as
+/// text, neither of which can be decoded again.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct LandlockRules {
+pub(super) struct EncodedLandlock(#[serde(with = "LandlockEncoding")] pub(super) Landlock);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Landlock")]
+struct LandlockEncoding {
     abi: u32,
     restrict_reads: bool,
     refuse_truncation: bool,
@@ -151,105 +82,67 @@ pub(crate) struct LandlockRules {
     #[serde(with = "Raw")]
     guarded: Vec<PathBuf>,
     #[serde(with = "Raw")]
+    build_dirs: Vec<PathBuf>,
+    #[serde(with = "Raw")]
     devices: Vec<PathBuf>,
-    executables: Option<ExecutableRules>,
+    #[serde(with = "ExecutionEncoding")]
+    executables: Execution,
     refuse_tcp: bool,
     scope: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct ExecutableRules {
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Execution")]
+enum ExecutionEncoding {
+    Readable,
+    Listed(#[serde(with = "ExecutablesEncoding")] Executables),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Executables")]
+struct ExecutablesEncoding {
     #[serde(with = "Raw")]
     listed: Vec<PathBuf>,
     #[serde(with = "Raw")]
     needed: Vec<PathBuf>,
+    /// Only for display.
+    #[serde(skip)]
+    detours: Vec<Detour>,
 }
 
-impl From<&Landlock> for LandlockRules {
-    fn from(planned: &Landlock) -> Self {
-        let planned = planned.clone();
-        let executables = match planned.executables {
-            Execution::Readable => None,
-            Execution::Listed(Executables { listed, needed, .. }) => {
-                Some(ExecutableRules { listed, needed })
-            }
-        };
-        Self {
-            abi: planned.abi,
-            restrict_reads: planned.restrict_reads,
-            refuse_truncation: planned.refuse_truncation,
-            readable: planned.readable,
-            writable: planned.writable,
-            guarded: planned.guarded,
-            devices: planned.devices,
-            executables,
-            refuse_tcp: planned.refuse_tcp,
-            scope: planned.scope,
-        }
-    }
-}
-
-impl From<LandlockRules> for Landlock {
-    fn from(rules: LandlockRules) -> Self {
-        let executables = match rules.executables {
-            None => Execution::Readable,
-            Some(ExecutableRules { listed, needed }) => {
-                Execution::Listed(Executables { listed, needed, detours: Vec::new() })
-            }
-        };
-        Self {
-            abi: rules.abi,
-            restrict_reads: rules.restrict_reads,
-            refuse_truncation: rules.refuse_truncation,
-            readable: rules.readable,
-            writable: rules.writable,
-            guarded: rules.guarded,
-            devices: rules.devices,
-            executables,
-            refuse_tcp: rules.refuse_tcp,
-            scope: rules.scope,
-        }
-    }
-}
-
-/// A probe of the self-check. The plan's own type is tagged for JSON, which this encoding does not support.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum ProbeCopy {
-    ReadCanary(#[serde(with = "Raw")] PathBuf, Layer),
-    WriteOutside(#[serde(with = "Raw")] PathBuf, Layer),
-    WriteGuarded(#[serde(with = "Raw")] PathBuf, Layer),
-    ReachNetwork(Layer),
-    SeeSupervisor(Layer),
-    RegainCapability(Layer),
-    ForbiddenSyscall(Layer),
-}
+pub(super) struct EncodedProbe(#[serde(with = "ProbeEncoding")] pub(super) Probe);
 
-impl From<&Probe> for ProbeCopy {
-    fn from(planned: &Probe) -> Self {
-        match planned.clone() {
-            Probe::ReadCanary { path, layer } => Self::ReadCanary(path, layer),
-            Probe::WriteOutside { path, layer } => Self::WriteOutside(path, layer),
-            Probe::WriteGuarded { path, layer } => Self::WriteGuarded(path, layer),
-            Probe::ReachNetwork { layer } => Self::ReachNetwork(layer),
-            Probe::SeeSupervisor { layer } => Self::SeeSupervisor(layer),
-            Probe::RegainCapability { layer } => Self::RegainCapability(layer),
-            Probe::ForbiddenSyscall { layer } => Self::ForbiddenSyscall(layer),
-        }
-    }
-}
-
-impl From<ProbeCopy> for Probe {
-    fn from(copy: ProbeCopy) -> Self {
-        match copy {
-            ProbeCopy::ReadCanary(path, layer) => Self::ReadCanary { path, layer },
-            ProbeCopy::WriteOutside(path, layer) => Self::WriteOutside { path, layer },
-            ProbeCopy::WriteGuarded(path, layer) => Self::WriteGuarded { path, layer },
-            ProbeCopy::ReachNetwork(layer) => Self::ReachNetwork { layer },
-            ProbeCopy::SeeSupervisor(layer) => Self::SeeSupervisor { layer },
-            ProbeCopy::RegainCapability(layer) => Self::RegainCapability { layer },
-            ProbeCopy::ForbiddenSyscall(layer) => Self::ForbiddenSyscall { layer },
-        }
-    }
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Probe")]
+enum ProbeEncoding {
+    ReadCanary {
+        #[serde(with = "Raw")]
+        path: PathBuf,
+        layer: Layer,
+    },
+    WriteOutside {
+        #[serde(with = "Raw")]
+        path: PathBuf,
+        layer: Layer,
+    },
+    WriteGuarded {
+        #[serde(with = "Raw")]
+        path: PathBuf,
+        layer: Layer,
+    },
+    ReachNetwork {
+        layer: Layer,
+    },
+    SeeSupervisor {
+        layer: Layer,
+    },
+    RegainCapability {
+        layer: Layer,
+    },
+    ForbiddenSyscall {
+        layer: Layer,
+    },
 }
 
 impl SpawnerConfig {
@@ -258,7 +151,7 @@ impl SpawnerConfig {
         inherited: &Inherited,
         targets: Targets,
         supervisor: Pid,
-    ) -> Result<Self, LaunchError> {
+    ) -> Result<Self> {
         let Confinement::Namespaces(inside) = &plan.sandbox.confinement else {
             return Err(LaunchError::new(
                 STEP,
@@ -267,20 +160,15 @@ impl SpawnerConfig {
         };
         let identity = &inside.identity;
         let given = identity.mapping == IdMapping::ByRoot;
-        let program = plan
-            .sandbox
-            .seccomp
-            .as_ref()
-            .map(|seccomp| filter::compile(&seccomp.filter, Listening::Yes))
-            .transpose()?;
+        let program = filter::of_plan(plan)?;
         let instruction = |insn: &Insn| (insn.code, insn.jt, insn.jf, insn.k);
-        let limit = open_files(inherited.open_files());
+        let limit = open_files(inherited.open_files);
         Ok(Self {
             supervisor: supervisor.as_raw_nonzero().get(),
-            namespaces: (&inside.namespaces).into(),
+            namespaces: own_namespaces(&inside.namespaces).bits(),
             given_ids: given.then_some((identity.inside_uid, identity.inside_gid)),
-            hardening: plan.sandbox.hardening.into(),
-            landlock: plan.sandbox.landlock.as_ref().map(Into::into),
+            hardening: plan.sandbox.hardening,
+            landlock: plan.sandbox.landlock.clone().map(EncodedLandlock),
             filter: program.map(|program| program.instructions().iter().map(instruction).collect()),
             rlimits: plan
                 .sandbox
@@ -290,17 +178,31 @@ impl SpawnerConfig {
                     // What is above our own could not be set.
                     let most =
                         (given.resource == Resource::OpenFiles).then_some(limit.hard).flatten();
-                    (given.resource.into(), most.map_or(given.value, |most| given.value.min(most)))
+                    (given.resource, most.map_or(given.value, |most| given.value.min(most)))
                 })
                 .collect(),
             affinity: plan.sandbox.affinity.clone(),
             open_files: (limit.soft, limit.hard),
-            ignores_file_size: inherited.ignores_file_size(),
-            probes: plan.sandbox.self_check.iter().map(Into::into).collect(),
+            ignores_file_size: inherited.ignores_file_size,
+            probes: plan.sandbox.self_check.iter().cloned().map(EncodedProbe).collect(),
             umask: palisade_sys::proc::current_umask(),
             port: targets.port,
         })
     }
+}
+
+/// The user namespace, and the others that the sandbox has of its own.
+fn own_namespaces(planned: &Namespaces) -> ThreadNameSpaceType {
+    let Namespaces { mount, pid, net, uts, ipc, cgroup, time_offset } = *planned;
+    let mut flags = ThreadNameSpaceType::USER;
+    flags.set(ThreadNameSpaceType::MOUNT, mount);
+    flags.set(ThreadNameSpaceType::PROCESS_ID, pid);
+    flags.set(ThreadNameSpaceType::NETWORK, net);
+    flags.set(ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME, uts);
+    flags.set(ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION, ipc);
+    flags.set(ThreadNameSpaceType::CONTROL_GROUP, cgroup);
+    flags.set(ThreadNameSpaceType::TIME, time_offset.is_some());
+    flags
 }
 
 /// The caller's limit, and below what the supervisor has by now: see [`DESCRIPTORS_LEFT_FOR_US`].

@@ -1,5 +1,9 @@
 use super::*;
 
+impl WireMessage for EncodedLandlock {
+    const MAX_BYTES: usize = SpawnerConfig::MAX_BYTES;
+}
+
 /// Descriptors in flight count for the whole user: a command must not be able to use up what the supervisor may send.
 #[test]
 fn a_command_has_fewer_open_files_than_the_supervisor() {
@@ -19,10 +23,17 @@ fn rules_arrive_as_they_were_planned() {
         readable: vec!["/r".into()],
         writable: vec!["/w".into(), "/x".into()],
         guarded: vec!["/g".into()],
+        build_dirs: vec!["/g/target".into()],
         devices: vec!["/dev/null".into()],
         executables: Execution::Readable,
         refuse_tcp: false,
         scope: true,
     };
-    assert_eq!(Landlock::from(LandlockRules::from(&planned)), planned);
+    let executables = Executables { listed: vec!["/b".into()], ..Executables::default() };
+    let listed = Landlock { executables: Execution::Listed(executables), ..planned.clone() };
+    for planned in [planned, listed] {
+        let packet = palisade_wire::encode(&EncodedLandlock(planned.clone())).unwrap();
+        let EncodedLandlock(arrived) = palisade_wire::decode(&packet).unwrap();
+        assert_eq!(arrived, planned);
+    }
 }

@@ -1,8 +1,8 @@
 //! Messages between the supervisor and the spawner, over a SEQPACKET socket that no command ever holds.
 
-use super::config::LimitedResource;
 use crate::error::LaunchError;
 use crate::message::{Checked, ExitCause};
+use palisade_plan::model::Resource;
 use palisade_wire::{Raw, WireMessage};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct CommandStart {
     pub cwd: PathBuf,
     pub umask: u32,
     /// Below those of the sandbox; what is above one of them is an error of the start.
-    pub rlimits: Vec<(LimitedResource, u64)>,
+    pub rlimits: Vec<(Resource, u64)>,
     /// Whether its standard input is a terminal for it to control.
     pub has_terminal: bool,
 }

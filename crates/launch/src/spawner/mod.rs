@@ -13,13 +13,12 @@ mod process;
 mod serve;
 mod stage;
 
-pub use config::LimitedResource;
 pub use message::{CommandId, CommandStart, SpawnerEvent};
 
 use message::SpawnerRequest;
 pub use stage::SpawnerStage;
 
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use crate::helper::{Helper, HelperKind, Helpers};
 use crate::inherited::Inherited;
 use crate::selfcheck::Targets;
@@ -70,7 +69,7 @@ impl Spawner {
         (inherited, targets, owner): (&Inherited, Targets, Option<Owner>),
         group: Option<&RunGroup>,
         broker: Option<BorrowedFd<'_>>,
-    ) -> Result<Option<(Self, OwnedFd)>, LaunchError> {
+    ) -> Result<Option<(Self, OwnedFd)>> {
         if plan.sandbox.lifetime == SandboxLifetime::OneCommand {
             return Ok(None);
         }
@@ -114,7 +113,7 @@ impl Spawner {
     }
 
     /// Sends requests that it had no room for.
-    pub fn flush(&self) -> Result<(), LaunchError> {
+    pub fn flush(&self) -> Result<()> {
         match self.unread.borrow_mut().flush(&self.socket) {
             // Its end arrives by its pidfd.
             Err(WireError::Closed) => Ok(()),
@@ -146,7 +145,7 @@ impl Spawner {
     }
 
     /// The next event, without waiting for one.
-    pub fn receive(&self) -> Result<Option<SpawnerEvent>, LaunchError> {
+    pub fn receive(&self) -> Result<Option<SpawnerEvent>> {
         const STEP: &str = "listening to the spawner";
         let mut buffer = [0; SpawnerEvent::MAX_BYTES];
         match palisade_wire::try_receive(&self.socket, &mut buffer) {
@@ -176,7 +175,7 @@ impl Spawner {
 
     /// A terminal of the sandbox's own devpts, master and slave. A slave of the host's devpts would be "not a
     /// tty" inside.
-    pub fn open_terminal(&self, size: Winsize) -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    pub fn open_terminal(&self, size: Winsize) -> Result<(OwnedFd, OwnedFd)> {
         const STEP: &str = "opening a terminal inside";
         let inside = self.inside.borrow();
         let terminals = inside.as_ref().and_then(|inside| inside.terminals.as_ref());
@@ -208,7 +207,7 @@ impl Spawner {
 }
 
 /// A message of any length, for a program to read when it starts.
-fn in_a_file(message: &[u8]) -> Result<OwnedFd, LaunchError> {
+fn in_a_file(message: &[u8]) -> Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = rustix::fs::memfd_create(c"spawner", flags).call("memfd_create").during(STEP)?;
     let mut written = 0;

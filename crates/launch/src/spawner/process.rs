@@ -5,11 +5,11 @@
 //! never make a call that needs a path once the filter is in force: the broker cannot inspect an undumpable
 //! process of the host, and refuses what it cannot judge.
 
-use super::config::{Given, NamespaceSet, STEP, SpawnerConfig};
+use super::config::{EncodedLandlock, EncodedProbe, Given, STEP, SpawnerConfig};
 use super::message::SpawnerEvent;
 use super::serve::Server;
 use crate::command::{broker_is_gone, drop_capabilities_inside, hand_over_by_number};
-use crate::error::{During, LaunchError};
+use crate::error::{During, LaunchError, Result};
 use crate::filter;
 use crate::landlock;
 use crate::message::Checked;
@@ -53,7 +53,7 @@ pub(super) fn run(given: Given) -> ! {
     }
 }
 
-fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
+fn set_up(given: Given) -> Result<Option<Server>> {
     let Given { mut config, socket, setup, broker, groups } = given;
     // For people only.
     let _ = proc::set_name(c"sandbox-spawner");
@@ -92,11 +92,11 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     proc::block_signals(&[sig::SIGCHLD]).during(STEP)?;
     let signals = proc::signalfd(&[sig::SIGCHLD]).during(STEP)?;
     // 3. Landlock, once: every command is in the same domain, and may signal and trace the others.
-    if let Some(rules) = config.landlock.take() {
-        landlock::restrict(&rules.into())?;
+    if let Some(EncodedLandlock(rules)) = config.landlock.take() {
+        landlock::restrict(&rules)?;
     }
     // 4. The self-check, in processes inside the pid namespace, where this one is not.
-    let probes: Vec<Probe> = config.probes.drain(..).map(Into::into).collect();
+    let probes: Vec<Probe> = config.probes.drain(..).map(|EncodedProbe(probe)| probe).collect();
     let targets = Targets { supervisor, port: config.port };
     let mut checked = Checked::default();
     check(&alone, &probes, (ProbeStage::BeforeFilter, targets), &mut checked)?;
@@ -112,7 +112,7 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
         hand_over_by_number(broker.as_fd(), &listener)?;
     }
     drop(broker);
-    if config.hardening.undumpable {
+    if config.hardening.init_undumpable {
         creds::set_dumpable(false).during("closing the spawner to inspection")?;
     }
     check(&alone, &probes, (ProbeStage::AfterFilter, targets), &mut checked)?;
@@ -123,7 +123,7 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
 }
 
 /// Through the process that made them, which waits for this and then exits. False if it has ended before.
-fn enter(namespaces: NamespaceSet, setup: &OwnedFd) -> Result<bool, LaunchError> {
+fn enter(namespaces: u32, setup: &OwnedFd) -> Result<bool> {
     const STEP: &str = "entering the sandbox's namespaces";
     let (_, sender) = recv_from_process(setup, &mut [0]).during(STEP)?;
     let Some(maker) = sender else { return Ok(false) };
@@ -131,22 +131,8 @@ fn enter(namespaces: NamespaceSet, setup: &OwnedFd) -> Result<bool, LaunchError>
         Err(error) if error.errno == Errno::SRCH => return Ok(false),
         maker => maker.during(STEP)?,
     };
-    let NamespaceSet { mount, pid, net, uts, ipc, cgroup, time } = namespaces;
-    let mut flags = ThreadNameSpaceType::USER;
-    for (is_own, flag) in [
-        (mount, ThreadNameSpaceType::MOUNT),
-        // The pid namespace of our children: our own stays the host's.
-        (pid, ThreadNameSpaceType::PROCESS_ID),
-        (net, ThreadNameSpaceType::NETWORK),
-        (uts, ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME),
-        (ipc, ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION),
-        (cgroup, ThreadNameSpaceType::CONTROL_GROUP),
-        (time, ThreadNameSpaceType::TIME),
-    ] {
-        if is_own {
-            flags |= flag;
-        }
-    }
+    // The pid namespace is that of our children: our own stays the host's.
+    let flags = ThreadNameSpaceType::from_bits_retain(namespaces);
     // All by one call (setns(2) with a pidfd, 5.8): the user namespace first, for the rights over the others.
     move_into_thread_name_spaces(maker.as_fd(), flags).call("setns").during(STEP)?;
     rustix::io::write(setup, b"!").call("write").during(STEP)?;
@@ -154,7 +140,7 @@ fn enter(namespaces: NamespaceSet, setup: &OwnedFd) -> Result<bool, LaunchError>
 }
 
 /// Through the host's `/proc`: the sandbox's own does not list us.
-fn open_inside(host_proc: &OwnedFd) -> Result<Opened, LaunchError> {
+fn open_inside(host_proc: &OwnedFd) -> Result<Opened> {
     let open = |name: &str| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         rustix::fs::openat(host_proc, name, flags, Mode::empty())
@@ -170,7 +156,7 @@ fn open_inside(host_proc: &OwnedFd) -> Result<Opened, LaunchError> {
     })
 }
 
-fn drop_privileges(config: &SpawnerConfig) -> Result<(), LaunchError> {
+fn drop_privileges(config: &SpawnerConfig) -> Result<()> {
     if config.hardening.drop_capabilities {
         drop_capabilities_inside()?;
     }
@@ -201,7 +187,7 @@ fn check(
     probes: &[Probe],
     (moment, targets): (ProbeStage, Targets),
     checked: &mut Checked,
-) -> Result<(), LaunchError> {
+) -> Result<()> {
     const STEP: &str = "checking the walls from inside";
     let begun = Instant::now();
     let (ours, theirs) = socketpair().during(STEP)?;

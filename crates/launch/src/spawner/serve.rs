@@ -3,7 +3,7 @@
 use super::child::{self, Streams};
 use super::config::SpawnerConfig;
 use super::message::{CommandId, CommandStart, SpawnerEvent, SpawnerRequest, StartReport};
-use crate::error::LaunchError;
+use crate::error::{LaunchError, Result};
 use crate::message::ExitCause;
 use palisade_sys::clone::{Forked, SingleThreaded, fork_by_clone};
 use palisade_sys::fdpass::socketpair;
@@ -179,11 +179,7 @@ impl Server {
         }
     }
 
-    fn start(
-        &self,
-        start: &CommandStart,
-        descriptors: &[OwnedFd],
-    ) -> Result<Forkling, LaunchError> {
+    fn start(&self, start: &CommandStart, descriptors: &[OwnedFd]) -> Result<Forkling> {
         let failed = |error: SysError| LaunchError::new(STEP, error.to_string());
         let streams: Streams<'_> = match descriptors {
             [terminal] if start.has_terminal => [terminal.as_fd(); 3],

@@ -3,7 +3,7 @@
 
 use super::config::{Given, STEP, SpawnerConfig};
 use super::process;
-use crate::error::{During, LaunchError};
+use crate::error::{During, Result};
 use palisade_sys::At as _;
 use palisade_sys::proc::{self, take_inherited};
 use palisade_wire::WireMessage as _;
@@ -78,7 +78,7 @@ impl SpawnerStage {
         }
     }
 
-    fn take(&self) -> Result<Given, LaunchError> {
+    fn take(&self) -> Result<Given> {
         let take = |number: RawFd| take_inherited(number).during(STEP);
         let file = take(self.config)?;
         let mut message = vec![0; SpawnerConfig::MAX_BYTES];

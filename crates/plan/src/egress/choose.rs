@@ -1,7 +1,7 @@
 //! Decides egress and published ports from policy and facts.
 
 use super::SLIRP_RESOLVER;
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::HostFacts;
 use crate::host::Host;
 use crate::model::{
@@ -40,11 +40,7 @@ pub(crate) struct Chosen {
     pub(crate) notes: Vec<Note>,
 }
 
-pub(crate) fn choose(
-    policy: &Policy,
-    facts: &HostFacts,
-    host: &Host<'_>,
-) -> Result<Chosen, PlanError> {
+pub(crate) fn choose(policy: &Policy, facts: &HostFacts, host: &Host<'_>) -> Result<Chosen> {
     let network = &policy.network;
     let mut notes = Vec::new();
     let egress = match network.mode {
@@ -64,20 +60,13 @@ pub(crate) fn choose(
 }
 
 /// The same for a standalone proxy, with notes for the user.
-pub fn proxy_alone(
-    policy: &Policy,
-    facts: &HostFacts,
-) -> Result<(ProxyPlan, Vec<Note>), PlanError> {
+pub fn proxy_alone(policy: &Policy, facts: &HostFacts) -> Result<(ProxyPlan, Vec<Note>)> {
     let mut notes = Vec::new();
     let plan = proxy(policy, facts, &mut notes)?;
     Ok((plan, notes))
 }
 
-fn proxy(
-    policy: &Policy,
-    facts: &HostFacts,
-    notes: &mut Vec<Note>,
-) -> Result<ProxyPlan, PlanError> {
+fn proxy(policy: &Policy, facts: &HostFacts, notes: &mut Vec<Note>) -> Result<ProxyPlan> {
     let network = &policy.network;
     let mut note = |text: String| notes.push(Note::new(Weight::Important, text));
     let mut allowed = network.allowed_hosts.clone();
@@ -159,10 +148,7 @@ fn is_set(name: &str, facts: &HostFacts) -> bool {
     facts.env.get(OsStr::new(name)).is_some_and(|value| !value.is_empty())
 }
 
-pub(crate) fn credentials(
-    asked: &[Credential],
-    facts: &HostFacts,
-) -> Result<Vec<CredentialPlan>, PlanError> {
+pub(crate) fn credentials(asked: &[Credential], facts: &HostFacts) -> Result<Vec<CredentialPlan>> {
     let scope = Scope::new(facts);
     let credential = |credential: &Credential| {
         let source = match &credential.from {
@@ -211,7 +197,7 @@ fn is_allowed(host: &str, network: &Network) -> bool {
     })
 }
 
-fn nat(network: &Network, facts: &HostFacts, host: &Host<'_>) -> Result<NatPlan, PlanError> {
+fn nat(network: &Network, facts: &HostFacts, host: &Host<'_>) -> Result<NatPlan> {
     let found = &facts.nat;
     let is_root = facts.uid == 0;
     let helper = match (&found.pasta, &found.slirp4netns) {

@@ -2,7 +2,7 @@
 
 use super::overshoot::{limit, measured};
 use super::{Room, is_waived};
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::facts::LimitFacts;
 use crate::limit::{CgroupHome, Controller, Grip, Group, GroupSettings, Holder, Limit, LimitKind};
 use crate::model::{Resource, Rlimit, Watch};
@@ -13,6 +13,8 @@ use palisade_policy::units;
 const OWN_IN_NAMESPACE: u64 = 2;
 /// Of our processes, only pid 1 is in the control group.
 const OWN_IN_GROUP: u64 = 1;
+/// The server of the gate's file system, and its thread that watches calls.
+const OWN_SERVING_FILES: u64 = 2;
 /// How many seconds a process may exceed the limit before the kernel kills it, if the supervisor is late.
 const CPU_SECONDS_OF_GRACE: u64 = 1;
 
@@ -23,6 +25,8 @@ pub(crate) struct Enforcers {
     pub(crate) own_user_namespace: bool,
     /// The filter prevents a process from changing its CPUs.
     pub(crate) filter: bool,
+    /// A process of ours, with two threads, is counted with the command's: it serves the gate's file system.
+    pub(crate) serves_files: bool,
 }
 
 /// Every limit with what enforces it, and the settings of each mechanism.
@@ -42,7 +46,7 @@ pub(crate) fn assign(
     walls: Enforcers,
     by_root: bool,
     look: &dyn Fn() -> LimitFacts,
-) -> Result<Assigned, PlanError> {
+) -> Result<Assigned> {
     let mut assigned = Assigned::default();
     let rlimits = &mut assigned.rlimits;
     // A core file would write the command's memory into the project.
@@ -57,11 +61,11 @@ pub(crate) fn assign(
     let settings = GroupSettings::default();
     let refused = Vec::new();
     let mut work = Work { policy, walls, by_root, facts: &facts, assigned, settings, refused };
-    work.memory()?;
+    work.memory();
     work.cpus()?;
-    work.cpu_time()?;
-    work.tasks()?;
-    work.io()?;
+    work.cpu_time();
+    work.tasks();
+    work.io();
     let why = work.why_no_group();
     let Work { mut assigned, settings, refused, .. } = work;
     refuse_together(refused, why)?;
@@ -73,7 +77,7 @@ pub(crate) fn assign(
 }
 
 /// Reports all refused limits in one error, so that the user need not fix them one after another.
-fn refuse_together(mut refused: Vec<PlanError>, why: String) -> Result<(), PlanError> {
+fn refuse_together(mut refused: Vec<PlanError>, why: String) -> Result<()> {
     if refused.len() < 2 {
         return refused.pop().map_or(Ok(()), Err);
     }
@@ -141,43 +145,41 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn memory(&mut self) -> Result<(), PlanError> {
+    fn memory(&mut self) {
         let resources = &self.policy.resources;
         if let Some(high) = resources.memory_high {
             // Version 1 has only a soft limit, which applies when the whole host runs out of memory.
             match self.group_for(Controller::Memory) {
                 Some(Holder::CgroupV2) => {
                     self.settings.memory_high = Some(high);
-                    self.held(LimitKind::MemoryHigh, high, Holder::CgroupV2, Grip::Hard)?;
+                    self.held(LimitKind::MemoryHigh, high, Holder::CgroupV2, Grip::Hard);
                 }
-                _ => {
-                    self.unheld(
-                        LimitKind::MemoryHigh,
-                        "only control groups version 2 can enforce it",
-                    )?;
-                }
+                _ => self
+                    .unheld(LimitKind::MemoryHigh, "only control groups version 2 can enforce it"),
             }
         }
-        let Some(memory) = resources.max_memory else { return Ok(()) };
+        let Some(memory) = resources.max_memory else { return };
         // No swap unless requested: swapping affects the whole host.
         let swap = resources.max_swap.unwrap_or(0);
         let Some(group) = self.group_for(Controller::Memory) else {
-            if self.held(LimitKind::Memory, memory, Holder::Watchdog, Grip::Sampled)? {
+            if self.held(LimitKind::Memory, memory, Holder::Watchdog, Grip::Sampled) {
                 // Swapped memory counts as memory.
                 self.assigned.watch.memory = Some(memory.saturating_add(swap));
             }
-            return Ok(());
+            return;
         };
         self.settings.memory = Some(memory);
-        self.held(LimitKind::Memory, memory, group, Grip::Hard)?;
+        self.held(LimitKind::Memory, memory, group, Grip::Hard);
         if self.facts.cgroups.has(Controller::Swap) {
             self.settings.swap = Some(swap);
-            return self.held(LimitKind::Swap, swap, group, Grip::Hard).map(drop);
+            self.held(LimitKind::Swap, swap, group, Grip::Hard);
+        } else {
+            let why = "the kernel does not account swap per group (swapaccount=0)";
+            self.unheld(LimitKind::Swap, why);
         }
-        self.unheld(LimitKind::Swap, "the kernel does not account swap per group (swapaccount=0)")
     }
 
-    fn cpus(&mut self) -> Result<(), PlanError> {
+    fn cpus(&mut self) -> Result<()> {
         let available = &self.facts.cpus;
         let mut usable = available.clone();
         if let Some(set) = &self.policy.resources.cpu_set {
@@ -190,15 +192,15 @@ impl Work<'_> {
             match self.group_for(Controller::CpuSet) {
                 Some(group) => {
                     self.settings.cpus = Some(usable.clone());
-                    self.held(LimitKind::CpuSet, count, group, Grip::Hard)?;
+                    self.held(LimitKind::CpuSet, count, group, Grip::Hard);
                 }
-                None => self.pin(LimitKind::CpuSet, count, usable.clone(), Grip::Hard)?,
+                None => self.pin(LimitKind::CpuSet, count, usable.clone(), Grip::Hard),
             }
         }
         let Some(milli) = self.policy.resources.milli_cpus else { return Ok(()) };
         if let Some(group) = self.group_for(Controller::Cpu) {
             self.settings.milli_cpus = Some(milli);
-            self.held(LimitKind::Cpus, milli, group, Grip::Hard)?;
+            self.held(LimitKind::Cpus, milli, group, Grip::Hard);
             return Ok(());
         }
         let whole = usize::try_from(milli.div_ceil(1000)).unwrap_or(usize::MAX).max(1);
@@ -209,26 +211,20 @@ impl Work<'_> {
             usable.iter().cycle().skip(start).take(whole.min(usable.len())).copied().collect();
         chosen.sort_unstable();
         let grip = if milli.is_multiple_of(1000) { Grip::Hard } else { Grip::Sampled };
-        self.pin(LimitKind::Cpus, milli, chosen, grip)
-    }
-
-    /// Without a control group: by a mask that the filter protects against changes.
-    fn pin(
-        &mut self,
-        what: LimitKind,
-        value: u64,
-        cpus: Vec<u32>,
-        grip: Grip,
-    ) -> Result<(), PlanError> {
-        let grip = if self.walls.filter { grip } else { Grip::Sampled };
-        if self.held(what, value, Holder::Affinity, grip)? {
-            self.assigned.affinity = Some(cpus);
-        }
+        self.pin(LimitKind::Cpus, milli, chosen, grip);
         Ok(())
     }
 
-    fn cpu_time(&mut self) -> Result<(), PlanError> {
-        let Some(most) = self.policy.resources.max_cpu else { return Ok(()) };
+    /// Without a control group: by a mask that the filter protects against changes.
+    fn pin(&mut self, what: LimitKind, value: u64, cpus: Vec<u32>, grip: Grip) {
+        let grip = if self.walls.filter { grip } else { Grip::Sampled };
+        if self.held(what, value, Holder::Affinity, grip) {
+            self.assigned.affinity = Some(cpus);
+        }
+    }
+
+    fn cpu_time(&mut self) {
+        let Some(most) = self.policy.resources.max_cpu else { return };
         let counter = match self.facts.cgroups {
             CgroupHome::V1 { .. } => Controller::CpuAccount,
             _ => Controller::Cpu,
@@ -236,24 +232,23 @@ impl Work<'_> {
         // A group counts all CPU time, and the run cannot use more of it per second than there are CPUs. So the
         // supervisor can compute when it must poll again at the earliest.
         let held = match self.group_for(counter) {
-            Some(group) => self.held(LimitKind::CpuTime, most, group, Grip::Hard)?,
-            None => self.held(LimitKind::CpuTime, most, Holder::Watchdog, Grip::Sampled)?,
+            Some(group) => self.held(LimitKind::CpuTime, most, group, Grip::Hard),
+            None => self.held(LimitKind::CpuTime, most, Holder::Watchdog, Grip::Sampled),
         };
         if held {
             self.assigned.watch.cpu_time_ms = Some(most);
             let value = most.div_ceil(1000).saturating_add(CPU_SECONDS_OF_GRACE);
             self.assigned.rlimits.push(Rlimit { resource: Resource::CpuSeconds, value });
         }
-        Ok(())
     }
 
     /// To the kernel a thread is a process, so the smaller limit applies to both.
-    fn tasks(&mut self) -> Result<(), PlanError> {
+    fn tasks(&mut self) {
         let asked = [
             (LimitKind::Processes, self.policy.process.max_processes),
             (LimitKind::Threads, self.policy.resources.max_threads),
         ];
-        let Some(least) = asked.iter().filter_map(|(_, most)| *most).min() else { return Ok(()) };
+        let Some(least) = asked.iter().filter_map(|(_, most)| *most).min() else { return };
         let walls = self.walls;
         let (holder, grip) = match self.group_for(Controller::Pids) {
             Some(group) => (group, Grip::Hard),
@@ -265,7 +260,7 @@ impl Work<'_> {
         let mut is_held = false;
         for (what, most) in asked {
             if let Some(most) = most {
-                is_held |= self.held(what, most, holder, grip)?;
+                is_held |= self.held(what, most, holder, grip);
             }
         }
         if holder == Holder::Rlimit && !walls.own_user_namespace {
@@ -276,23 +271,24 @@ impl Work<'_> {
             }
         }
         if !is_held {
-            return Ok(());
+            return;
         }
+        let serving = if walls.serves_files { OWN_SERVING_FILES } else { 0 };
         match holder {
             Holder::CgroupV1 | Holder::CgroupV2 => {
-                self.settings.tasks = Some(least.saturating_add(OWN_IN_GROUP));
+                let own = OWN_IN_GROUP.saturating_add(serving);
+                self.settings.tasks = Some(least.saturating_add(own));
             }
             Holder::Rlimit => {
                 let own = if walls.own_user_namespace { OWN_IN_NAMESPACE } else { 0 };
-                let value = least.saturating_add(own);
+                let value = least.saturating_add(own).saturating_add(serving);
                 self.assigned.rlimits.push(Rlimit { resource: Resource::Processes, value });
             }
             _ => self.assigned.watch.tasks = Some(least),
         }
-        Ok(())
     }
 
-    fn io(&mut self) -> Result<(), PlanError> {
+    fn io(&mut self) {
         let resources = &self.policy.resources;
         for (what, most) in [
             (LimitKind::IoBandwidth, resources.max_io_bandwidth),
@@ -300,19 +296,18 @@ impl Work<'_> {
         ] {
             let Some(most) = most else { continue };
             let Some(group) = self.group_for(Controller::Io) else {
-                self.unheld(what, "only a control group can enforce it")?;
+                self.unheld(what, "only a control group can enforce it");
                 continue;
             };
             // Version 1 does not charge buffered writes to any group.
             let grip = if group == Holder::CgroupV1 { Grip::Sampled } else { Grip::Hard };
-            if self.held(what, most, group, grip)? {
+            if self.held(what, most, group, grip) {
                 match what {
                     LimitKind::IoBandwidth => self.settings.io_bandwidth = Some(most),
                     _ => self.settings.iops = Some(most),
                 }
             }
         }
-        Ok(())
     }
 
     fn group_for(&self, controller: Controller) -> Option<Holder> {
@@ -325,35 +320,28 @@ impl Work<'_> {
     }
 
     /// Adds the limit. Returns false if it is waived or refused.
-    fn held(
-        &mut self,
-        what: LimitKind,
-        value: u64,
-        holder: Holder,
-        grip: Grip,
-    ) -> Result<bool, PlanError> {
+    fn held(&mut self, what: LimitKind, value: u64, holder: Holder, grip: Grip) -> bool {
         if grip == Grip::Sampled && !self.policy.resources.best_effort {
             if is_waived(self.policy, what) {
                 self.assigned.waived.push(what);
-                return Ok(false);
+                return false;
             }
             let overshoot = measured(what, holder, grip);
             let why = self.why_no_group();
             self.refused.push(PlanError::LimitSampled { what, holder, overshoot, why });
-            return Ok(false);
+            return false;
         }
         self.assigned.limits.push(limit(what, value, holder, grip));
-        Ok(true)
+        true
     }
 
-    fn unheld(&mut self, what: LimitKind, why: &str) -> Result<(), PlanError> {
+    fn unheld(&mut self, what: LimitKind, why: &str) {
         if is_waived(self.policy, what) {
             self.assigned.waived.push(what);
-            return Ok(());
+            return;
         }
         let why = format!("{why}; {}", self.why_no_group());
         self.refused.push(PlanError::LimitUnheld { what, why });
-        Ok(())
     }
 
     fn why_no_group(&self) -> String {
@@ -369,7 +357,7 @@ impl Work<'_> {
 
 impl Assigned {
     /// Adds the limits on the total that the run may write.
-    pub(crate) fn add_room(&mut self, policy: &Policy, room: &Room) -> Result<(), PlanError> {
+    pub(crate) fn add_room(&mut self, policy: &Policy, room: &Room) -> Result<()> {
         let filesystem = &policy.filesystem;
         for (what, most) in [
             (LimitKind::Disk, filesystem.max_total_size),

@@ -8,8 +8,8 @@ use palisade_policy::model::Policy;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-const INSIDE: Enforcers = Enforcers { own_user_namespace: true, filter: true };
-const BARE: Enforcers = Enforcers { own_user_namespace: false, filter: false };
+const INSIDE: Enforcers = Enforcers { own_user_namespace: true, filter: true, serves_files: false };
+const BARE: Enforcers = Enforcers { own_user_namespace: false, filter: false, serves_files: false };
 const EVERY_CONTROLLER: [Controller; 6] = [
     Controller::Memory,
     Controller::Swap,
@@ -80,6 +80,14 @@ fn a_unified_group_holds_memory_swap_cpus_processes_and_io() {
     // Pid 1 is in the group too.
     assert_eq!(settings.tasks, Some(51));
     assert!(assigned.rlimits.iter().all(|limit| limit.resource != Resource::Processes));
+}
+
+#[test]
+fn the_server_of_the_gates_file_system_does_not_count_for_the_command() {
+    let policy = limited(|policy| policy.process.max_processes = Some(50));
+    let serving = Enforcers { serves_files: true, ..INSIDE };
+    let settings = assigned(&policy, serving, unified).group.unwrap().settings;
+    assert_eq!(settings.tasks, Some(53));
 }
 
 /// Proves: RES-1 cgroup-v1, RES-1 io

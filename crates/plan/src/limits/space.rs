@@ -3,7 +3,7 @@
 //! The kernel enforces the sizes of the run's own file systems. If their total is limited, they are parts of
 //! one file system, so that one may grow while another stays small.
 
-use crate::error::PlanError;
+use crate::error::{PlanError, Result};
 use crate::limit::LimitKind;
 use crate::model::{Confinement, MountAccess, MountOp, Scratch};
 use palisade_policy::model::Policy;
@@ -67,7 +67,7 @@ fn outermost(mut trees: Vec<PathBuf>) -> Vec<PathBuf> {
 }
 
 /// The file system behind all that have no size of their own. Fixed sizes are subtracted from the total.
-pub(crate) fn scratch(policy: &Policy, mounts: &[MountOp]) -> Result<Option<Scratch>, PlanError> {
+pub(crate) fn scratch(policy: &Policy, mounts: &[MountOp]) -> Result<Option<Scratch>> {
     let filesystem = &policy.filesystem;
     if filesystem.max_total_size.is_none() && filesystem.max_inodes.is_none() {
         return Ok(None);

@@ -5,7 +5,7 @@
 
 use ipnet::IpNet;
 use palisade_hosts::{HostEntry, Rules};
-use palisade_policy::network::shown_upstream;
+use palisade_policy::network::without_login;
 use serde::Serialize;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub struct ProxyPlan {
     /// Whether the explicit proxy follows redirects of plain HTTP itself.
     pub follow_redirects: bool,
     /// `http://[USER:PASSWORD@]HOST:PORT`; serialized without user and password.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "without_password")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "without_login")]
     pub upstream: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<CredentialPlan>,
@@ -129,13 +129,4 @@ pub struct Publish {
     pub address: IpAddr,
     pub port: u16,
     pub inner: u16,
-}
-
-/// A printed plan must not reveal the login of the proxy.
-#[expect(clippy::ref_option, reason = "the form that serde calls")]
-fn without_password<S: serde::Serializer>(
-    upstream: &Option<String>,
-    out: S,
-) -> Result<S::Ok, S::Error> {
-    out.serialize_some(&upstream.as_deref().map(shown_upstream))
 }

@@ -1,6 +1,6 @@
 //! The steps that build the mount view.
 
-use super::Owner;
+use super::{Owner, Scratch};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -144,6 +144,15 @@ impl MountOp {
     /// before the command started.
     pub fn is_writable_tmpfs(&self) -> bool {
         matches!(self, Self::Tmpfs { mode, .. } if mode & 0o200 != 0)
+    }
+
+    /// Whether what the command writes there is held by a file system of the run's own. With common room an overlay is
+    /// counted with the others.
+    pub fn holds_own_files(&self, scratch: Option<&Scratch>) -> bool {
+        match self {
+            Self::Overlay { access, .. } => *access == MountAccess::ReadWrite && scratch.is_none(),
+            _ => self.is_writable_tmpfs(),
+        }
     }
 
     /// Whether the command can write below its target.

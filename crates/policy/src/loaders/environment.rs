@@ -40,24 +40,14 @@ pub fn load_environment(
         }
         if let Some(other) = variables.get(name).filter(|other| prefixed && *other != value) {
             let message = format!("`{variable}` is `{value}`, but `{name}` is `{other}`");
-            problems.push(complaint(
-                Problem::Contradiction,
-                variable,
-                message,
-                "keep one of the two",
-            ));
+            problems.push(contradiction(variable, message));
             continue;
         }
         let option = OPTIONS.iter().find(|(limit, _)| *limit == name).map(|(_, option)| *option);
         let is_set = |option: &&str| variables.get(*option).is_some_and(|value| !value.is_empty());
         if let Some(option) = option.filter(is_set) {
             let message = format!("`{variable}` and `{option}` are about the same limit");
-            problems.push(complaint(
-                Problem::Contradiction,
-                variable,
-                message,
-                "keep one of the two",
-            ));
+            problems.push(contradiction(variable, message));
             continue;
         }
         match translate(variable, name, value) {
@@ -127,6 +117,10 @@ fn unknown(variable: &str, name: &str) -> Diagnostic {
     let mut problem = Diagnostic::new(Problem::UnknownKey, &origin, variable, message);
     problem.suggestion = nearest(name, NAMES).map(|near| format!("{PREFIX}{near}"));
     problem
+}
+
+fn contradiction(variable: &str, message: String) -> Diagnostic {
+    complaint(Problem::Contradiction, variable, message, "keep one of the two")
 }
 
 fn complaint(problem: Problem, variable: &str, message: String, fix: &str) -> Diagnostic {

@@ -32,6 +32,7 @@ fn every_sort_of_key_knows_which_way_is_tighter() {
         step("filesystem.unprotectedPaths", list(&[]), list(&[".git/hooks"])),
         Some(Loosens)
     );
+    assert_eq!(step("filesystem.buildDirs", list(&[]), list(&["target"])), Some(Loosens));
     assert_eq!(step("resources.timeout", Value::Number(5), Value::Number(4)), Some(Tightens));
     assert_eq!(step("filesystem.readOnlyPaths", list(&["/a"]), list(&["/a", "/b"])), Some(Loosens));
     assert_eq!(step("filesystem.readOnlyPaths", list(&["/a"]), list(&["/b"])), Some(Neutral));

@@ -138,9 +138,8 @@ pub fn shown_upstream(url: &str) -> String {
     }
 }
 
-/// For the model: a serialized policy must not reveal the login.
-#[expect(clippy::ref_option, reason = "the form that serde calls")]
-pub(crate) fn without_login<S: serde::Serializer>(
+/// For serde: a serialized policy or plan must not reveal the login.
+pub fn without_login<S: serde::Serializer>(
     upstream: &Option<String>,
     out: S,
 ) -> Result<S::Ok, S::Error> {

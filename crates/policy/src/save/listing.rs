@@ -12,11 +12,12 @@ use serde::Serialize;
 use std::ops::Range;
 
 /// The lists that contain users' decisions, and the words that describe an entry of each.
-const LISTS: [(&str, [&str; 2], &str); 8] = [
+const LISTS: [(&str, [&str; 2], &str); 9] = [
     ("filesystem.rules", ["filesystem", "rules"], ""),
     ("filesystem.readOnlyPaths", ["filesystem", "readOnlyPaths"], "read "),
     ("filesystem.readWritePaths", ["filesystem", "readWritePaths"], "write "),
     ("filesystem.unprotectedPaths", ["filesystem", "unprotectedPaths"], "write protected name "),
+    ("filesystem.buildDirs", ["filesystem", "buildDirs"], "build directory "),
     ("filesystem.deniedPaths", ["filesystem", "deniedPaths"], "hide "),
     ("network.allowedHosts", ["network", "allowedHosts"], "allow host "),
     ("network.deniedHosts", ["network", "deniedHosts"], "deny host "),

@@ -4,7 +4,7 @@
 //! the same time lose no count. Must never replace a file that is not ours.
 
 use super::Metrics;
-use crate::error::RecordError;
+use crate::error::{RecordError, Result};
 use crate::place::OutputFile;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -40,7 +40,7 @@ pub struct MetricsFile {
 
 impl MetricsFile {
     /// Fails now if nothing could be added later.
-    pub fn prepare(path: &Path) -> Result<MetricsFile, RecordError> {
+    pub fn prepare(path: &Path) -> Result<MetricsFile> {
         let place = OutputFile::prepare(path)?;
         place.can_be_replaced()?;
         let lock = place.beside("lock")?;
@@ -53,7 +53,7 @@ impl MetricsFile {
     }
 
     /// Adds these to the present content of the file.
-    pub fn add(&self, metrics: &Metrics) -> Result<(), RecordError> {
+    pub fn add(&self, metrics: &Metrics) -> Result<()> {
         let _locked = self.lock()?;
         let path = self.place.path();
         // Creates the file if it is missing, with the mode that the umask leaves.
@@ -69,7 +69,7 @@ impl MetricsFile {
     }
 
     /// While it is held, no other process adds to the file.
-    fn lock(&self) -> Result<File, RecordError> {
+    fn lock(&self) -> Result<File> {
         let end = Instant::now() + MAX_LOCK_WAIT;
         let (mut until, mut seen) = (Instant::now() + LOCK_TIMEOUT, self.version()?);
         let mut waiting = self.queue_up()?;
@@ -95,13 +95,13 @@ impl MetricsFile {
     }
 
     /// Changes each time a process adds to the file. The inode alone is not enough, since numbers are reused.
-    fn version(&self) -> Result<impl PartialEq + use<>, RecordError> {
+    fn version(&self) -> Result<impl PartialEq + use<>> {
         Ok(self.place.stat()?.map(|it| (it.st_ino, it.st_mtime, it.st_mtime_nsec)))
     }
 
     /// flock(2) serves waiting callers in order but has no time limit, so a thread waits. If the caller has given up,
     /// the thread releases the lock as soon as it gets it.
-    fn queue_up(&self) -> Result<Receiver<Result<File, Errno>>, RecordError> {
+    fn queue_up(&self) -> Result<Receiver<Result<File, Errno>>> {
         let file = self.open_lock()?;
         let (done, waiting) = channel();
         let get = move || {
@@ -119,12 +119,12 @@ impl MetricsFile {
         Ok(waiting)
     }
 
-    fn open_lock(&self) -> Result<File, RecordError> {
+    fn open_lock(&self) -> Result<File> {
         let opened = self.lock.open(OFlags::RDWR | OFlags::CREATE, OURS_ALONE)?;
         opened.ok_or_else(|| RecordError::io("open", self.lock.path())(Errno::NOENT))
     }
 
-    fn read(&self, file: &mut File) -> Result<Metrics, RecordError> {
+    fn read(&self, file: &mut File) -> Result<Metrics> {
         let mut text = String::new();
         let io = RecordError::io("read", self.place.path());
         file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(io)?;

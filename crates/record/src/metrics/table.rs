@@ -49,16 +49,11 @@ const MIB: u64 = 1 << 20;
 /// For values of newer events that this table does not have.
 const OTHER: &str = "other";
 
-pub(super) static SANDBOXES_CREATED: Family = Family {
-    name: "palisade_sandboxes_created_total",
-    help: "Sandboxes created; the rate of it is the creation rate.",
-    labels: &[Label {
-        name: "level",
-        values: Values::Fixed(&["LEVEL_0", "LEVEL_1", "LEVEL_2", OTHER]),
-    }],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+pub(super) static SANDBOXES_CREATED: Family = Family::counter(
+    "palisade_sandboxes_created_total",
+    "Sandboxes created; the rate of it is the creation rate.",
+    &[Label::fixed("level", &["LEVEL_0", "LEVEL_1", "LEVEL_2", OTHER])],
+);
 
 pub(super) static SANDBOX_LIFETIME: Family = Family {
     name: "palisade_sandbox_lifetime_seconds",
@@ -82,38 +77,27 @@ pub(super) static SANDBOX_LIFETIME: Family = Family {
     unit: Unit::Microseconds,
 };
 
-pub(super) static POLICY_VIOLATIONS: Family = Family {
-    name: "palisade_policy_violations_total",
-    help: "Attempts that a policy refuses: writing a protected name, executing an unlisted program.",
-    labels: &[Label {
-        name: "kind",
-        values: Values::Fixed(&["protected-write", "execution", OTHER]),
-    }],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+pub(super) static POLICY_VIOLATIONS: Family = Family::counter(
+    "palisade_policy_violations_total",
+    "Attempts that a policy refuses: writing a protected name, executing an unlisted program.",
+    &[Label::fixed("kind", &["protected-write", "execution", OTHER])],
+);
 
-pub(super) static ESCAPE_ATTEMPTS: Family = Family {
-    name: "palisade_escape_attempts_total",
-    help: "Attempts to break out, by what gave them away and how grave they are.",
-    labels: &[
-        Label {
-            name: "type",
-            values: Values::Fixed(&["filesystem", "process", "network", "syscall"]),
-        },
-        Label { name: "severity", values: Values::Fixed(&["low", "medium", "high", "critical"]) },
+pub(super) static ESCAPE_ATTEMPTS: Family = Family::counter(
+    "palisade_escape_attempts_total",
+    "Attempts to break out, by what gave them away and how grave they are.",
+    &[
+        Label::fixed("type", &["filesystem", "process", "network", "syscall"]),
+        Label::fixed("severity", &["low", "medium", "high", "critical"]),
     ],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+);
 
-pub(super) static CPU: Family = Family {
-    name: "palisade_cpu_seconds_total",
-    help: "Processor time that commands used.",
-    labels: &[Label { name: "mode", values: Values::Fixed(&["user", "system"]) }],
-    shape: Shape::Counter,
-    unit: Unit::Microseconds,
-};
+pub(super) static CPU: Family = Family::counter(
+    "palisade_cpu_seconds_total",
+    "Processor time that commands used.",
+    &[Label::fixed("mode", &["user", "system"])],
+)
+.of(Unit::Microseconds);
 
 pub(super) static PEAK_MEMORY: Family = Family {
     name: "palisade_sandbox_peak_memory_bytes",
@@ -135,49 +119,41 @@ pub(super) static PEAK_MEMORY: Family = Family {
     unit: Unit::Bytes,
 };
 
-pub(super) static IO_BYTES: Family = Family {
-    name: "palisade_io_bytes_total",
-    help: "Bytes that commands had moved to and from storage, where the run could tell.",
-    labels: DIRECTION,
-    shape: Shape::Counter,
-    unit: Unit::Bytes,
-};
+pub(super) static IO_BYTES: Family = Family::counter(
+    "palisade_io_bytes_total",
+    "Bytes that commands had moved to and from storage, where the run could tell.",
+    DIRECTION,
+)
+.of(Unit::Bytes);
 
-pub(super) static IO_OPERATIONS: Family = Family {
-    name: "palisade_io_operations_total",
-    help: "Operations with which commands read and wrote, where the run could tell.",
-    labels: DIRECTION,
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+pub(super) static IO_OPERATIONS: Family = Family::counter(
+    "palisade_io_operations_total",
+    "Operations with which commands read and wrote, where the run could tell.",
+    DIRECTION,
+);
 
-const DIRECTION: &[Label] =
-    &[Label { name: "direction", values: Values::Fixed(&["read", "write"]) }];
+const DIRECTION: &[Label] = &[Label::fixed("direction", &["read", "write"])];
 
-pub(super) static BLOCKED_SYSCALLS: Family = Family {
-    name: "palisade_blocked_syscalls_total",
-    help: "System calls that were refused and told, by name.",
-    labels: &[Label { name: "syscall", values: Values::SystemCalls }],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+pub(super) static BLOCKED_SYSCALLS: Family = Family::counter(
+    "palisade_blocked_syscalls_total",
+    "System calls that were refused and told, by name.",
+    &[Label { name: "syscall", values: Values::SystemCalls }],
+);
 
-pub(super) static CLEANUPS: Family = Family {
-    name: "palisade_cleanups_total",
-    help: "Clean-ups after sandboxes: done, or failed and so not known to have left nothing.",
-    labels: &[Label { name: "result", values: Values::Fixed(&["done", "failed"]) }],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+pub(super) static CLEANUPS: Family = Family::counter(
+    "palisade_cleanups_total",
+    "Clean-ups after sandboxes: done, or failed and so not known to have left nothing.",
+    &[Label::fixed("result", &["done", "failed"])],
+);
 
-pub(super) static DECISIONS: Family = Family {
-    name: "palisade_decisions_total",
-    help: "Decisions about something outside the view, as the audit log has them, by who decided.",
-    labels: &[
-        Label { name: "decision", values: Values::Fixed(&["allowed", "denied"]) },
-        Label {
-            name: "source",
-            values: Values::Fixed(&[
+pub(super) static DECISIONS: Family = Family::counter(
+    "palisade_decisions_total",
+    "Decisions about something outside the view, as the audit log has them, by who decided.",
+    &[
+        Label::fixed("decision", &["allowed", "denied"]),
+        Label::fixed(
+            "source",
+            &[
                 "rule",
                 "on-ask",
                 "terminal",
@@ -188,29 +164,25 @@ pub(super) static DECISIONS: Family = Family {
                 "not-a-file",
                 "withdrawn",
                 OTHER,
-            ]),
-        },
+            ],
+        ),
     ],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+);
 
-pub(super) static QUESTIONS: Family = Family {
-    name: "palisade_questions_total",
-    help: "Questions that were asked and decided, by a person or by the clock.",
-    labels: &[],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+pub(super) static QUESTIONS: Family = Family::counter(
+    "palisade_questions_total",
+    "Questions that were asked and decided, by a person or by the clock.",
+    &[],
+);
 
-pub(super) static HOST_DECISIONS: Family = Family {
-    name: "palisade_host_decisions_total",
-    help: "Decisions about hosts that no rule names, by who decided.",
-    labels: &[
-        Label { name: "decision", values: Values::Fixed(&["allowed", "denied"]) },
-        Label {
-            name: "source",
-            values: Values::Fixed(&[
+pub(super) static HOST_DECISIONS: Family = Family::counter(
+    "palisade_host_decisions_total",
+    "Decisions about hosts that no rule names, by who decided.",
+    &[
+        Label::fixed("decision", &["allowed", "denied"]),
+        Label::fixed(
+            "source",
+            &[
                 "on-ask",
                 "terminal",
                 "socket",
@@ -219,19 +191,17 @@ pub(super) static HOST_DECISIONS: Family = Family {
                 "too-many-questions",
                 "withdrawn",
                 OTHER,
-            ]),
-        },
+            ],
+        ),
     ],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+);
 
-pub(super) static CONNECTIONS: Family = Family {
-    name: "palisade_connections_total",
-    help: "Attempts to reach a host, by what became of them.",
-    labels: &[Label {
-        name: "verdict",
-        values: Values::Fixed(&[
+pub(super) static CONNECTIONS: Family = Family::counter(
+    "palisade_connections_total",
+    "Attempts to reach a host, by what became of them.",
+    &[Label::fixed(
+        "verdict",
+        &[
             "proxy_allowed",
             "proxy_denied",
             "proxy_denied_port",
@@ -240,47 +210,38 @@ pub(super) static CONNECTIONS: Family = Family {
             "redirect_blocked",
             "redirect_denied",
             OTHER,
-        ]),
-    }],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+        ],
+    )],
+);
 
-pub(super) static NETWORK_BYTES: Family = Family {
-    name: "palisade_network_bytes_total",
-    help: "Bytes that allowed connections carried out of sandboxes and into them.",
-    labels: &[Label { name: "direction", values: Values::Fixed(&["sent", "received"]) }],
-    shape: Shape::Counter,
-    unit: Unit::Bytes,
-};
+pub(super) static NETWORK_BYTES: Family = Family::counter(
+    "palisade_network_bytes_total",
+    "Bytes that allowed connections carried out of sandboxes and into them.",
+    &[Label::fixed("direction", &["sent", "received"])],
+)
+.of(Unit::Bytes);
 
-pub(super) static NAME_QUERIES: Family = Family {
-    name: "palisade_name_queries_total",
-    help: "Names that were looked up, by what was answered.",
-    labels: &[Label {
-        name: "answer",
-        values: Values::Fixed(&[
-            "noerror", "nxdomain", "refused", "servfail", "formerr", "notimp", OTHER,
-        ]),
-    }],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+pub(super) static NAME_QUERIES: Family = Family::counter(
+    "palisade_name_queries_total",
+    "Names that were looked up, by what was answered.",
+    &[Label::fixed(
+        "answer",
+        &["noerror", "nxdomain", "refused", "servfail", "formerr", "notimp", OTHER],
+    )],
+);
 
-pub(super) static SUSPECTED_NAMES: Family = Family {
-    name: "palisade_suspected_names_total",
-    help: "Names that were looked up and look as if they carried data.",
-    labels: &[],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+pub(super) static SUSPECTED_NAMES: Family = Family::counter(
+    "palisade_suspected_names_total",
+    "Names that were looked up and look as if they carried data.",
+    &[],
+);
 
-pub(super) static RUNS: Family = Family {
-    name: "palisade_runs_total",
-    help: "Runs asked for, by how they ended; one that was refused or failed made no sandbox.",
-    labels: &[Label {
-        name: "outcome",
-        values: Values::Fixed(&[
+pub(super) static RUNS: Family = Family::counter(
+    "palisade_runs_total",
+    "Runs asked for, by how they ended; one that was refused or failed made no sandbox.",
+    &[Label::fixed(
+        "outcome",
+        &[
             "completed",
             "signalled",
             "timeout",
@@ -293,18 +254,16 @@ pub(super) static RUNS: Family = Family {
             "refused",
             "failed",
             OTHER,
-        ]),
-    }],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+        ],
+    )],
+);
 
-pub(super) static LIMITS_HIT: Family = Family {
-    name: "palisade_limits_hit_total",
-    help: "Runs that came up against a limit, by the policy key of the limit.",
-    labels: &[Label {
-        name: "limit",
-        values: Values::Fixed(&[
+pub(super) static LIMITS_HIT: Family = Family::counter(
+    "palisade_limits_hit_total",
+    "Runs that came up against a limit, by the policy key of the limit.",
+    &[Label::fixed(
+        "limit",
+        &[
             "resources.maxMemory",
             "resources.maxSwap",
             "resources.cpus",
@@ -321,11 +280,9 @@ pub(super) static LIMITS_HIT: Family = Family {
             "resources.timeout",
             "resources.maxOutputSize",
             OTHER,
-        ]),
-    }],
-    shape: Shape::Counter,
-    unit: Unit::Times,
-};
+        ],
+    )],
+);
 
 /// In the order of output.
 pub(super) static TABLE: [&Family; 19] = [
@@ -350,7 +307,21 @@ pub(super) static TABLE: [&Family; 19] = [
     &LIMITS_HIT,
 ];
 
+impl Family {
+    const fn counter(name: &'static str, help: &'static str, labels: &'static [Label]) -> Self {
+        Self { name, help, labels, shape: Shape::Counter, unit: Unit::Times }
+    }
+
+    const fn of(self, unit: Unit) -> Self {
+        Self { unit, ..self }
+    }
+}
+
 impl Label {
+    const fn fixed(name: &'static str, values: &'static [&'static str]) -> Self {
+        Self { name, values: Values::Fixed(values) }
+    }
+
     /// The value itself if this label has it, otherwise the one for all others.
     pub(super) fn value(&self, value: &str) -> String {
         match &self.values {

@@ -3,7 +3,7 @@
 //! Fails closed: a credential that cannot be read stops the run before the command starts. A secret must never be part
 //! of an error.
 
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use palisade_egress::config::{
     Authority, Checks, Config, Credential, Limits, Lookup, OnUnknown, Secret, Upstream,
 };
@@ -28,7 +28,7 @@ pub(crate) fn config(
     plan: &Plan,
     facts: &HostFacts,
     authority: Option<Authority>,
-) -> Result<Option<Config>, SessionError> {
+) -> Result<Option<Config>> {
     match &plan.sandbox.egress {
         Some(Egress::Proxy(proxy)) => of_proxy(proxy, facts, authority).map(Some),
         // No connection leaves through this process: it reports what packet rules refused, and serves published ports.
@@ -85,7 +85,7 @@ pub(crate) fn of_proxy(
     plan: &ProxyPlan,
     facts: &HostFacts,
     authority: Option<Authority>,
-) -> Result<Config, SessionError> {
+) -> Result<Config> {
     let upstream =
         plan.upstream.as_deref().map(|url| Upstream::parse(url).ok_or(SessionError::Upstream));
     let credentials = plan.credentials.iter().map(|planned| credential(planned, facts));
@@ -111,7 +111,7 @@ pub(crate) fn of_proxy(
     })
 }
 
-fn credential(plan: &CredentialPlan, facts: &HostFacts) -> Result<Credential, SessionError> {
+fn credential(plan: &CredentialPlan, facts: &HostFacts) -> Result<Credential> {
     let failed = |why: String| SessionError::Credential { name: plan.name.clone(), why };
     let secret = match &plan.source {
         CredentialSource::Env(variable) => of_variable(variable, facts),

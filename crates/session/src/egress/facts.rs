@@ -2,7 +2,7 @@
 //! runs do not pay for it.
 
 use crate::caller::Caller;
-use crate::error::SessionError;
+use crate::error::Result;
 use palisade_egress::certificates;
 use palisade_egress::config::Authority;
 use palisade_hosts::HostPattern;
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 pub(crate) fn facts<'c>(
     caller: &'c Caller,
     policy: &Policy,
-) -> Result<(Cow<'c, HostFacts>, Option<Authority>), SessionError> {
+) -> Result<(Cow<'c, HostFacts>, Option<Authority>)> {
     let network = &policy.network;
     let mut facts = Cow::Borrowed(&caller.facts);
     let mut authority = None;

@@ -2,7 +2,7 @@
 
 use super::{Kept, StoreStatus, Stores};
 use crate::config::{self, DocumentFile, PROJECT_DIRECTORY, PolicyRequest};
-use crate::error::SessionError;
+use crate::error::Result;
 use palisade_ask::Store;
 use palisade_policy::{ListEntry, NetworkMode, SaveError, entries};
 use palisade_record::SavedAnswer;
@@ -33,7 +33,7 @@ fn layer_word<S: serde::Serializer>(layer: &Store, out: S) -> Result<S::Ok, S::E
 
 impl Stores {
     /// All entries, the organisation's first, in the order of their lines.
-    pub fn rules(&self) -> Result<Vec<SavedRule>, SessionError> {
+    pub fn rules(&self) -> Result<Vec<SavedRule>> {
         let mut all = Vec::new();
         for layer in [Store::Organisation, Store::Project, Store::User] {
             let Some(file) = self.file_of(layer)? else { continue };
@@ -72,7 +72,7 @@ impl Stores {
         is_off.then(|| NETWORK_PROXY.to_owned())
     }
 
-    pub(super) fn file_of(&self, layer: Store) -> Result<Option<DocumentFile>, SessionError> {
+    pub(super) fn file_of(&self, layer: Store) -> Result<Option<DocumentFile>> {
         let places = &self.caller.places;
         match layer {
             Store::Organisation => config::find(&places.organisation),

@@ -6,7 +6,7 @@
 use super::entries::SavedRule;
 use super::{FileChange, Stores};
 use crate::config::DocumentFile;
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use palisade_ask::Store;
 use palisade_policy::without;
 use palisade_record::escape;
@@ -18,7 +18,7 @@ const MAX_CANDIDATES: usize = 5;
 
 impl Stores {
     /// Removes rules from their files; the rest of the files stays unchanged byte for byte.
-    pub fn forget(&self, names: &[String]) -> Result<Vec<SavedRule>, SessionError> {
+    pub fn forget(&self, names: &[String]) -> Result<Vec<SavedRule>> {
         let _lock = self.lock()?;
         let all = self.rules()?;
         let home = self.home();
@@ -43,11 +43,7 @@ impl Stores {
     }
 
     /// The file of a layer without these entries.
-    fn change_without(
-        &self,
-        layer: Store,
-        mut rules: Vec<&SavedRule>,
-    ) -> Result<FileChange, SessionError> {
+    fn change_without(&self, layer: Store, mut rules: Vec<&SavedRule>) -> Result<FileChange> {
         // A user without write access gets the error before anything is tried.
         let directory = self.directory(layer)?;
         let Some(file) = self.file_of(layer)? else {
@@ -82,11 +78,7 @@ impl Stores {
 }
 
 /// The only rule that matches.
-fn choose<'r>(
-    name: &str,
-    all: &'r [SavedRule],
-    home: Option<&Path>,
-) -> Result<&'r SavedRule, SessionError> {
+fn choose<'r>(name: &str, all: &'r [SavedRule], home: Option<&Path>) -> Result<&'r SavedRule> {
     if let Ok(number) = name.parse::<usize>() {
         let found = all.iter().find(|rule| rule.number == number);
         return found.ok_or(SessionError::NoSuchRule { number, last: all.len() });

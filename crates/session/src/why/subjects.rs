@@ -4,7 +4,7 @@ use super::{Asked, WhyOutcome, WhyReason, plain, plan_of, supposed_plan};
 use crate::app_dirs::read_document;
 use crate::caller::Caller;
 use crate::config::{LoadedPolicy, PolicyRequest};
-use crate::error::SessionError;
+use crate::error::{Result, SessionError};
 use crate::stores::NETWORK_PROXY;
 use palisade_broker::{WriteVerdict, foresee_granted_write, foresee_write};
 use palisade_gate::{Access, Effect};
@@ -85,11 +85,7 @@ impl SubjectAnswer {
 }
 
 /// Whether a command could write there.
-pub fn writing(
-    caller: &Caller,
-    request: &PolicyRequest,
-    path: &Path,
-) -> Result<SubjectAnswer, SessionError> {
+pub fn writing(caller: &Caller, request: &PolicyRequest, path: &Path) -> Result<SubjectAnswer> {
     let (policy, plan) = supposed_plan(caller, request)?;
     let absolute = caller.facts.cwd.join(path);
     let real = absolute.canonicalize().ok();
@@ -177,6 +173,8 @@ const GIT_CONFIG: &str =
 /// The same applies to a Python path file (`crates/guard/src/path_file.rs`).
 const PATH_FILE: &str = "; new lines that Python would run are denied";
 
+const BUILD_DIR: &str = "; a build directory, where no name is protected";
+
 /// What makes a path writable.
 struct Granted<'a> {
     grant: &'a str,
@@ -196,6 +194,9 @@ impl Asked<'_> {
         };
         let Some(guard) = &self.plan.sandbox.guard else { return allowed("").by(set_by) };
         let inside = inside(self.plan, path);
+        if guard.build_dirs.iter().any(|build| inside.starts_with(build)) {
+            return allowed(BUILD_DIR).by(self.set_by(&["filesystem.buildDirs"]));
+        }
         if guard.matcher().is_opened(&inside) {
             return allowed("").by(self.said_of("filesystem.unprotectedPaths", path));
         }
@@ -265,11 +266,7 @@ fn inside(plan: &Plan, path: &Path) -> PathBuf {
 }
 
 /// Whether a host, `NAME[:PORT]`, could be reached.
-pub fn host(
-    caller: &Caller,
-    request: &PolicyRequest,
-    text: &str,
-) -> Result<SubjectAnswer, SessionError> {
+pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<SubjectAnswer> {
     let split = || text.rsplit_once(':').map(|(name, port)| (name, port.parse::<u16>()));
     // An IPv6 address contains colons.
     let (name, port) = match Host::parse(text).is_err().then(split).flatten() {
@@ -378,11 +375,7 @@ fn rule_in_proxy_mode(
 }
 
 /// Whether a variable of the caller reaches the command.
-pub fn variable(
-    caller: &Caller,
-    request: &PolicyRequest,
-    name: &str,
-) -> Result<SubjectAnswer, SessionError> {
+pub fn variable(caller: &Caller, request: &PolicyRequest, name: &str) -> Result<SubjectAnswer> {
     let (policy, plan) = supposed_plan(caller, request)?;
     let key = OsStr::new(name);
     let process = &policy.merged.policy.process;

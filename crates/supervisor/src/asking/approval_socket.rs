@@ -3,7 +3,7 @@
 //! Must never accept a peer other than the same user or root, by the kernel's credentials. `palisade_ask` implements
 //! the protocol. The socket is created with the first question, and removed at the end of the run.
 
-use crate::error::SupervisorError;
+use crate::error::{Result, SupervisorError};
 use crate::poll_set::{PollSet, Ready};
 use palisade_ask::server::{ConnectionId, Introduction, Peer, Received, Server};
 use palisade_ask::{Decided, QuestionId, Queue};
@@ -33,10 +33,7 @@ pub(super) struct ApprovalSocket {
 }
 
 impl ApprovalSocket {
-    pub(super) fn open(
-        directory: &Path,
-        introduction: Introduction,
-    ) -> Result<Self, SupervisorError> {
+    pub(super) fn open(directory: &Path, introduction: Introduction) -> Result<Self> {
         let failed = |source| {
             let directory = directory.to_owned();
             SupervisorError::ApprovalSocket { directory, source }

@@ -369,7 +369,12 @@ impl Asking {
         std::mem::take(&mut self.events)
     }
 
-    /// Questions that were denied unasked because too many were open.
+    /// So many calls were denied because too many wait for answers.
+    pub(crate) fn count_unasked(&mut self, count: u64) {
+        self.queue.count_refused(count, palisade_ask::MAX_WAITING);
+    }
+
+    /// Questions that were denied unasked because too many were waiting.
     pub(crate) fn unasked(&self) -> Option<UnaskedQuestions> {
         let (count, limit) = self.queue.refused();
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
@@ -458,21 +463,19 @@ impl Asking {
         }
         panel.count_others(others);
         let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
-        // Only when it is drawn: the possible answers are those of the panel that a person sees.
-        if !terminal.is_covered() || (panel.is_stale() && terminal.is_up_to_date()) {
-            panel.fit(|panel| prompt::legible(panel, question, others, page));
-        }
-        let picture = |behind| prompt::picture(panel, question, others, Page { behind, ..page });
         if !terminal.is_covered() {
+            // Only when it is drawn: the possible answers are those of the panel that a person sees.
+            let rows = prompt::lay_out(panel, question, others, page);
             let around = relay.hold();
             let before = if backdrop == Backdrop::Known { &around.before[..] } else { b"" };
-            let first = [before, picture(around.behind).as_bytes()].concat();
+            let picture = prompt::picture(&rows, Page { behind: around.behind, ..page });
             (self.again, self.behind) = (around.again, around.behind);
-            terminal.cover(&first, around.after);
+            terminal.cover(&[before, picture.as_bytes()].concat(), around.after);
             panel.is_drawn();
         } else if panel.is_stale() && terminal.is_up_to_date() {
-            let again = [&self.again[..], picture(self.behind).as_bytes()].concat();
-            terminal.draw(&again);
+            let rows = prompt::lay_out(panel, question, others, page);
+            let picture = prompt::picture(&rows, Page { behind: self.behind, ..page });
+            terminal.draw(&[&self.again[..], picture.as_bytes()].concat());
             panel.is_drawn();
         }
         terminal.flush();

@@ -167,22 +167,20 @@ impl Panel {
         self.chord
     }
 
-    /// Adapts to how much a person can read, which `legible` determines. If there is too little room, the explanation
-    /// is left out first.
-    pub(super) fn fit(&mut self, legible: impl Fn(&Self) -> Legible) {
-        self.legible = legible(self);
+    /// Adapts to how much a person can read, which `lay_out` determines, and returns what it laid out. If there is too
+    /// little room, the explanation is left out first.
+    pub(super) fn fit<T>(&mut self, lay_out: impl Fn(&Self) -> (Legible, T)) -> T {
+        let (legible, mut laid_out) = lay_out(self);
+        self.legible = legible;
         if self.legible != Legible::All && std::mem::take(&mut self.shows_help) {
             self.note = Note::NoRoom;
-            self.legible = legible(self);
+            (self.legible, laid_out) = lay_out(self);
         }
         if self.legible != Legible::All {
             // One row does not show what would be confirmed.
             self.state = State::Choosing;
         }
-    }
-
-    pub(super) fn legible(&self) -> Legible {
-        self.legible
+        laid_out
     }
 
     /// The answers that can be given here.

@@ -164,14 +164,29 @@ impl Rows {
     }
 }
 
-/// The panel with the question, in the last rows of a terminal of this size. It always fits on the screen: a path that
-/// is too long loses its middle, never its end.
-pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: Page) -> String {
+/// Adapts the panel to what fits on the page, and lays its rows out. It always fits on the screen: a path that is too long
+/// loses its middle, never its end.
+pub(super) fn lay_out(
+    panel: &mut Panel,
+    question: &Question,
+    others: usize,
+    page: Page,
+) -> Vec<String> {
     let styles = Styles::of(page.colour);
-    let rows = match panel.legible() {
-        Legible::All => full(panel, question, others, page, styles).rows,
-        Legible::OneRow { .. } => vec![one_row(panel, question, page, styles)],
-    };
+    let whole = panel.fit(|panel| {
+        let has_room = page.columns >= MIN_COLUMNS && page.rows >= MIN_ROWS;
+        let whole = has_room.then(|| full(panel, question, others, page, styles).rows);
+        match whole.filter(|rows| rows.len() <= page.rows) {
+            Some(rows) => (Legible::All, Some(rows)),
+            None => (legible_in_one_row(question, page), None),
+        }
+    });
+    whole.unwrap_or_else(|| vec![one_row(panel, question, page, styles)])
+}
+
+/// Draws rows in the last rows of a terminal of this size.
+pub(super) fn picture(rows: &[String], page: Page) -> String {
+    let base = Styles::of(page.colour).base;
     let first = page.rows.saturating_sub(rows.len()) + 1;
     let mut text = BEGIN.to_owned();
     if let Behind::MovesUp { free_rows } = page.behind {
@@ -180,19 +195,13 @@ pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: P
     }
     for (index, row) in rows.iter().enumerate() {
         // Writing to a String cannot fail.
-        let _ = write!(text, "\x1b[{};1H{}\x1b[2K{row}{}", first + index, styles.base, styles.base);
+        let _ = write!(text, "\x1b[{};1H{base}\x1b[2K{row}{base}", first + index);
     }
     text + END
 }
 
-/// How much of the question fits on this page.
-pub(super) fn legible(panel: &Panel, question: &Question, others: usize, page: Page) -> Legible {
-    let has_room = page.columns >= MIN_COLUMNS && page.rows >= MIN_ROWS;
-    if has_room
-        && full(panel, question, others, page, Styles::of(Colour::No)).rows.len() <= page.rows
-    {
-        return Legible::All;
-    }
+/// How much of the question one row shows.
+fn legible_in_one_row(question: &Question, page: Page) -> Legible {
     let file = question.subject.file();
     let has_other_paths = file.is_some_and(|file| !file.also.is_empty() || file.new_path.is_some());
     let (verb, what) = wanted(&question.subject);

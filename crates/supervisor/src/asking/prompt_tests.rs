@@ -61,8 +61,7 @@ fn rows(question: &Question, others: usize, page: Page) -> Vec<String> {
 }
 
 fn rows_of(panel: &mut Panel, question: &Question, others: usize, page: Page) -> Vec<String> {
-    panel.fit(|panel| legible(panel, question, others, page));
-    let drawn = picture(panel, question, others, page);
+    let drawn = picture(&lay_out(panel, question, others, page), page);
     let size = |number: usize| std::num::NonZeroU16::new(u16::try_from(number).unwrap()).unwrap();
     let mut terminal = vt100::Parser::new(size(page.rows), size(page.columns), 0);
     terminal.process(drawn.as_bytes());
@@ -92,7 +91,8 @@ fn a_question_says_who_wants_what_and_which_keys_there_are() {
 #[test]
 fn a_secret_is_red_and_neither_for_good_nor_with_its_directory() {
     let secret = secret();
-    let drawn = picture(&panel(&secret), &secret, 0, page(Colour::Yes));
+    let drawn =
+        picture(&lay_out(&mut panel(&secret), &secret, 0, page(Colour::Yes)), page(Colour::Yes));
     assert!(drawn.contains(&format!("{RED}the secret /home/u/.ssh/id_ed25519")), "{drawn:?}");
     let shown = rows(&secret, 0, page(Colour::No));
     assert_eq!(shown.last().unwrap(), "  Type yes, session, no or never, then Enter:");
@@ -103,7 +103,10 @@ fn a_secret_is_red_and_neither_for_good_nor_with_its_directory() {
 #[test]
 fn every_letter_has_colours_of_its_own() {
     for question in [question("/opt/sdk/a.h"), secret()] {
-        let drawn = picture(&panel(&question), &question, 3, page(Colour::Yes));
+        let drawn = picture(
+            &lay_out(&mut panel(&question), &question, 3, page(Colour::Yes)),
+            page(Colour::Yes),
+        );
         for style in drawn.split("\x1b[").filter_map(|part| part.split_once('m')) {
             let (numbers, _) = style;
             if numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b';') {
@@ -135,7 +138,8 @@ fn an_explanation_says_what_each_key_does() {
 fn what_comes_from_inside_cannot_draw_on_the_screen() {
     let mut hostile = question("/opt/\x1b[2J\u{202e}evil\r\nyes");
     hostile.processes[0].executable = "/tmp/\x1b]52;c;aGk=\x07".to_owned();
-    let drawn = picture(&panel(&hostile), &hostile, 0, page(Colour::No));
+    let drawn =
+        picture(&lay_out(&mut panel(&hostile), &hostile, 0, page(Colour::No)), page(Colour::No));
     assert!(!drawn.contains("\x1b[2J") && !drawn.contains(['\u{202e}', '\x07', '\r', '\n']));
     let shown = rows(&hostile, 0, page(Colour::No)).concat();
     assert!(shown.contains("\\x1b[2J\\u{202e}evil\\r\\nyes"), "{shown:?}");
@@ -220,7 +224,9 @@ fn what_the_command_wrote_last_stands_above_the_panel() {
     let mut terminal = vt100::Parser::new(size(24), size(80), 0);
     (1..=24).for_each(|line| terminal.process(format!("\x1b[{line};1Hline {line}").as_bytes()));
     let lifting = Page { behind: Behind::MovesUp { free_rows: 0 }, ..page(Colour::No) };
-    terminal.process(picture(&panel(&question), &question, 0, lifting).as_bytes());
+    terminal.process(
+        picture(&lay_out(&mut panel(&question), &question, 0, lifting), lifting).as_bytes(),
+    );
     let shown: Vec<String> = terminal.screen().rows(0, 80).collect();
     let title = shown.iter().position(|row| row.contains("sandbox: a question")).unwrap();
     assert_eq!(shown[title - 1].trim_end(), "line 24", "{shown:#?}");
@@ -260,7 +266,8 @@ fn what_stands_above_free_rows_stays_in_its_place() {
         terminal.process(&around.before);
         let page = Page { behind: around.behind, ..page(Colour::No) };
         let rows = full(&panel(&question), &question, 0, page, Styles::of(Colour::No)).rows.len();
-        terminal.process(picture(&panel(&question), &question, 0, page).as_bytes());
+        terminal
+            .process(picture(&lay_out(&mut panel(&question), &question, 0, page), page).as_bytes());
         let shown: Vec<String> = terminal.screen().rows(0, 80).collect();
         // The cursor's own row is used, too.
         let moved = (lines + 1 + rows).saturating_sub(24);

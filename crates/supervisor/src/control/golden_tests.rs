@@ -64,12 +64,12 @@ numbers!(
     Event::Ended { exit_code: _, error: _ },
 );
 numbers!(
-    resource: LimitedResource,
-    LimitedResource::Core,
-    LimitedResource::FileSize,
-    LimitedResource::OpenFiles,
-    LimitedResource::Processes,
-    LimitedResource::CpuSeconds,
+    resource: Resource,
+    Resource::Core,
+    Resource::FileSize,
+    Resource::OpenFiles,
+    Resource::Processes,
+    Resource::CpuSeconds,
 );
 numbers!(
     refusal: RefusalKind,
@@ -110,11 +110,11 @@ fn start(streams: CommandStreams) -> StartCommand {
 fn requests() -> Vec<(Request, &'static str)> {
     let size = TerminalSize { rows: 1, columns: 2, pixel_width: 3, pixel_height: 300 };
     let rlimits = vec![
-        (LimitedResource::Core, 0),
-        (LimitedResource::FileSize, 1),
-        (LimitedResource::OpenFiles, 2),
-        (LimitedResource::Processes, 3),
-        (LimitedResource::CpuSeconds, 300),
+        (Resource::Core, 0),
+        (Resource::FileSize, 1),
+        (Resource::OpenFiles, 2),
+        (Resource::Processes, 3),
+        (Resource::CpuSeconds, 300),
     ];
     let whole = StartCommand {
         environment: Environment::Exactly(Vec::new()),

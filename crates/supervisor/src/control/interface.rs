@@ -5,7 +5,8 @@
 //! Who makes requests decides what runs in the sandbox and how it ends, and never what it may do: no request changes a
 //! wall.
 
-pub use palisade_launch::{CommandId, ExitCause, LimitedResource};
+pub use palisade_launch::{CommandId, ExitCause};
+pub use palisade_plan::model::Resource;
 
 use palisade_wire::{Raw, Truncated, WireMessage};
 use rustix::termios::Winsize;
@@ -113,7 +114,7 @@ pub struct StartCommand {
     /// None: that of the supervisor.
     pub umask: Option<u32>,
     /// Lower than those of the sandbox.
-    pub rlimits: Vec<(LimitedResource, u64)>,
+    pub rlimits: Vec<(Resource, u64)>,
     pub streams: CommandStreams,
 }
 

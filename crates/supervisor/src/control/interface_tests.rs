@@ -8,7 +8,7 @@ fn requests_arrive_as_they_were_sent() {
         environment: Environment::Exactly(vec![(b"A".into(), b"\xfe".into())]),
         cwd: Some("/tmp".into()),
         umask: Some(0o22),
-        rlimits: vec![(LimitedResource::OpenFiles, 10)],
+        rlimits: vec![(Resource::OpenFiles, 10)],
         streams: CommandStreams::Terminal(TerminalSize {
             rows: 24,
             columns: 80,

@@ -11,7 +11,7 @@ mod tally;
 
 use crate::answers::{Answers, HostAnswer, SharedStore};
 use crate::asking::{Asking, People};
-use crate::error::SupervisorError;
+use crate::error::{Result, SupervisorError};
 use crate::terminal::HostTerminal;
 use palisade_ask::{Decided, Now};
 use palisade_egress::config::Config;
@@ -83,11 +83,7 @@ impl<'p> EgressControl<'p> {
     }
 
     /// Called when the namespace exists and its listeners have been received.
-    pub(crate) fn start(
-        &mut self,
-        inside: InsideNetwork,
-        running: &Running,
-    ) -> Result<(), SupervisorError> {
+    pub(crate) fn start(&mut self, inside: InsideNetwork, running: &Running) -> Result<()> {
         self.roots = running.roots();
         if !matches!(self.plan.sandbox.egress, Some(Egress::Nat(_))) {
             self.state.tally.front(inside.front.name());
@@ -107,7 +103,7 @@ impl<'p> EgressControl<'p> {
         &mut self,
         asking: &mut Asking,
         terminal: Option<&HostTerminal>,
-    ) -> Result<(), SupervisorError> {
+    ) -> Result<()> {
         for _ in 0..MESSAGES_A_TURN {
             let Some(process) = &self.process else { return Ok(()) };
             let event = match process.receive() {
@@ -134,6 +130,14 @@ impl<'p> EgressControl<'p> {
         Ok(())
     }
 
+    /// Gives questions that found no room their turn.
+    pub(crate) fn readmit(&mut self, asking: &mut Asking, terminal: Option<&HostTerminal>) {
+        if self.state.may_readmit(&asking.moment(People::Nobody)) {
+            let people = asking.people(terminal, self.state.on_ask());
+            self.state.readmit(&mut asking.moment(people));
+        }
+    }
+
     /// A person answered, or the question timed out.
     pub(crate) fn decided(&mut self, decided: Decided) {
         self.state.carry_out(decided, Now::read());
@@ -149,7 +153,7 @@ impl<'p> EgressControl<'p> {
         &mut self,
         asking: &mut Asking,
         log: &mut dyn FnMut(EventKind),
-    ) -> Result<(), SupervisorError> {
+    ) -> Result<()> {
         while let Some(action) = self.state.actions.pop_front() {
             match action {
                 Action::Send(order) => {

@@ -26,6 +26,8 @@ const NO_HOST: &str = "not-a-host";
 /// Limit for the policy's answers that apply to the whole session, because the process remembers each. Beyond
 /// it, the process asks every time and gets the same answer.
 const MAX_STANDING: usize = 1000;
+/// Limit for questions that wait in line. The process asks far fewer at once.
+const MAX_IN_LINE: usize = palisade_ask::MAX_WAITING;
 
 /// What the caller must do, in this order.
 #[derive(Debug)]
@@ -52,12 +54,23 @@ struct Waiting {
     since: Instant,
 }
 
+/// A question of the process that people are not shown yet, because there is no room among those that they are shown.
+#[derive(Debug)]
+struct InLine {
+    ask: u64,
+    host: HostSubject,
+    process: Option<Process>,
+    since: Instant,
+}
+
 #[derive(Debug)]
 pub(super) struct EgressState {
     on_ask: OnAsk,
     patience: Duration,
     /// By the process's ask numbers.
     waiting: HashMap<u64, Waiting>,
+    /// In order. The process asks so few questions at once that this is short.
+    in_line: VecDeque<InLine>,
     /// How many of the policy's answers apply to the whole session.
     standing: usize,
     /// Answers that people gave for the session.
@@ -72,6 +85,7 @@ impl EgressState {
             on_ask,
             patience,
             waiting: HashMap::new(),
+            in_line: VecDeque::new(),
             standing: 0,
             answered: Vec::new(),
             actions: VecDeque::new(),
@@ -171,7 +185,8 @@ impl EgressState {
 
     /// The process has exited: withdraws all its questions.
     pub(super) fn process_is_gone(&mut self, at: &mut Moment<'_>) {
-        let asks: Vec<u64> = self.waiting.keys().copied().collect();
+        let in_line = self.in_line.iter().map(|waiting| waiting.ask);
+        let asks: Vec<u64> = self.waiting.keys().copied().chain(in_line).collect();
         asks.into_iter().for_each(|ask| self.withdrawn(ask, at));
     }
 
@@ -184,7 +199,8 @@ impl EgressState {
         at: &mut Moment<'_>,
     ) {
         // Each ask number is used once. A repeated one is a fault of the process and gets no second answer.
-        if self.waiting.contains_key(&ask) {
+        let is_in_line = self.in_line.iter().any(|waiting| waiting.ask == ask);
+        if is_in_line || self.waiting.contains_key(&ask) {
             return;
         }
         match self.on_ask {
@@ -195,15 +211,28 @@ impl EgressState {
             }
             OnAsk::Ask | OnAsk::Wait => {}
         }
-        let new = NewQuestion {
-            request: ask,
-            subject: Subject::Host(host.clone()),
+        let since = at.now.monotonic;
+        let new = InLine { ask, host, process: asker(), since };
+        let is_behind = !self.in_line.is_empty() && !at.queue.is_open(&self.question(&new));
+        if let Some(new) = if is_behind { Some(new) } else { self.open(new, at) } {
+            self.put_in_line(new, at);
+        }
+    }
+
+    fn question(&self, asked: &InLine) -> NewQuestion {
+        NewQuestion {
+            request: asked.ask,
+            subject: Subject::Host(asked.host.clone()),
             reason: "no rule names it".to_owned(),
-            process: asker(),
+            process: asked.process.clone(),
             is_secret: false,
             patience: Some(self.patience),
-        };
-        let question = match at.queue.ask(new, at.now) {
+        }
+    }
+
+    /// Shows a question to people; returns it if there is no room.
+    fn open(&mut self, asked: InLine, at: &mut Moment<'_>) -> Option<InLine> {
+        let question = match at.queue.ask(self.question(&asked), at.now) {
             Asked::New(id) => {
                 self.actions.push_back(Action::Opened(id));
                 id
@@ -212,16 +241,58 @@ impl EgressState {
                 self.actions.push_back(Action::Joined(id));
                 id
             }
-            Asked::Full => return self.decide(ask, &host, Decision::Denied, "too-many-questions"),
+            Asked::Full => return Some(asked),
         };
-        self.waiting.insert(ask, Waiting { host, question, since: at.now.monotonic });
+        let InLine { ask, host, since, .. } = asked;
+        self.waiting.insert(ask, Waiting { host, question, since });
+        None
+    }
+
+    /// A connection waits for its turn, as a call does that touches a file. Its client may give up; then it leaves the line.
+    fn put_in_line(&mut self, asked: InLine, at: &mut Moment<'_>) {
+        if self.in_line.len() < MAX_IN_LINE {
+            return self.in_line.push_back(asked);
+        }
+        at.queue.count_refused(1, MAX_IN_LINE);
+        self.decide(asked.ask, &asked.host, Decision::Denied, "too-many-questions");
+    }
+
+    /// Whether somebody in line may have a turn now.
+    pub(super) fn may_readmit(&self, at: &Moment<'_>) -> bool {
+        !self.in_line.is_empty() && at.queue.room() > 0
+    }
+
+    /// Gives those in line their turn, as far as there is room. The time to answer begins when people can see the question.
+    pub(super) fn readmit(&mut self, at: &mut Moment<'_>) {
+        while let Some(first) = self.in_line.pop_front() {
+            if self.on_ask == OnAsk::Ask && at.people == People::Nobody {
+                self.decide(first.ask, &first.host, Decision::Denied, "nobody-to-ask");
+            } else if let Some(first) = self.open(first, at) {
+                return self.in_line.push_front(first);
+            }
+        }
     }
 
     /// Nobody inside is waiting any more. An answer that was already sent is harmless: the process applies it only
     /// if it is valid for the session.
     fn withdrawn(&mut self, ask: u64, at: &mut Moment<'_>) {
+        let place = self.in_line.iter().position(|waiting| waiting.ask == ask);
+        if let Some(InLine { host, since, .. }) = place.and_then(|at| self.in_line.remove(at)) {
+            return self.record_withdrawn(host, None, since, at.now);
+        }
         let Some(Waiting { host, question, since }) = self.waiting.remove(&ask) else { return };
         let Some(decided) = at.queue.withdraw_from(question, ask, at.now) else { return };
+        self.record_withdrawn(host, Some(question), since, at.now);
+        self.actions.push_back(Action::Closed(Box::new(decided)));
+    }
+
+    fn record_withdrawn(
+        &mut self,
+        host: HostSubject,
+        question: Option<QuestionId>,
+        since: Instant,
+        now: Now,
+    ) {
         self.record(EventKind::HostDecided(Box::new(HostDecided {
             host: host.host,
             port: host.port,
@@ -229,10 +300,9 @@ impl EgressState {
             lifetime: "once".to_owned(),
             source: "withdrawn".to_owned(),
             details: None,
-            question: Some(question.0),
-            latency_us: micros(since, at.now),
+            question: question.map(|id| id.0),
+            latency_us: micros(since, now),
         })));
-        self.actions.push_back(Action::Closed(Box::new(decided)));
     }
 
     /// Answers without asking a person.

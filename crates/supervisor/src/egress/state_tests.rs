@@ -1,4 +1,4 @@
-use super::{Action, EgressState, MAX_STANDING};
+use super::{Action, EgressState, MAX_IN_LINE, MAX_STANDING};
 use crate::asking::{Moment, People};
 use crate::egress::tally::Tally;
 use palisade_ask::{Answer, AnswerError, Lifetime, Now, QuestionId, Queue, Scope, Source, Store};
@@ -32,6 +32,15 @@ impl Scene {
     fn tell(&mut self, event: EgressEvent) {
         let (queue, people) = (&mut self.queue, self.people);
         self.state.event(event, |_| None, &mut Moment { queue, people, now: Now::read() });
+    }
+
+    /// What the supervisor does before every turn.
+    fn readmit(&mut self) {
+        let (queue, people) = (&mut self.queue, self.people);
+        let mut at = Moment { queue, people, now: Now::read() };
+        if self.state.may_readmit(&at) {
+            self.state.readmit(&mut at);
+        }
     }
 
     /// Whether the program was looked for that asks.
@@ -242,15 +251,52 @@ fn the_same_host_asked_anew_is_one_question_for_both() {
     assert_eq!(scene.done().sent, [sent(2, true, Holds::Once, "terminal")]);
 }
 
-/// Proves: NET-8 asked
+/// Proves: NET-8 asked, GATE-5 bounded
 #[test]
-fn what_finds_no_room_in_the_queue_is_denied() {
+fn what_finds_no_room_in_the_queue_waits_for_its_turn() {
     let mut scene = Scene::with_room(OnAsk::Ask, 1);
-    scene.ask(1, "a.example");
-    scene.ask(2, "b.example");
+    for (ask, host) in [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "a")] {
+        scene.ask(ask, &format!("{host}.example"));
+    }
     let done = scene.done();
-    assert_eq!(done.sent, [sent(2, false, Holds::Once, "too-many-questions")]);
-    assert_eq!(scene.queue.open().count(), 1);
+    assert_eq!(
+        (done.sent, done.shown),
+        (vec![], vec![1, 1]),
+        "nobody is denied, the same host joins"
+    );
+    scene.readmit();
+    assert!(scene.done().shown.is_empty(), "there is no room");
+    scene.tell(EgressEvent::Withdrawn { ask: 3 });
+    let withdrawn = (Decision::Denied, "withdrawn".to_owned());
+    assert_eq!(scene.done().decided, [withdrawn]);
+    scene.answer(1, NO).unwrap();
+    scene.done();
+    scene.ask(6, "e.example");
+    assert!(scene.done().shown.is_empty(), "who comes later goes behind those in line");
+    scene.readmit();
+    assert_eq!(scene.done().shown, [2]);
+    scene.answer(2, YES).unwrap();
+    assert_eq!(scene.done().sent, [sent(2, true, Holds::Once, "terminal")]);
+    scene.people = People::Nobody;
+    scene.readmit();
+    let nobody = |ask| sent(ask, false, Holds::Once, "nobody-to-ask");
+    assert_eq!(scene.done().sent, [nobody(4), nobody(6)]);
+    assert_eq!(scene.queue.refused().0, 0);
+}
+
+#[test]
+fn the_line_is_bounded_and_ends_with_the_process() {
+    let mut scene = Scene::with_room(OnAsk::Ask, 1);
+    for ask in 1..=MAX_IN_LINE as u64 + 2 {
+        scene.ask(ask, &format!("h{ask}.example"));
+    }
+    let last = MAX_IN_LINE as u64 + 2;
+    assert_eq!(scene.done().sent, [sent(last, false, Holds::Once, "too-many-questions")]);
+    let (queue, people) = (&mut scene.queue, scene.people);
+    scene.state.process_is_gone(&mut Moment { queue, people, now: Now::read() });
+    assert_eq!(scene.done().decided.len(), MAX_IN_LINE + 1);
+    scene.readmit();
+    assert!(scene.queue.is_empty());
 }
 
 #[test]

@@ -1,16 +1,22 @@
 //! What follows from what happened: carried out by [`super::Gate`], in order.
 
 use palisade_ask::{Decided, QuestionId};
-use palisade_broker::AccessReply;
+use palisade_gate::AccessReply;
 use palisade_gate::Rule;
 use palisade_keeper::KeeperRequest;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 /// What is to be done, in this order.
 #[derive(Debug)]
 pub(super) enum Action {
     Keeper(KeeperRequest),
-    Broker(AccessReply, Option<OwnedFd>),
+    /// To whoever noticed the access.
+    Reply(AccessReply, Option<OwnedFd>),
+    /// The host's file or directory is in its place, at this path.
+    Shown(PathBuf),
+    /// What was shown at this path is gone.
+    Hidden(PathBuf),
     /// For the audit log.
     Record(palisade_record::EventKind),
     /// People should see this question.

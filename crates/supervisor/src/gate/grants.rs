@@ -5,8 +5,8 @@
 
 use super::action::Action;
 use super::inquiry::Found;
-use palisade_broker::{AccessReply, PathAccess, Wants};
 use palisade_gate::Access;
+use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_keeper::{FileKind, KeeperRequest, What};
 use palisade_sys::Errno;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -61,6 +61,14 @@ impl Part {
         }
     }
 
+    /// Where it is shown.
+    fn place(&self) -> &Path {
+        match &self.what {
+            What::Directory(directory) => directory,
+            _ => &self.found.path,
+        }
+    }
+
     /// Where it shows everything that was asked for.
     fn standing(&self, graft: u64) -> Option<Standing> {
         let path = match &self.what {
@@ -90,6 +98,8 @@ struct Job {
     grafts: Vec<u64>,
     shown: Vec<Standing>,
     lasting: Lasting,
+    /// Whether of what was asked about only the name is shown.
+    is_name: bool,
 }
 
 /// A short-lived grant whose calls go on.
@@ -110,8 +120,12 @@ pub(super) struct Grants {
     /// Those of them that are lent for writing: the real path of what is changed.
     lent: HashMap<u64, PathBuf>,
     fleeting: Vec<Fleeting>,
+    /// Where each graft of the keeper's is.
+    places: HashMap<u64, PathBuf>,
     /// Those that the keeper takes away now: what is left of each, and whom it was for.
     ending: Vec<(Vec<u64>, Vec<u64>)>,
+    /// Grants that copy what is visible. What is shown for one call only would stay in the copy: they begin when nothing is.
+    after_fleeting: VecDeque<Job>,
 }
 
 impl Grants {
@@ -124,10 +138,33 @@ impl Grants {
         lasting: Lasting,
         out: &mut VecDeque<Action>,
     ) {
-        out.push_back(Action::Keeper(first.ask()));
         let (grafts, shown) = (Vec::new(), Vec::new());
-        let job = Job { part: first, todo, requests, grafts, shown, lasting };
+        let is_name = first.what == What::Name;
+        let job = Job { part: first, todo, requests, grafts, shown, lasting, is_name };
+        match job.part.what {
+            What::BelowCover(_) if self.shows_for_one_call() => self.after_fleeting.push_back(job),
+            _ => self.begin(job, out),
+        }
+    }
+
+    fn begin(&mut self, job: Job, out: &mut VecDeque<Action>) {
+        out.push_back(Action::Keeper(job.part.ask()));
         self.jobs.insert(job.part.token, job);
+    }
+
+    /// Begins what had to wait, if nothing is shown for one call only any more.
+    fn begin_deferred(&mut self, out: &mut VecDeque<Action>) {
+        if !self.shows_for_one_call() {
+            for job in std::mem::take(&mut self.after_fleeting) {
+                self.begin(job, out);
+            }
+        }
+    }
+
+    /// Whether something is shown for one call only, or about to be.
+    fn shows_for_one_call(&self) -> bool {
+        let is_short = |job: &Job| job.lasting == Lasting::Once;
+        !self.fleeting.is_empty() || !self.ending.is_empty() || self.jobs.values().any(is_short)
     }
 
     /// Opens the file for each of the calls; nothing becomes visible.
@@ -168,8 +205,11 @@ impl Grants {
             out.push_back(Action::Keeper(KeeperRequest::Ungraft { graft }));
             return Vec::new();
         };
+        self.places.insert(graft, job.part.place().to_owned());
         job.grafts.push(graft);
-        job.shown.extend(job.part.standing(graft));
+        let standing = job.part.standing(graft).filter(|_| job.lasting == Lasting::Session);
+        out.extend(standing.iter().map(|standing| Action::Shown(standing.path.clone())));
+        job.shown.extend(standing);
         match job.todo.pop_front() {
             Some(next) => {
                 out.push_back(Action::Keeper(next.ask()));
@@ -186,6 +226,7 @@ impl Grants {
         let Some(job) = self.jobs.get_mut(&token) else { return };
         match job.part.less() {
             Some(less) => {
+                job.is_name |= job.grafts.is_empty() && less == What::Name;
                 job.part.what = less;
                 out.push_back(Action::Keeper(job.part.ask()));
             }
@@ -197,20 +238,25 @@ impl Grants {
 
     pub(super) fn opened(&mut self, token: u64, file: Option<OwnedFd>, out: &mut VecDeque<Action>) {
         let waiting = self.openings.get_mut(&token).and_then(VecDeque::pop_front);
+        let is_last = self.openings.get(&token).is_none_or(VecDeque::is_empty);
+        let lent = match is_last {
+            true => {
+                self.openings.remove(&token);
+                self.lent.remove(&token)
+            }
+            false => self.lent.get(&token).cloned(),
+        };
+        // Otherwise the call that it was for is gone.
         let Some(Some(request)) = waiting else { return };
-        let reply = match (file.is_some(), self.lent.get(&token)) {
+        let reply = match (file.is_some(), lent) {
             (true, Some(path)) => {
-                let path = path.as_os_str().as_encoded_bytes().to_vec();
+                let path = path.into_os_string().into_encoded_bytes();
                 AccessReply::WriteOnce { request, path }
             }
             (true, None) => AccessReply::File { request },
             (false, _) => refusal(request),
         };
-        out.push_back(Action::Broker(reply, file));
-        if self.openings.get(&token).is_some_and(VecDeque::is_empty) {
-            self.openings.remove(&token);
-            self.lent.remove(&token);
-        }
+        out.push_back(Action::Reply(reply, file));
     }
 
     /// Whether somebody was waiting for the token.
@@ -220,24 +266,37 @@ impl Grants {
             return true;
         }
         let Some(job) = self.jobs.remove(&token) else { return false };
-        out.extend(job.requests.iter().map(|request| Action::Broker(refusal(request.id), None)));
+        // The gate's file system holds the name, and lists it, since the keeper looked it up.
+        let place = job.part.place();
+        if !self.places.values().any(|other| other.starts_with(place)) {
+            out.push_back(Action::Hidden(place.to_owned()));
+        }
+        out.extend(job.requests.iter().map(|request| Action::Reply(refusal(request.id), None)));
         out.extend(
             job.grafts.into_iter().map(|graft| Action::Keeper(KeeperRequest::Ungraft { graft })),
         );
         let unused = job.todo.iter().map(|part| KeeperRequest::Forget { token: part.token });
         out.extend(unused.map(Action::Keeper));
+        self.begin_deferred(out);
         true
+    }
+
+    /// How many tokens the keeper still has something to do with.
+    pub(super) fn count_tokens(&self) -> usize {
+        let jobs = self.jobs.values().chain(&self.after_fleeting);
+        jobs.map(|job| 1 + job.todo.len()).sum::<usize>() + self.openings.len()
     }
 
     /// Whether the keeper still has something to do with the token.
     pub(super) fn uses(&self, token: u64) -> bool {
         self.jobs.contains_key(&token)
+            || self.after_fleeting.iter().any(|job| job.part.token == token)
             || self.openings.get(&token).is_some_and(|waiting| !waiting.is_empty())
     }
 
     /// A call is back, or gone.
     pub(super) fn returned(&mut self, request: u64, out: &mut VecDeque<Action>) {
-        for job in self.jobs.values_mut() {
+        for job in self.jobs.values_mut().chain(&mut self.after_fleeting) {
             job.requests.retain(|waiting| waiting.id != request);
         }
         // The keeper answers all the same: its place in the row stays.
@@ -269,10 +328,10 @@ impl Grants {
 
     /// Refuses whatever waits for the keeper, which is gone.
     pub(super) fn give_up(&mut self, out: &mut VecDeque<Action>) {
-        let granting =
-            self.jobs.drain().flat_map(|(_, job)| job.requests).map(|request| request.id);
+        let jobs = self.jobs.drain().map(|(_, job)| job).chain(self.after_fleeting.drain(..));
+        let granting = jobs.flat_map(|job| job.requests).map(|request| request.id);
         let opening = self.openings.drain().flat_map(|(_, waiting)| waiting).flatten();
-        out.extend(granting.chain(opening).map(|request| Action::Broker(refusal(request), None)));
+        out.extend(granting.chain(opening).map(|request| Action::Reply(refusal(request), None)));
         self.lent.clear();
         self.fleeting.clear();
         self.ending.clear();
@@ -280,31 +339,44 @@ impl Grants {
 
     /// Something was taken away; the broker lets others look once it is all of a grant.
     pub(super) fn ungrafted(&mut self, graft: u64, out: &mut VecDeque<Action>) {
+        if let Some(path) = self.places.remove(&graft)
+            && !self.places.values().any(|other| other.starts_with(&path))
+        {
+            out.push_back(Action::Hidden(path));
+        }
         self.ending.retain_mut(|(grafts, requests)| {
             grafts.retain(|known| *known != graft);
             if grafts.is_empty() {
                 let ended = requests.iter().map(|request| AccessReply::Ended { request: *request });
-                out.extend(ended.map(|reply| Action::Broker(reply, None)));
+                out.extend(ended.map(|reply| Action::Reply(reply, None)));
             }
             !grafts.is_empty()
         });
+        self.begin_deferred(out);
     }
 
     fn finish(&mut self, job: Job, now: Instant, out: &mut VecDeque<Action>) -> Vec<Standing> {
-        let Job { requests, grafts, shown, lasting, .. } = job;
+        let Job { requests, grafts, shown, lasting, is_name, .. } = job;
+        let granted = |request: &PathAccess| match is_name {
+            true => AccessReply::Named { request: request.id, for_one_call: false },
+            false => AccessReply::Continue { request: request.id },
+        };
         match lasting {
             Lasting::Session => {
-                let replies =
-                    requests.iter().map(|request| AccessReply::Continue { request: request.id });
-                out.extend(replies.map(|reply| Action::Broker(reply, None)));
+                let replies = requests.iter().map(granted);
+                out.extend(replies.map(|reply| Action::Reply(reply, None)));
                 shown
             }
             Lasting::Once => {
-                let going_on: HashSet<u64> = requests.iter().map(|request| request.id).collect();
-                let replies = requests
-                    .iter()
-                    .map(|request| AccessReply::ContinueAndWatch { request: request.id });
-                out.extend(replies.map(|reply| Action::Broker(reply, None)));
+                // Of a name there is nothing to find: whoever can answer by itself does.
+                let is_answered = |request: &&PathAccess| is_name && request.may_be_served;
+                let watched = requests.iter().filter(|request| !is_answered(request));
+                let going_on: HashSet<u64> = watched.map(|request| request.id).collect();
+                let replies = requests.iter().map(|request| match is_answered(&request) {
+                    true => AccessReply::Named { request: request.id, for_one_call: true },
+                    false => AccessReply::ContinueAndWatch { request: request.id },
+                });
+                out.extend(replies.map(|reply| Action::Reply(reply, None)));
                 let requests = requests.iter().map(|request| request.id).collect();
                 let until = now + SHORT_LIVED;
                 self.fleeting.push(Fleeting { grafts, requests, going_on, until });
@@ -325,7 +397,8 @@ impl Grants {
 
 /// Whether a call can be given an open file instead of something to see.
 pub(super) fn takes_descriptor(request: &PathAccess) -> bool {
-    matches!(request.wants, Wants::Open { directory: false, path_only: false })
+    let is_opened = matches!(request.wants, Wants::Open { directory: false, path_only: false });
+    is_opened || (request.may_be_served && request.wants == Wants::Look)
 }
 
 /// A library is mapped to be executed by a program that only reads it.

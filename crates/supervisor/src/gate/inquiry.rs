@@ -1,8 +1,8 @@
 //! One thing outside the view that calls wait for, from the first touch to the answer.
 
 use palisade_ask::Act;
-use palisade_broker::{PathAccess, Wants};
 use palisade_gate::Access;
+use palisade_gate::{PathAccess, Wants};
 use palisade_keeper::FileKind;
 use palisade_plan::model::Nature;
 use palisade_sys::FileIdentity;
@@ -45,6 +45,8 @@ pub(super) struct Inquiry {
     /// Who waits. Never empty.
     pub(super) requests: Vec<PathAccess>,
     pub(super) stage: InquiryStage,
+    /// Whether one of them had its place in the line of questions, and its turn.
+    pub(super) has_waited: bool,
     /// Where the keeper was sent last, if that is not the path that was touched.
     looked_for: Option<PathBuf>,
     looks: usize,
@@ -71,6 +73,7 @@ impl Inquiry {
             token,
             requests: vec![request],
             stage: InquiryStage::Looking { awaited: 1 },
+            has_waited: false,
             looked_for: None,
             looks: 0,
             surveyed: None,
@@ -93,6 +96,21 @@ impl Inquiry {
                 && first.is_covered == request.is_covered
                 && is_alike(first.wants, request.wants)
         })
+    }
+
+    /// Whether one answer serves the calls of both, carried out with what the keeper found for either.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        let is_covered = |inquiry: &Self| inquiry.requests.first().map(|first| first.is_covered);
+        self.found == other.found
+            && self.identity == other.identity
+            && self.paths().eq(other.paths())
+            && self.links == other.links
+            && self.nature == other.nature
+            && self.access() == other.access()
+            && self.act() == other.act()
+            && self.lent_path() == other.lent_path()
+            && self.settled_for_reading == other.settled_for_reading
+            && is_covered(self) == is_covered(other)
     }
 
     /// The directory above what was looked for last, if something is to be made there. Not one that is there inside in the
@@ -137,7 +155,9 @@ impl Inquiry {
             return false;
         };
         match (self.looks, first.wants) {
-            (0, Wants::Write | Wants::Replace) => found.kind == FileKind::File,
+            (0, Wants::Write | Wants::WriteExisting | Wants::Replace) => {
+                found.kind == FileKind::File
+            }
             (0, Wants::Remove) => true,
             (0, Wants::Change) => matches!(found.kind, FileKind::File | FileKind::Directory),
             (1, wants) => wants != Wants::MoveInto && found.kind == FileKind::Directory,
@@ -150,12 +170,17 @@ impl Inquiry {
         self.looks == 0 && self.wants() == Some(Wants::Rename)
     }
 
+    /// Whether a link is only followed: where it leads is decided about by itself.
+    pub(super) fn is_followed(&self) -> bool {
+        self.wants() == Some(Wants::Follow)
+    }
+
     /// Whether the call needs the directory that it removes something from, for that one name.
     pub(super) fn needs_parent(&self) -> bool {
         self.looks == 0 && self.wants() == Some(Wants::Remove)
     }
 
-    /// The real path of what one call may change.
+    /// The real path of what one call may change: of a rename, the old one.
     pub(super) fn lent_path(&self) -> Option<PathBuf> {
         let found = self.found.as_ref()?;
         match self.entry() {
@@ -212,6 +237,7 @@ impl Inquiry {
 
 /// Whether one answer serves both.
 fn is_alike(one: Wants, other: Wants) -> bool {
-    let is_apart = |wants: Wants| wants == Wants::Execute || wants.is_change();
+    let is_apart =
+        |wants: Wants| matches!(wants, Wants::Execute | Wants::Follow) || wants.is_change();
     one == other || !(is_apart(one) || is_apart(other))
 }

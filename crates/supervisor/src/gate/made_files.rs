@@ -7,8 +7,8 @@
 use super::inquiry::Inquiry;
 use crate::process::{Held, Known, process_of, program_of};
 use palisade_ask::Act;
-use palisade_broker::{PathAccess, Wants};
 use palisade_gate::Access;
+use palisade_gate::{PathAccess, Wants};
 use palisade_keeper::FileKind;
 use palisade_sys::FileIdentity;
 use std::collections::VecDeque;
@@ -40,7 +40,7 @@ impl MadeFiles {
             return;
         };
         self.0.retain(|made| made.maker.lives());
-        for request in inquiry.requests.iter().filter(|request| opens(request)) {
+        for request in inquiry.requests.iter().filter(|request| opens_file(request)) {
             let pid = process_of(request.pid);
             let (Some(maker), Some(program)) = (Held::of(&Known::of_process(pid)), program_of(pid))
             else {
@@ -83,7 +83,7 @@ impl Made {
         match inquiry.act() {
             Act::Create => {
                 request.wants == Wants::Make
-                    && opens(request)
+                    && opens_file(request)
                     && inquiry.identity == Some(self.directory)
                     && inquiry.lent_path().is_some_and(|path| path == self.path)
             }
@@ -104,7 +104,7 @@ impl Made {
     }
 }
 
-/// Whether it would be a plain file.
-fn opens(request: &PathAccess) -> bool {
+/// Whether what it creates would be a plain file.
+pub(super) fn opens_file(request: &PathAccess) -> bool {
     matches!(request.call.as_str(), "open" | "openat" | "creat")
 }

@@ -7,7 +7,9 @@ mod action;
 mod grants;
 mod inquiry;
 mod made_files;
+mod private_directories;
 mod records;
+mod refused_callers;
 mod state;
 mod tally;
 mod verdict;
@@ -20,8 +22,8 @@ use crate::terminal::HostTerminal;
 use action::Action;
 pub use grants::is_library;
 use palisade_ask::{Decided, Now};
-use palisade_broker::PathAccess;
-use palisade_gate::Rule;
+use palisade_gate::{AccessReply, PathAccess, Rule};
+use palisade_gatefs::ToGateFs;
 use palisade_keeper::{KeeperEvent, KeeperRequest};
 use palisade_launch::{Keeper, Running};
 use palisade_plan::model::Plan;
@@ -29,13 +31,18 @@ use palisade_record::{EventKind, RunReport};
 use palisade_sys::FileIdentity;
 use state::GateState;
 use std::collections::{HashSet, VecDeque};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tally::Tally;
 
 /// So many questions to the keeper are under way at once.
 const MAX_AWAITED: usize = 32;
+/// So many may not have been sent yet. A call that waits has few of them, and the broker lets no more than 4096 calls wait:
+/// beyond this something is wrong with the keeper.
+const MAX_UNASKED: usize = 64 * 1024;
+/// A keeper can be started as soon as pid 1 has said its last words about the view; a fast command is ahead of them.
+const INIT_IS_READY_IN: Duration = Duration::from_millis(5);
 /// In this time it says something, or (a dead network mount) it counts as stuck.
 const KEEPER_ANSWERS_IN: Duration = Duration::from_secs(5);
 
@@ -44,11 +51,16 @@ pub struct Gate<'p> {
     plan: &'p Plan,
     state: GateState<'p>,
     keeper: Option<Keeper>,
-    /// What the keeper has not been asked yet: it gets no more at once than it can take.
+    /// What the keeper has not been asked yet, in order: it gets no more at once than it can take.
     unasked: VecDeque<KeeperRequest>,
+    /// Whether its socket was full when the first of them was to be sent.
+    is_socket_full: bool,
     /// Answers of the keeper's that are to come, and when it was last heard.
     awaited: usize,
     heard: Instant,
+    /// Requests that the gate's file system made; all others are the broker's. The kernel counts those from a random
+    /// number on, so that no two are the same.
+    from_gatefs: HashSet<u64>,
     stores: SharedStore,
 }
 
@@ -83,8 +95,10 @@ impl<'p> Gate<'p> {
             state,
             keeper: None,
             unasked: VecDeque::new(),
+            is_socket_full: false,
             awaited: 0,
             heard: Instant::now(),
+            from_gatefs: HashSet::new(),
             stores,
         })
     }
@@ -103,6 +117,27 @@ impl<'p> Gate<'p> {
         self.state.touched(request, &mut asking.moment(people));
     }
 
+    /// The same, noticed by the gate's file system.
+    pub(crate) fn touched_in_filesystem(
+        &mut self,
+        request: PathAccess,
+        asking: &mut Asking,
+        terminal: Option<&HostTerminal>,
+    ) {
+        self.from_gatefs.insert(request.id);
+        self.touched(request, asking, terminal);
+    }
+
+    /// Gives calls whose questions found no room their turn. Whether there is something to carry out.
+    pub(crate) fn readmit(&mut self, asking: &mut Asking, terminal: Option<&HostTerminal>) -> bool {
+        if !self.state.may_readmit(&asking.moment(People::Nobody)) {
+            return false;
+        }
+        let people = asking.people(terminal, self.state.on_ask());
+        self.state.readmit(&mut asking.moment(people));
+        true
+    }
+
     pub(crate) fn returned(&mut self, request: u64) {
         self.state.returned(request);
     }
@@ -114,6 +149,7 @@ impl<'p> Gate<'p> {
     pub(crate) fn withdrawn(&mut self, request: u64, asking: &mut Asking) {
         let at = asking.moment(People::Nobody);
         self.state.withdrawn(request, at.queue, at.now);
+        self.from_gatefs.remove(&request);
     }
 
     /// Somebody answered, or nobody did in time.
@@ -129,6 +165,11 @@ impl<'p> Gate<'p> {
     /// Readable when the keeper says something; none before there is one.
     pub(crate) fn keeper(&self) -> Option<BorrowedFd<'_>> {
         self.keeper.as_ref().map(Keeper::socket)
+    }
+
+    /// Whether something is to be sent to the keeper as soon as its socket is writable.
+    pub(crate) fn wants_room(&self) -> bool {
+        self.is_socket_full
     }
 
     /// Carries out what the state asks for, until it wants nothing more.
@@ -149,9 +190,11 @@ impl<'p> Gate<'p> {
                     self.unasked.push_back(ask);
                     self.ask_keeper(running, asking);
                 }
-                Action::Broker(reply, file) => {
-                    running.reply(reply, file.as_ref().map(|file| file.as_fd()))?;
+                Action::Reply(reply, file) => {
+                    self.reply(running, reply, file.as_ref())?;
                 }
+                Action::Shown(path) => running.tell_gatefs(&ToGateFs::Grafted { path }, None)?,
+                Action::Hidden(path) => running.tell_gatefs(&ToGateFs::Ungrafted { path }, None)?,
                 Action::Record(event) => log(event),
                 Action::Opened(id) => asking.opened(id),
                 Action::Joined(id) => asking.changed(id),
@@ -168,9 +211,30 @@ impl<'p> Gate<'p> {
         Ok(())
     }
 
+    /// Answers whoever noticed the access.
+    fn reply(
+        &mut self,
+        running: &Running,
+        reply: AccessReply,
+        file: Option<&OwnedFd>,
+    ) -> Result<(), SupervisorError> {
+        let request = reply.request();
+        let file = file.map(|file| file.as_fd());
+        if !self.from_gatefs.contains(&request) {
+            return Ok(running.reply(&reply, file)?);
+        }
+        // One that is watched gets another answer when its grant has ended.
+        if !matches!(reply, AccessReply::ContinueAndWatch { .. }) {
+            self.from_gatefs.remove(&request);
+        }
+        Ok(running.tell_gatefs(&ToGateFs::Reply(reply), file)?)
+    }
+
     /// How long the loop may sleep.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        [self.state.next_deadline(), self.keeper_deadline()].into_iter().flatten().min()
+        let waits_for_init = self.keeper.is_none() && !self.unasked.is_empty();
+        let retry = waits_for_init.then(|| Instant::now() + INIT_IS_READY_IN);
+        [self.state.next_deadline(), self.keeper_deadline(), retry].into_iter().flatten().min()
     }
 
     /// What was only counted so far, for the audit log.
@@ -190,13 +254,17 @@ impl<'p> Gate<'p> {
 
     /// Hands over what the keeper can take now; the first time, there is one to be started.
     fn ask_keeper(&mut self, running: &Running, asking: &mut Asking) {
+        if self.unasked.len() > MAX_UNASKED {
+            return self.lose_keeper("it does not keep up", asking);
+        }
+        self.is_socket_full = false;
+        let gate = self.plan.sandbox.gate.as_ref();
+        if self.keeper.is_none() && !gate.is_some_and(|gate| running.is_ready_for_keeper(gate)) {
+            return;
+        }
         while self.awaited < MAX_AWAITED
-            && let Some(ask) = self.unasked.pop_front()
+            && let Some(ask) = self.unasked.front()
         {
-            if self.awaited == 0 {
-                self.heard = Instant::now();
-            }
-            self.awaited += usize::from(!matches!(ask, KeeperRequest::Forget { .. }));
             let keeper = match self.keeper.take() {
                 Some(keeper) => Ok(keeper),
                 None => {
@@ -204,11 +272,21 @@ impl<'p> Gate<'p> {
                     Keeper::start(running, self.plan)
                 }
             };
-            let sent = keeper.and_then(|keeper| keeper.send(&ask).map(|()| keeper));
+            let sent = keeper.and_then(|keeper| Ok((keeper.send(ask)?, keeper)));
             match sent {
-                Ok(keeper) => self.keeper = Some(keeper),
+                Ok((true, keeper)) => self.keeper = Some(keeper),
+                Ok((false, keeper)) => {
+                    self.keeper = Some(keeper);
+                    self.is_socket_full = true;
+                    return;
+                }
                 Err(why) => return self.lose_keeper(&why.to_string(), asking),
             }
+            if self.awaited == 0 {
+                self.heard = Instant::now();
+            }
+            self.awaited += usize::from(!matches!(ask, KeeperRequest::Forget { .. }));
+            self.unasked.pop_front();
         }
     }
 
@@ -216,6 +294,7 @@ impl<'p> Gate<'p> {
     fn lose_keeper(&mut self, why: &str, asking: &mut Asking) {
         self.keeper = None;
         self.unasked.clear();
+        self.is_socket_full = false;
         self.awaited = 0;
         let at = asking.moment(People::Nobody);
         self.state.keeper_is_gone(why, at.queue, at.now);

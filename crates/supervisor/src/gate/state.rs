@@ -6,20 +6,23 @@
 
 mod deciding;
 mod outcome;
+mod waiting_line;
 
 use super::action::Action;
 use super::grants::{Grants, Standing};
 use super::inquiry::{Found, Inquiry, InquiryStage, Need};
 use super::made_files::MadeFiles;
+use super::private_directories::PrivateDirectories;
 use super::records::AccessRecords;
+use super::refused_callers::RefusedCallers;
 use super::tally::Tally;
 use super::verdict::{Reason, Verdict};
 use crate::asking::Moment;
 use crate::log_budget::Excess;
 use crate::process::{Held, Known};
 use palisade_ask::{Act, Answer, Lifetime, Now, QuestionId, Queue, Source};
-use palisade_broker::{AccessReply, PathAccess, Wants};
 use palisade_gate::{Access, Decider, Rule};
+use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_keeper::{Change, FileKind, KeeperEvent, KeeperRequest};
 use palisade_plan::model::{Gate, Guard};
 use palisade_policy::model::OnAsk;
@@ -77,11 +80,18 @@ pub(super) struct GateState<'p> {
     granted: HashMap<PathBuf, Vec<Access>>,
     /// The keeper's numbers of what stands at these very paths.
     standing: HashMap<PathBuf, Vec<u64>>,
+    /// Where the command has files of its own in its private home.
+    private_directories: PrivateDirectories,
     /// What is removed for the run alone.
     gone: HashSet<PathBuf>,
     /// Names that people did not want created, renamed, removed or changed in this session. No rules: those would keep the
     /// directories that the names are in from being granted.
     refused_acts: HashSet<(PathBuf, Act)>,
+    /// Who was refused such a change.
+    refused_callers: RefusedCallers,
+    /// Calls whose questions find no room yet, and those that the keeper has no room for.
+    in_line: VecDeque<PathAccess>,
+    unlooked: VecDeque<PathAccess>,
     /// Where something was put into the view: directories on the way were made for it.
     pub(super) shown: HashSet<PathBuf>,
     /// Where a link of a secret name led, which the plan did not know: a secret under its own name from then on.
@@ -119,8 +129,12 @@ impl<'p> GateState<'p> {
             grants: Grants::default(),
             granted: HashMap::new(),
             standing: HashMap::new(),
+            private_directories: PrivateDirectories::default(),
             gone: HashSet::new(),
             refused_acts: HashSet::new(),
+            refused_callers: RefusedCallers::default(),
+            in_line: VecDeque::new(),
+            unlooked: VecDeque::new(),
             shown: HashSet::new(),
             behind_secrets: HashSet::new(),
             fresh: Vec::new(),
@@ -143,18 +157,32 @@ impl<'p> GateState<'p> {
 
     /// A call waits for something that is missing inside.
     pub(super) fn touched(&mut self, request: PathAccess, at: &mut Moment<'_>) {
+        if let Some(missing) = request.missing_name() {
+            self.private_directories.remove_below(&missing);
+        }
+        if !self.takes_old_place(&request) {
+            self.admit(request, false, at);
+        }
+    }
+
+    /// The same for a call that may have waited for its turn: what was missing when it was made may be there by now.
+    fn admit(&mut self, request: PathAccess, has_waited: bool, at: &mut Moment<'_>) {
         let is_gone = self.gone.contains(Path::new(OsStr::from_bytes(&request.path)));
-        if is_gone || self.is_in_commands_own(&request) {
+        if is_gone || self.is_in_commands_own(&request) || self.lists_private(&request) {
             let request = request.id;
-            return self.actions.push_back(Action::Broker(AccessReply::Absent { request }, None));
+            return self.actions.push_back(Action::Reply(AccessReply::Absent { request }, None));
         }
         if let Some(inquiry) = self.inquiries.values_mut().find(|known| known.serves(&request)) {
             inquiry.requests.push(request.clone());
+            inquiry.has_waited |= has_waited;
             if inquiry.stage == InquiryStage::Asked {
                 let token = inquiry.token;
                 self.ask(token, vec![request], at);
             }
             return;
+        }
+        if !self.has_free_token() {
+            return self.look_later(request, at);
         }
         let token = self.new_token();
         let (path, follow) = (request.path.clone(), request.follow);
@@ -164,7 +192,8 @@ impl<'p> GateState<'p> {
             wants if wants.is_change() => Change::Content,
             _ => Change::Nothing,
         };
-        let inquiry = Inquiry::new(token, request, at.now.monotonic);
+        let mut inquiry = Inquiry::new(token, request, at.now.monotonic);
+        inquiry.has_waited = has_waited;
         let execute = inquiry.access() == Access::Execute;
         self.inquiries.insert(token, inquiry);
         self.actions.push_back(Action::Keeper(KeeperRequest::Look {
@@ -195,6 +224,13 @@ impl<'p> GateState<'p> {
         request
             .existing_directory()
             .is_some_and(|directory| self.gate.is_made_by_command(directory, shown))
+    }
+
+    /// Whether a directory is listed that holds private files: the list is its own.
+    fn lists_private(&self, request: &PathAccess) -> bool {
+        let listed =
+            request.existing_directory().filter(|_| request.existing == request.path.len());
+        listed.is_some_and(|directory| self.private_directories.are_within(directory))
     }
 
     /// The keeper said something; `file` came with it.
@@ -231,7 +267,8 @@ impl<'p> GateState<'p> {
                             inquiry.nature = self.gate.nature(&path);
                             let parent = path.parent().unwrap_or(&path).to_owned();
                             let directory = Found { path: parent, kind: FileKind::Directory };
-                            if !self.is_wide(&directory) && self.looks_further_up(token) {
+                            let hides = self.private_directories.are_within(&directory.path);
+                            if !self.is_wide(&directory) && !hides && self.looks_further_up(token) {
                                 return;
                             }
                             // The directory cannot be granted as a whole, and less would not do.
@@ -311,6 +348,7 @@ impl<'p> GateState<'p> {
     /// Nobody waits for it any more: its thread died, or was told to try again.
     pub(super) fn withdrawn(&mut self, request: u64, queue: &mut Queue, now: Now) {
         self.callers.remove(&request);
+        self.leave_line(request);
         if let Some(decided) = queue.withdraw(request, now) {
             self.actions.push_back(Action::Closed(Box::new(decided)));
         }

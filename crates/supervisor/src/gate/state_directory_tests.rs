@@ -106,3 +106,51 @@ fn a_directory_that_cannot_be_shown_whole_is_asked_about_as_a_name() {
     let file = scene.queue.open().last().unwrap().subject.file().unwrap().clone();
     assert_eq!(file.directory.as_deref(), Some(Path::new("/opt/b")));
 }
+
+/// A directory is granted to a process that is in it, and something else is shown for one call; then the process looks for
+/// a name there. Gives the token of that look.
+fn look_below_cover_while_something_is_shown_once(scene: &mut Scene<'_>) -> u64 {
+    let token = scene.found(request(1, "/opt/sdk/a", READ), FileKind::File);
+    let lifetime = Lifetime::Session;
+    scene.answer(1, Answer::Allow { scope: Scope::Directory, lifetime });
+    scene.tell(KeeperEvent::Grafted { token, graft: 1 });
+    let token = scene.found(request(2, "/srv/data", Wants::Look), FileKind::Directory);
+    scene.answer(2, allow(Lifetime::Once));
+    scene.tell(KeeperEvent::Grafted { token, graft: 2 });
+    scene.actions();
+    let existing = "/opt/sdk".len();
+    let below = PathAccess { existing, is_covered: true, ..request(3, "/opt/sdk/b", READ) };
+    let token = scene.found(below, FileKind::File);
+    assert_eq!(asks(&scene.actions()), [], "what is shown for one call would be copied with it");
+    token
+}
+
+/// Proves: GATE-4 short-lived, GATE-4 around-a-process
+#[test]
+fn nothing_is_shown_below_a_cover_while_something_is_shown_for_one_call() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = look_below_cover_while_something_is_shown_once(&mut scene);
+    scene.state.returned(2);
+    assert_eq!(asks(&scene.actions()), [KeeperRequest::Ungraft { graft: 2 }]);
+    scene.tell(KeeperEvent::Ungrafted { graft: 2 });
+    let what = What::BelowCover("/opt/sdk".into());
+    assert_eq!(
+        asks(&scene.actions()),
+        [KeeperRequest::Graft { token, what, exec: false, write: false }]
+    );
+    scene.tell(KeeperEvent::Grafted { token, graft: 3 });
+    let actions = scene.actions();
+    assert_eq!(replies(&actions), [AccessReply::Continue { request: 3 }]);
+    assert_eq!(asks(&actions), [KeeperRequest::Forget { token }]);
+}
+
+/// Proves: GATE-5 dead-keeper
+#[test]
+fn what_waits_for_the_end_of_a_grant_for_one_call_is_refused_with_the_keeper() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    look_below_cover_while_something_is_shown_once(&mut scene);
+    scene.lose_keeper();
+    assert_eq!(replies(&scene.actions()), [AccessReply::Fail { request: 3, errno: 13 }]);
+}

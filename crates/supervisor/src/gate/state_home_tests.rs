@@ -8,7 +8,7 @@ fn replied(scene: &mut Scene<'_>) -> Vec<AccessReply> {
     let actions = scene.actions().into_iter();
     actions
         .filter_map(|action| match action {
-            Action::Broker(reply, _) => Some(reply),
+            Action::Reply(reply, _) => Some(reply),
             _ => None,
         })
         .collect()
@@ -18,7 +18,7 @@ fn replied(scene: &mut Scene<'_>) -> Vec<AccessReply> {
 fn replied_to(scene: &mut Scene<'_>) -> Option<AccessReply> {
     for action in scene.actions() {
         match action {
-            Action::Broker(reply, _) => return Some(reply),
+            Action::Reply(reply, _) => return Some(reply),
             Action::Keeper(KeeperRequest::Look { token, .. }) => {
                 scene.tell(KeeperEvent::Absent { token });
             }
@@ -255,4 +255,203 @@ fn what_is_made_in_a_directory_that_many_programs_share_is_not_asked_about() {
     scene.tell(found(token, "/home/u/.local/bin/x".into(), FileKind::File));
     assert_eq!(scene.queue.open().count(), 1);
     assert_eq!(denied_paths(scene), []);
+}
+
+/// One file is granted in a directory of the private home.
+fn with_granted_file(gate: &Gate) -> Scene<'_> {
+    let mut scene = Scene::new(gate);
+    let existing = "/home/u".len();
+    let token = scene
+        .found(PathAccess { existing, ..request(1, "/home/u/work/first", READ) }, FileKind::File);
+    let offered = scene.queue.open().next().unwrap().subject.file().unwrap().directory.clone();
+    assert_eq!(offered.as_deref(), Some(Path::new("/home/u/work")));
+    scene.answer(1, allow(Lifetime::Session));
+    scene.tell(KeeperEvent::Grafted { token, graft: 1 });
+    scene.actions();
+    scene
+}
+
+/// And the command makes another in it.
+fn with_private_file(gate: &Gate) -> Scene<'_> {
+    let mut scene = with_granted_file(gate);
+    let existing = "/home/u/work".len();
+    scene.request(PathAccess { existing, ..request(2, "/home/u/work/own", Wants::Write) });
+    let token = scene.look();
+    scene.tell(KeeperEvent::Absent { token });
+    assert_eq!(replied(&mut scene), [AccessReply::Absent { request: 2 }]);
+    scene
+}
+
+/// A grant of the directory would hide the command's files from their absolute path, and not from a process in it.
+///
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_directory_with_private_files_is_neither_offered_nor_covered() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = with_private_file(&gate);
+    let existing = "/home/u/work".len();
+    let other = PathAccess { existing, ..request(3, "/home/u/work/second", READ) };
+    let token = scene.found(other, FileKind::File);
+    let file = scene.queue.open().next().unwrap().subject.file().unwrap().clone();
+    assert_eq!(file.directory, None);
+    scene.actions();
+    scene.answer(2, allow(Lifetime::Session));
+    let graft = KeeperRequest::Graft { token, what: What::Found, exec: false, write: false };
+    assert_eq!(asks(&scene.actions()), [graft]);
+    // To rename something in it would need all of it; to remove it takes that name alone.
+    let renamed = PathAccess { existing, ..request(4, "/home/u/work/third", Wants::Rename) };
+    scene.found(renamed, FileKind::File);
+    assert_eq!(replied(&mut scene), [AccessReply::Fail { request: 4, errno: 13 }]);
+    let removed = PathAccess { existing, ..request(5, "/home/u/work/third", Wants::Remove) };
+    scene.found(removed, FileKind::File);
+    let file = scene.queue.open().next().unwrap().subject.file().unwrap().clone();
+    assert_eq!(file.directory, None);
+}
+
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_directory_with_private_files_lists_itself() {
+    let gate = facts(OnAsk::Ask);
+    let listing = Wants::Open { directory: true, path_only: false };
+    let list = |id| {
+        let existing = "/home/u/work".len();
+        PathAccess { existing, ..request(id, "/home/u/work", listing) }
+    };
+    let mut scene = with_private_file(&gate);
+    scene.request(list(3));
+    assert_eq!(replied(&mut scene), [AccessReply::Absent { request: 3 }]);
+    let mut scene = with_granted_file(&gate);
+    scene.request(list(3));
+    scene.look();
+}
+
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_rule_for_a_tree_shows_single_files_beside_private_ones() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = with_private_file(&gate);
+    let tree = Pattern::Tree("/home/u/work".into());
+    scene.state.decider.add(rule(Effect::Allow, tree));
+    let existing = "/home/u/work".len();
+    let other = PathAccess { existing, ..request(3, "/home/u/work/second", READ) };
+    let token = scene.found(other, FileKind::File);
+    let graft = KeeperRequest::Graft { token, what: What::Found, exec: true, write: false };
+    assert_eq!(asks(&scene.actions()), [graft]);
+}
+
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_private_directory_that_is_gone_can_be_granted_again() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let existing = "/home/u".len();
+    scene.request(PathAccess { existing, ..mkdir(1, "/home/u/work") });
+    assert_eq!(replied_to(&mut scene), None);
+    assert!(scene.state.private_directories.are_within(Path::new("/home/u/work")));
+    scene.found(PathAccess { existing, ..request(3, "/home/u/work/second", READ) }, FileKind::File);
+    assert_eq!(offered(&scene).as_deref(), Some(Path::new("/home/u/work")));
+}
+
+/// The directory that the latest question offers.
+fn offered(scene: &Scene<'_>) -> Option<PathBuf> {
+    scene.queue.open().last().unwrap().subject.file().unwrap().directory.clone()
+}
+
+/// Nothing is missing where a file may only be read, and the command's own files are still beside it.
+///
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_write_to_what_may_only_be_read_does_not_make_its_directory_grantable() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = with_private_file(&gate);
+    let existing = "/home/u".len();
+    let first = request(3, "/home/u/work/first", Wants::Write);
+    scene.found(PathAccess { existing, is_read_only: true, ..first }, FileKind::File);
+    let existing = "/home/u/work".len();
+    scene.found(PathAccess { existing, ..request(4, "/home/u/work/second", READ) }, FileKind::File);
+    assert_eq!(offered(&scene), None);
+}
+
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_call_that_creates_nothing_makes_no_directory_private() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = with_granted_file(&gate);
+    let existing = "/home/u/work".len();
+    scene.request(PathAccess { existing, ..request(2, "/home/u/work/none", Wants::WriteExisting) });
+    let token = scene.look();
+    scene.tell(KeeperEvent::Absent { token });
+    assert_eq!(replied(&mut scene), [AccessReply::Absent { request: 2 }], "nothing to create");
+    scene.found(PathAccess { existing, ..request(3, "/home/u/work/second", READ) }, FileKind::File);
+    assert_eq!(offered(&scene).as_deref(), Some(Path::new("/home/u/work")));
+}
+
+/// A question was answered with the whole directory while the command made something there.
+///
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_directory_that_became_private_while_it_was_asked_about_is_not_covered() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let existing = "/home/u".len();
+    let first = PathAccess { existing, ..request(1, "/home/u/work/first", READ) };
+    let token = scene.found(first, FileKind::File);
+    scene.request(PathAccess { existing, ..mkdir(2, "/home/u/work") });
+    let made = scene.look();
+    scene.tell(KeeperEvent::Absent { token: made });
+    scene.actions();
+    scene.answer(1, Answer::Allow { scope: Scope::Directory, lifetime: Lifetime::Session });
+    let graft = KeeperRequest::Graft { token, what: What::Found, exec: false, write: false };
+    assert_eq!(asks(&scene.actions()), [graft]);
+}
+
+/// It cannot be shown then, and what the call creates would be discarded, although somebody said yes.
+///
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_yes_to_write_in_a_directory_that_became_private_is_refused() {
+    for is_by_rule in [false, true] {
+        let gate = facts(OnAsk::Ask);
+        let mut scene = Scene::new(&gate);
+        let existing = "/home/u".len();
+        let made = |id| PathAccess { existing, ..mkdir(id, "/home/u/work/new") };
+        scene.request(made(1));
+        if is_by_rule {
+            let tree = rule(Effect::Allow, Pattern::Tree("/home/u/work".into()));
+            scene.state.decider.add(Rule { access: Access::Write, ..tree });
+            scene.state.private_directories.insert(Path::new("/home/u/work"));
+        }
+        let token = scene.look();
+        scene.tell(KeeperEvent::Absent { token });
+        let token = scene.look();
+        scene.tell(found(token, "/home/u/work".into(), FileKind::Directory));
+        if !is_by_rule {
+            scene.state.private_directories.insert(Path::new("/home/u/work"));
+            scene.answer(1, allow(Lifetime::Session));
+        }
+        assert_eq!(replied(&mut scene), [AccessReply::Fail { request: 1, errno: 13 }]);
+        assert_eq!(denied_paths(scene).len(), 1);
+    }
+}
+
+/// Nothing is granted below a file, and the directory is never granted as a whole.
+///
+/// Proves: GATE-1 own-directories
+#[test]
+fn files_in_a_wide_directory_take_one_place_among_the_private_ones() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let existing = "/home/u".len();
+    for id in 1..=5000 {
+        let file = request(id, &format!("/home/u/file-{id}"), Wants::Write);
+        scene.request(PathAccess { existing, ..file });
+        let token = scene.look();
+        scene.tell(KeeperEvent::Absent { token });
+    }
+    scene.request(PathAccess { existing, ..mkdir(6000, "/home/u/work") });
+    let token = scene.look();
+    scene.tell(KeeperEvent::Absent { token });
+    let is_private = |path: &str| scene.state.private_directories.are_within(Path::new(path));
+    assert!(is_private("/home/u/work") && is_private("/home/u"));
+    assert!(!is_private("/home/u/other") && !is_private("/home/u/file-1"));
 }

@@ -1,9 +1,7 @@
 use super::*;
 use crate::asking::People;
 use palisade_ask::Scope;
-use palisade_broker::Wants;
-use palisade_gate::Pattern;
-use palisade_gate::{Effect, Origin, Store};
+use palisade_gate::{Effect, Origin, Pattern, Store, Wants};
 use palisade_keeper::{FileKind, What};
 use palisade_policy::model::OnAsk;
 use std::time::Duration;
@@ -24,6 +22,8 @@ fn facts(on_ask: OnAsk) -> Gate {
         private_home: Some("/home/u".into()),
         directories: Vec::new(),
         known_callers: true,
+        trigger: palisade_plan::model::Trigger::Notify,
+        trigger_reason: "",
     }
 }
 
@@ -35,12 +35,18 @@ fn request(id: u64, path: &str, wants: Wants) -> PathAccess {
         path: path.into(),
         existing: 0,
         is_covered: false,
+        is_read_only: false,
         new_path: Vec::new(),
         follow: true,
+        may_be_served: false,
         pid: u32::MAX,
         executable: b"/usr/bin/cat".to_vec(),
         cwd: b"/home/u/project".to_vec(),
     }
+}
+
+fn mkdir(id: u64, path: &str) -> PathAccess {
+    PathAccess { call: "mkdir".to_owned(), ..request(id, path, Wants::Make) }
 }
 
 const READ: Wants = Wants::Open { directory: false, path_only: false };
@@ -169,7 +175,7 @@ fn allow(lifetime: Lifetime) -> Answer {
 
 fn replies(actions: &[Action]) -> Vec<AccessReply> {
     let reply = |action: &Action| match action {
-        Action::Broker(reply, _) => Some(reply.clone()),
+        Action::Reply(reply, _) => Some(reply.clone()),
         _ => None,
     };
     actions.iter().filter_map(reply).collect()
@@ -231,7 +237,7 @@ fn a_yes_for_once_opens_the_file_and_shows_nothing() {
     scene.tell_with(KeeperEvent::Opened { token }, file.ok());
     let actions = scene.actions();
     assert!(
-        matches!(actions[0], Action::Broker(AccessReply::File { request: 7 }, Some(_))),
+        matches!(actions[0], Action::Reply(AccessReply::File { request: 7 }, Some(_))),
         "{actions:?}"
     );
     // The same process has it a moment longer, and another one is asked about.
@@ -577,20 +583,17 @@ fn what_could_not_be_shown_is_asked_about_again() {
     );
 }
 
-#[path = "state_home_tests.rs"]
-mod state_home_tests;
-
-#[path = "state_program_tests.rs"]
-mod state_program_tests;
-
-#[path = "state_link_tests.rs"]
-mod state_link_tests;
-
-#[path = "state_directory_tests.rs"]
-mod state_directory_tests;
-
 #[path = "state_change_tests.rs"]
 mod state_change_tests;
-
+#[path = "state_directory_tests.rs"]
+mod state_directory_tests;
+#[path = "state_home_tests.rs"]
+mod state_home_tests;
+#[path = "state_line_tests.rs"]
+mod state_line_tests;
+#[path = "state_link_tests.rs"]
+mod state_link_tests;
 #[path = "state_made_tests.rs"]
 mod state_made_tests;
+#[path = "state_program_tests.rs"]
+mod state_program_tests;

@@ -106,6 +106,11 @@ impl Verdict {
         )
     }
 
+    /// Whether a person or a rule decided about this very access, and not just that it cannot be decided now.
+    pub(super) fn is_meant(&self) -> bool {
+        self.by_person() || matches!(self.reason, Reason::Rule(_))
+    }
+
     /// What was decided about: a name in the directory that was found, unless the directory was allowed.
     fn decided_path<'f>(&self, found: &'f Found, inquiry: &Inquiry) -> Cow<'f, Path> {
         let is_for_directory = self.is_allowed && self.lifetime != Lifetime::Once;

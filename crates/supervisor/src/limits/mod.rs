@@ -8,12 +8,12 @@ mod tally;
 pub use tally::Tally;
 
 use crate::control::interface::Event;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::output::Capped;
 use crate::poll_set::{PollSet, Ready};
 use palisade_launch::{ExitCause, HelperKind, Hits, RunGroup, RunUsage, Running};
 use palisade_plan::limit::{Holder, Limit, LimitKind};
-use palisade_plan::model::{Confinement, MountAccess, MountOp, Plan};
+use palisade_plan::model::{Confinement, Plan};
 use palisade_sys::Pid;
 use palisade_usage::{
     Bounds, Collected, DiskUse, DiskWatch, Effort, Exceeded, Observation, Unseen, UsageError,
@@ -66,7 +66,7 @@ pub struct Limits<'p> {
 
 impl<'p> Limits<'p> {
     /// Counts what is there before the command can add to it.
-    pub fn prepare(plan: &'p Plan) -> Result<Self, SupervisorError> {
+    pub fn prepare(plan: &'p Plan) -> Result<Self> {
         let limits_files = plan.supervision.limits.iter().any(|limit| {
             matches!(limit.what, LimitKind::Disk | LimitKind::Inodes)
                 || (limit.what == LimitKind::Memory && limit.holder == Holder::Watchdog)
@@ -107,7 +107,7 @@ impl<'p> Limits<'p> {
     }
 
     /// At the first look: most runs are over before that.
-    fn begin_watching(&mut self, running: &Running) -> Result<UsageVerdict, SupervisorError> {
+    fn begin_watching(&mut self, running: &Running) -> Result<UsageVerdict> {
         self.cpus = cpus_of(self.plan);
         let counts_in_group = running.group().is_some();
         let watch = &self.plan.supervision.watch;
@@ -137,16 +137,18 @@ impl<'p> Limits<'p> {
         };
         // By the command's process: pid 1 is closed to us.
         let Some(command) = running.command() else { return Ok(()) };
+        let home_path = inside.private_home.as_deref();
         for op in &inside.mounts {
-            let is_own = match op {
-                // With common room it is counted with the others.
-                MountOp::Overlay { access, .. } => {
-                    *access == MountAccess::ReadWrite && self.plan.sandbox.scratch.is_none()
-                }
-                _ => op.is_writable_tmpfs(),
-            };
-            if is_own {
-                match places.add_tmpfs(command, op.target()) {
+            if op.holds_own_files(self.plan.sandbox.scratch.as_ref()) {
+                // The gate's file system only shows it, and does so no longer when the run has ended.
+                let home = running.private_home().filter(|_| Some(op.target()) == home_path);
+                let handed = running.own_files().iter().find(|(path, _)| path == op.target());
+                let handed = home.map(|home| &home.directory).or(handed.map(|(_, root)| root));
+                let added = match handed.and_then(|root| root.try_clone().ok()) {
+                    Some(root) => places.add_file_system(root, op.target()),
+                    None => places.add_tmpfs(command, op.target()),
+                };
+                match added {
                     Err(UsageError::Sys(error)) if has_ended(error.errno) => return Ok(()),
                     added => added?,
                 }
@@ -172,11 +174,7 @@ impl<'p> Limits<'p> {
     }
 
     /// Looks at what is due, and hears what the kernel says.
-    pub(crate) fn look(
-        &mut self,
-        running: &Running,
-        ready: &Ready,
-    ) -> Result<Option<Over>, SupervisorError> {
+    pub(crate) fn look(&mut self, running: &Running, ready: &Ready) -> Result<Option<Over>> {
         if !ready.is_empty()
             && let Some(over) = self.hear(running)?
         {
@@ -237,7 +235,7 @@ impl<'p> Limits<'p> {
         self.next = None;
     }
 
-    fn hear(&mut self, running: &Running) -> Result<Option<Over>, SupervisorError> {
+    fn hear(&mut self, running: &Running) -> Result<Option<Over>> {
         let Some(group) = running.group() else { return Ok(None) };
         let Hits { oom_kills, oom_expected, .. } = group.hits()?;
         if oom_kills > 0 {
@@ -254,7 +252,7 @@ impl<'p> Limits<'p> {
     }
 
     /// CPU time, where the group counts it.
-    fn look_at_group(&self, running: &Running) -> Result<UsageVerdict, SupervisorError> {
+    fn look_at_group(&self, running: &Running) -> Result<UsageVerdict> {
         let (Some(group), Some(limit)) = (running.group(), self.plan.supervision.watch.cpu_time_ms)
         else {
             return Ok(UsageVerdict::Within(None));
@@ -271,7 +269,7 @@ impl<'p> Limits<'p> {
         Ok(decide(&bounds, &seen, effort.spent()))
     }
 
-    fn look_at_processes(&mut self) -> Result<UsageVerdict, SupervisorError> {
+    fn look_at_processes(&mut self) -> Result<UsageVerdict> {
         let Some(watchdog) = &mut self.watchdog else { return Ok(UsageVerdict::Within(None)) };
         let own_files = match self.places.as_ref().map(DiskWatch::own_bytes) {
             Some(Ok(bytes)) => bytes,
@@ -409,7 +407,7 @@ impl<'p> Limits<'p> {
         ending: Option<ExitCause>,
         usage: &RunUsage,
         capped: &[Capped],
-    ) -> Result<Tally, SupervisorError> {
+    ) -> Result<Tally> {
         if ending == Some(ExitCause::Signal(Signal::XFSZ.as_raw())) {
             let asked =
                 self.plan.supervision.limits.iter().find(|limit| limit.what == LimitKind::FileSize);

@@ -10,7 +10,7 @@ mod sink;
 pub(crate) use head_tail::Cut;
 pub(crate) use queue::{Buffer, Drained, Filled, OutputQueue, Style};
 
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use palisade_launch::{OutputPipe, StreamOutput};
 use palisade_sys::errno_name;
@@ -166,7 +166,7 @@ impl PipeEnd {
 
 impl Outputs {
     /// To be called while the caller's streams are still where they were.
-    pub fn of(pipes: Vec<OutputPipe>, limit: Option<u64>) -> Result<Self, SupervisorError> {
+    pub fn of(pipes: Vec<OutputPipe>, limit: Option<u64>) -> Result<Self> {
         let Some(limit) = limit else { return Ok(Self::default()) };
         // A reader that is gone is told by EPIPE. Rust's runtime ignores the signal, a caller of the
         // API may not.
@@ -180,7 +180,7 @@ impl Outputs {
             };
             Ok(Pipe::new(output.into(), read, sink?, limit))
         });
-        Ok(Self { pipes: pipes.collect::<Result<_, SupervisorError>>()?, limit })
+        Ok(Self { pipes: pipes.collect::<Result<_>>()?, limit })
     }
 
     /// True once everything is where it should go.

@@ -2,7 +2,7 @@
 //!
 //! The flags of the caller's own descriptor are left alone, since others share them.
 
-use crate::error::SupervisorError;
+use crate::error::Result;
 use palisade_sys::At as _;
 use palisade_sys::proc::poll;
 use rustix::event::{PollFd, PollFlags};
@@ -31,7 +31,7 @@ enum Way {
 }
 
 impl Sink {
-    pub(super) fn of(caller: BorrowedFd<'_>) -> Result<Self, SupervisorError> {
+    pub(super) fn of(caller: BorrowedFd<'_>) -> Result<Self> {
         let again = || rustix::io::fcntl_dupfd_cloexec(caller, 3).call("fcntl");
         let found = rustix::fs::fstat(caller).call("fstat")?;
         let (fd, way) = match FileType::from_raw_mode(found.st_mode) {

@@ -22,8 +22,10 @@ enum Aspect {
     UnderlineColour,
 }
 
-/// No colour or style is longer than this.
-const MAX_STYLE_BYTES: usize = 40;
+/// No colour is longer: `58:2:1:255:255:255` has 18. Nor is another style: `4:5` has 3. Every cell may be drawn with all
+/// of them.
+const MAX_COLOUR_BYTES: usize = 20;
+const MAX_STYLE_BYTES: usize = 4;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Attributes {
@@ -87,7 +89,9 @@ impl Attributes {
     }
 
     fn put(&mut self, aspect: Aspect, part: &[u8]) {
-        if part.len() <= MAX_STYLE_BYTES {
+        let is_colour =
+            matches!(aspect, Aspect::Foreground | Aspect::Background | Aspect::UnderlineColour);
+        if part.len() <= if is_colour { MAX_COLOUR_BYTES } else { MAX_STYLE_BYTES } {
             self.set.insert(aspect, part.to_vec());
         }
     }

@@ -6,7 +6,9 @@ use super::pen::Look;
 /// Draws every cell. Erased cells are erased again, with the background they had.
 pub(super) fn contents(screen: &vt100::Screen, looks: &Looks, to: &mut Vec<u8>) {
     let (rows, columns) = screen.size();
-    let mut last = None;
+    let mut last: Option<Look> = None;
+    // What the cell before looked like, by its number.
+    let mut last_number = None;
     // The cursor's column, if it is in this row.
     let mut at = None;
     to.extend_from_slice(b"\x1b[?7h");
@@ -26,7 +28,7 @@ pub(super) fn contents(screen: &vt100::Screen, looks: &Looks, to: &mut Vec<u8>) 
                     place((row, column), to);
                     to.extend_from_slice(&[b"\x1b[0;", background, b"m"].concat());
                     to.extend_from_slice(format!("\x1b[{erased}X").as_bytes());
-                    last = None;
+                    last_number = None;
                 }
                 at = None;
                 column += erased;
@@ -35,9 +37,10 @@ pub(super) fn contents(screen: &vt100::Screen, looks: &Looks, to: &mut Vec<u8>) 
             if at != Some(column) {
                 place((row, column), to);
             }
-            if last != Some(number) {
-                look_of(looks, number).restore(to);
-                last = Some(number);
+            if last_number != Some(number) {
+                let look = look_of(looks, number);
+                look.restore_after(last.as_ref(), to);
+                (last, last_number) = (Some(look), Some(number));
             }
             to.extend_from_slice(cell.contents().as_bytes());
             column += width;

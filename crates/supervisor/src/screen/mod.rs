@@ -11,6 +11,7 @@ mod modes;
 mod palette;
 mod pen;
 mod scan;
+mod tab_stops;
 
 pub(crate) use model::Size;
 

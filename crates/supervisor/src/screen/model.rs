@@ -4,21 +4,24 @@
 //! parsed only for a question, to show something behind it; the terminal itself keeps that screen. A full-screen
 //! program's output is fed in batches as it arrives, since the terminal cannot keep that screen elsewhere.
 
+mod side_margins;
+mod work;
+
 use super::drawing;
 use super::looks::{Looks, number_of, sequence_of};
-use super::pen::{Pen, PenChange, is_plain};
+use super::pen::{Look, Pen, PenChange, is_plain};
 use super::scan::{Scanner, Token, numbers};
+use super::tab_stops::TabStops;
+use side_margins::Margins;
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
+use work::{Work, is_fill};
 
 /// How much output is stored before it is fed or dropped.
 const BATCH: usize = 64 * 1024;
 /// Larger screens are not modelled, to bound memory.
 const MAX_ROWS: u16 = 300;
 const MAX_COLUMNS: u16 = 1000;
-
-/// The default distance of tab stops.
-const TAB: u16 = 8;
 
 /// Rows and columns.
 pub(crate) type Size = (u16, u16);
@@ -35,9 +38,20 @@ struct Fed {
     scanner: Scanner,
     pen: Pen,
     looks: Looks,
+    tab_stops: TabStops,
     /// `DECAWM` off and `IRM` on: the crate supports neither.
     never_wraps: bool,
     inserts: bool,
+    margins: Margins,
+    work: Work,
+}
+
+/// Whether the model has taken all of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Followed {
+    All,
+    /// It would have taken too long.
+    NotAll,
 }
 
 /// The present screen.
@@ -123,8 +137,10 @@ impl Model {
             parser.process(format!("\x1b[{rows};1H").as_bytes());
             self.fed = Some(Fed::new(parser));
         }
-        if let Some(fed) = &mut self.fed {
-            fed.feed(&self.waiting);
+        // A program that changes more than anybody could see has no picture that is worth the time: after a question its
+        // screen is empty until it draws again.
+        if self.fed.as_mut().is_some_and(|fed| fed.feed(&self.waiting) == Followed::NotAll) {
+            self.fed = None;
         }
         self.waiting.clear();
     }
@@ -137,29 +153,62 @@ impl Fed {
             scanner: Scanner::default(),
             pen: Pen::default(),
             looks: Looks::default(),
+            tab_stops: TabStops::default(),
             never_wraps: false,
             inserts: false,
+            margins: Margins::default(),
+            work: Work::default(),
         }
     }
 
-    fn feed(&mut self, written: &[u8]) {
+    fn feed(&mut self, written: &[u8]) -> Followed {
+        let size = self.size();
+        self.work.begin();
+        self.scanner.clone().scan(written, |token| self.work.expect(&token));
         let mut scanner = std::mem::take(&mut self.scanner);
-        scanner.scan(written, |token| self.take(&token));
+        let mut followed = Followed::All;
+        scanner.scan(written, |token| {
+            let is_seen = self.work.is_seen(&token);
+            if is_seen && !self.work.pay(&token, size) {
+                followed = Followed::NotAll;
+            }
+            if followed == Followed::All {
+                followed = self.take(&token, is_seen);
+            }
+        });
         self.scanner = scanner;
+        followed
     }
 
     /// Rewrites what the crate does not support, and drops strings, which it does not need.
-    fn take(&mut self, token: &Token<'_>) {
+    fn take(&mut self, token: &Token<'_>, is_seen: bool) -> Followed {
         let change = self.pen.apply(token);
+        match self.take_within_margins(token) {
+            Some(Followed::NotAll) => return Followed::NotAll,
+            Some(Followed::All) => {}
+            None => self.take_plainly(token, is_seen),
+        }
+        match change {
+            // It was drawn in another one.
+            PenChange::Nothing if is_fill(token) => self.take_look(&self.pen.look().clone()),
+            PenChange::Look => self.take_look(&self.pen.look().clone()),
+            PenChange::Nothing => Followed::All,
+        }
+    }
+
+    fn take_plainly(&mut self, token: &Token<'_>, is_seen: bool) {
         match *token {
             Token::Text(text) => self.write(text),
             Token::Control(byte) => self.parser.process(&[byte]),
+            _ if is_fill(token) => self.fill_for_alignment(is_seen),
             Token::Escape { intermediate: None, end } => match end {
                 b'D' => self.parser.process(b"\n"),
                 b'E' => self.parser.process(b"\r\n"),
+                b'H' => self.tab_stops.set(self.column(), self.columns()),
                 end => {
                     if end == b'c' {
                         (self.never_wraps, self.inserts) = (false, false);
+                        self.tab_stops.reset();
                     }
                     self.parser.process(&[0x1b, end]);
                 }
@@ -168,12 +217,62 @@ impl Fed {
             Token::Sequence { body: [b'?', body @ ..], end: end @ (b'h' | b'l') } => {
                 numbers(body).for_each(|number| self.set_private(number, end));
             }
+            // `ED` that another covers.
+            Token::Sequence { .. } if !is_seen => {}
             Token::Sequence { body, end } => self.sequence(body, end),
         }
-        if change == PenChange::Look {
-            let (parser, look) = (&self.parser, self.pen.look());
-            let number = self.looks.number(look, || in_use(parser.screen()));
-            self.parser.process(&sequence_of(number));
+    }
+
+    /// What is written from now on looks like this.
+    fn take_look(&mut self, look: &Look) -> Followed {
+        let (parser, work) = (&self.parser, &mut self.work);
+        let (rows, columns) = parser.screen().size();
+        let mut followed = Followed::All;
+        let number = self.looks.number(look, || {
+            if !work.pay_for(usize::from(rows.get()) * usize::from(columns.get())) {
+                followed = Followed::NotAll;
+            }
+            in_use(parser.screen())
+        });
+        self.parser.process(&sequence_of(number));
+        followed
+    }
+
+    /// `DECALN`: fills the screen with plain letters, without margins.
+    fn fill_for_alignment(&mut self, is_seen: bool) {
+        self.parser.process(b"\x1b[r");
+        if is_seen {
+            self.parser.process(&sequence_of(0));
+            let row = "E".repeat(usize::from(self.columns()));
+            for number in 1..=self.size().0 {
+                self.parser.process(format!("\x1b[{number}H{row}").as_bytes());
+            }
+        }
+        self.parser.process(b"\x1b[H");
+    }
+
+    fn size(&self) -> Size {
+        let (rows, columns) = self.parser.screen().size();
+        (rows.get(), columns.get())
+    }
+
+    fn columns(&self) -> u16 {
+        self.size().1
+    }
+
+    /// The cursor's, also where the next character wraps.
+    fn column(&self) -> u16 {
+        self.parser.screen().cursor_position().1.min(self.columns() - 1)
+    }
+
+    fn go_to_column(&mut self, column: u16) {
+        self.again(format!("{}", column + 1).as_bytes(), b'G');
+    }
+
+    fn tab(&mut self) {
+        match self.tab_stops.are_changed() {
+            true => self.go_to_column(self.tab_stops.after(self.column(), 1, self.columns())),
+            false => self.parser.process(b"\t"),
         }
     }
 
@@ -209,13 +308,15 @@ impl Fed {
             (body, b'a') if is_plain(body) => self.again(body, b'C'),
             (body, b'e') if is_plain(body) => self.again(body, b'B'),
             (body, b'I') if is_plain(body) => {
-                (0..count().min(MAX_COLUMNS)).for_each(|_| self.parser.process(b"\t"));
+                self.go_to_column(self.tab_stops.after(self.column(), count(), self.columns()));
             }
             (body, b'Z') if is_plain(body) => {
-                let column = self.parser.screen().cursor_position().1;
-                let stop = column.div_ceil(TAB).saturating_sub(count()) * TAB;
-                self.again(format!("{}", stop + 1).as_bytes(), b'G');
+                self.go_to_column(self.tab_stops.before(self.column(), count()));
             }
+            (b"" | b"0", b'g') => self.tab_stops.clear(self.column(), self.columns()),
+            (b"3", b'g') => self.tab_stops.clear_all(),
+            // `DECST8C`.
+            (b"?5", b'W') => self.tab_stops.reset(),
             (body, end) => self.again(body, end),
         }
     }
@@ -225,10 +326,22 @@ impl Fed {
     }
 
     fn write(&mut self, text: &[u8]) {
+        if !self.tab_stops.are_changed() {
+            return self.write_between_tabs(text);
+        }
+        for (number, text) in text.split(|byte| *byte == b'\t').enumerate() {
+            if number > 0 {
+                self.tab();
+            }
+            self.write_between_tabs(text);
+        }
+    }
+
+    fn write_between_tabs(&mut self, text: &[u8]) {
         if !self.never_wraps && !self.inserts {
             return self.parser.process(text);
         }
-        let columns = self.parser.screen().size().1.get();
+        let columns = self.columns();
         for letter in text.utf8_chunks().flat_map(|chunk| chunk.valid().chars()) {
             if self.inserts && !letter.is_control() {
                 self.parser.process(b"\x1b[@");

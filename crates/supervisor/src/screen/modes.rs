@@ -113,6 +113,10 @@ impl Modes {
             Token::Control(_) => {}
             Token::Command(command) => self.palette.apply(command),
             Token::Escape { intermediate: None, end } => self.escape(end),
+            // `DECALN` removes the margins.
+            Token::Escape { intermediate: Some(b'#'), end: b'8' } => {
+                (self.margins, self.side_margins) = (None, None);
+            }
             Token::Escape { .. } => {}
             Token::Sequence { body, end } => self.sequence(body, end),
         }

@@ -44,10 +44,27 @@ pub(super) struct Look {
 
 impl Look {
     pub(super) fn restore(&self, to: &mut Vec<u8>) {
+        self.restore_link(to);
+        self.restore_apart_from_link(to);
+    }
+
+    /// The same where `last` is set now. A link may be long, and one that stays is not repeated: a few bytes that change
+    /// something else would otherwise become thousands.
+    pub(super) fn restore_after(&self, last: Option<&Self>, to: &mut Vec<u8>) {
+        if last.is_none_or(|last| last.link != self.link) {
+            self.restore_link(to);
+        }
+        self.restore_apart_from_link(to);
+    }
+
+    fn restore_link(&self, to: &mut Vec<u8>) {
         match self.link.is_empty() {
             true => to.extend_from_slice(NO_LINK),
             false => to.extend_from_slice(&[b"\x1b]8;", &self.link[..], b"\x1b\\"].concat()),
         }
+    }
+
+    fn restore_apart_from_link(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(if self.draws_lines { b"\x1b(0" } else { b"\x1b(B" });
         self.attributes.restore(to);
     }

@@ -48,7 +48,7 @@ enum State {
     OtherEscape,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scanner {
     state: State,
     kept: Vec<u8>,

@@ -161,6 +161,40 @@ fn modes_that_the_model_does_not_know_come_back_too() {
     assert!(after.contains("\x1b[0;1;31m"), "{after:?}");
 }
 
+/// Proves: GATE-11 screen-restored
+#[test]
+fn margins_come_back_unless_the_alignment_pattern_removed_them() {
+    let margins = b"\x1b[?69h\x1b[3;9s\x1b[2;6r".as_slice();
+    for (screen, then, is_set) in [
+        ("", "", true),
+        ("\x1b[?1049h", "", true),
+        ("", "\x1b#8", false),
+        ("\x1b[?1049h", "\x1b#8", false),
+    ] {
+        let written = [screen.as_bytes(), margins, then.as_bytes()].concat();
+        let (_, after) = around(&written);
+        assert!(after.contains("\x1b[?69h"), "{after:?}");
+        for set in ["\x1b[3;9s", "\x1b[2;6r"] {
+            assert_eq!(after.contains(set), is_set, "{set:?} {after:?}");
+        }
+    }
+}
+
+/// The terminal keeps its tab stops, and nothing that a question writes may change them.
+///
+/// Proves: GATE-11 screen-restored
+#[test]
+fn a_question_leaves_the_tab_stops_alone() {
+    for screen in ["", "\x1b[?1049h"] {
+        let (before, after) = around(format!("{screen}\x1b[3g\x1b[5G\x1bH").as_bytes());
+        for sequence in ["\x1bH", "\x1b[g", "\x1b[0g", "\x1b[3g", "\x1b[?5W", "\x1bc", "\t"] {
+            for written in [&before, &after] {
+                assert!(!written.contains(sequence), "{sequence:?}: {written:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn after_another_size_the_full_screen_is_put_back_for_it() {
     let mut screen = Screen::new(SIZE);

@@ -2,14 +2,14 @@
 //! everybody else. In a sandbox for one command pid 1 does that by itself.
 
 use crate::control::interface::{Grace, Request};
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::supervisor::{Killed, Phase, Supervisor};
 use palisade_launch::TO_END_EVERYBODY;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
 impl Supervisor<'_> {
-    pub(super) fn end(&mut self, signal: i32, grace: Grace) -> Result<(), SupervisorError> {
+    pub(super) fn end(&mut self, signal: i32, grace: Grace) -> Result<()> {
         // Nothing is left to ask: another deadline would only cut short what the ends are told by.
         if self.phase >= Phase::Killing {
             return Ok(());
@@ -32,7 +32,7 @@ impl Supervisor<'_> {
     }
 
     /// Commands were asked to end, and have not.
-    pub(crate) fn grace_is_over(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn grace_is_over(&mut self) -> Result<()> {
         let outlives_commands = self.running.spawner().is_some();
         if !outlives_commands || self.phase != Phase::Ending {
             return self.kill(Killed::Asked);
@@ -44,7 +44,7 @@ impl Supervisor<'_> {
     }
 
     /// Lets pid 1 of a sandbox that outlives its commands end what is left, once they have ended.
-    pub(crate) fn leave_if_idle(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn leave_if_idle(&mut self) -> Result<()> {
         let is_ending = matches!(self.phase, Phase::Ending | Phase::Killing);
         if !is_ending || self.running.spawner().is_none() || !self.control.commands.is_empty() {
             return Ok(());
@@ -54,7 +54,7 @@ impl Supervisor<'_> {
         Ok(self.running.end()?)
     }
 
-    fn signal_groups(&self, signal: i32) -> Result<(), SupervisorError> {
+    fn signal_groups(&self, signal: i32) -> Result<()> {
         let Some(spawner) = self.running.spawner() else {
             return Ok(self.running.signal(signal)?);
         };

@@ -2,7 +2,7 @@
 
 use crate::control::interface::{Event, FromSupervisor};
 use crate::egress::EgressControl;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::gate::Gate;
 use crate::signals::Signals;
 use crate::supervisor::{Clock, ExitState, Observers, OwnClient, Phase, Supervisor, Turn, sources};
@@ -12,10 +12,7 @@ impl Supervisor<'_> {
     /// The next message, as a client at a socket gets it: the sandbox that was asked for is there
     /// ([`Response::Created`](crate::control::interface::Response::Created)), then events. None when nothing of the
     /// sandbox is left. After an error that comes before that response, nothing of a command ran.
-    pub fn next_message(
-        &mut self,
-        observers: Observers<'_>,
-    ) -> Result<Option<FromSupervisor>, SupervisorError> {
+    pub fn next_message(&mut self, observers: Observers<'_>) -> Result<Option<FromSupervisor>> {
         let Observers { log, tell } = observers;
         loop {
             if let Some(message) = self.control.outbox.next() {
@@ -40,13 +37,13 @@ impl Supervisor<'_> {
         }
     }
 
-    fn turn(&mut self) -> Result<Turn, SupervisorError> {
+    fn turn(&mut self) -> Result<Turn> {
         sources::turn(self)?;
         Ok(std::mem::replace(&mut self.turn, Turn::Nothing))
     }
 
     /// What pid 1 says, or that it is gone.
-    fn hear_init(&mut self, turn: Turn) -> Result<(), SupervisorError> {
+    fn hear_init(&mut self, turn: Turn) -> Result<()> {
         let message = match turn {
             Turn::Message(message) => message,
             Turn::Gone if self.is_started() => {
@@ -57,7 +54,10 @@ impl Supervisor<'_> {
             Turn::Nothing => return Ok(()),
         };
         match message {
-            FromInit::PrivateHome { .. } | FromInit::NetworkCounters => Ok(()),
+            FromInit::PrivateHome { .. }
+            | FromInit::Ground { .. }
+            | FromInit::OwnFiles { .. }
+            | FromInit::NetworkCounters => Ok(()),
             FromInit::Stopped(signal) if self.is_started() => {
                 for command in self.control.commands.ids() {
                     self.control.outbox.emit(Event::CommandStopped { command, signal });
@@ -79,7 +79,7 @@ impl Supervisor<'_> {
     }
 
     /// Pid 1 has ended everybody inside.
-    fn hear_exit(&mut self, cause: ExitCause) -> Result<(), SupervisorError> {
+    fn hear_exit(&mut self, cause: ExitCause) -> Result<()> {
         self.ending = Some(cause);
         self.phase = Phase::Leaving;
         self.clock.deadlines.forget();
@@ -99,10 +99,7 @@ impl Supervisor<'_> {
 
     /// To be called when [`Self::next_message`] has said that nothing is left. Gives the signals back to who waits after
     /// that.
-    pub fn finish(
-        mut self,
-        observers: Observers<'_>,
-    ) -> Result<(ExitState, Signals), SupervisorError> {
+    pub fn finish(mut self, observers: Observers<'_>) -> Result<(ExitState, Signals)> {
         let log = observers.log;
         self.drain()?;
         // What was told before the last of them died; nobody is left to tell more.

@@ -2,7 +2,7 @@
 //! client could make them. What is a shell's business and no client's, stopping and being killed, is done here.
 
 use crate::control::interface::{Grace, Request};
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::signals::{self, Signals, Wish};
 use crate::supervisor::{Killed, Supervisor};
 use palisade_launch::CommandId;
@@ -31,7 +31,7 @@ impl OwnClient {
 }
 
 impl Supervisor<'_> {
-    pub(crate) fn obey(&mut self, wish: Wish) -> Result<(), SupervisorError> {
+    pub(crate) fn obey(&mut self, wish: Wish) -> Result<()> {
         match wish {
             Wish::Forward(signal) => {
                 self.note(signal, false);
@@ -57,7 +57,7 @@ impl Supervisor<'_> {
         }
     }
 
-    fn signal_commands(&mut self, signal: Signal) -> Result<(), SupervisorError> {
+    fn signal_commands(&mut self, signal: Signal) -> Result<()> {
         let signal = signal.as_raw();
         self.request_for_each(|command| Request::Signal { command, signal })
     }
@@ -65,13 +65,13 @@ impl Supervisor<'_> {
     pub(crate) fn request_for_each(
         &mut self,
         request: impl Fn(CommandId) -> Request,
-    ) -> Result<(), SupervisorError> {
+    ) -> Result<()> {
         let commands = self.control.commands.ids();
         commands.into_iter().try_for_each(|command| self.request(request(command)))
     }
 
     /// A request of our own. One that is refused has become pointless: its command has no terminal, or has ended.
-    pub(crate) fn request(&mut self, request: Request) -> Result<(), SupervisorError> {
+    pub(crate) fn request(&mut self, request: Request) -> Result<()> {
         self.handle(request, Vec::new()).map(drop)
     }
 

@@ -8,7 +8,7 @@ use crate::control::interface::{
     CommandStatus, CommandStreams, MAX_COMMANDS, RefusalKind, Request, Response, SIGNALS,
     StartCommand, TerminalSize,
 };
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::supervisor::{Phase, Supervisor};
 use palisade_launch::CommandId;
 use palisade_sys::tty;
@@ -32,11 +32,7 @@ impl From<Response> for Reply {
 
 impl Supervisor<'_> {
     /// Carries out one request. An error is one of the sandbox, which cannot go on.
-    pub fn handle(
-        &mut self,
-        request: Request,
-        descriptors: Vec<OwnedFd>,
-    ) -> Result<Reply, SupervisorError> {
+    pub fn handle(&mut self, request: Request, descriptors: Vec<OwnedFd>) -> Result<Reply> {
         if let Some(why) = malformed(&request, descriptors.len()) {
             return Ok(refused(RefusalKind::Malformed, why).into());
         }
@@ -104,11 +100,7 @@ impl Supervisor<'_> {
         Reply { response: Response::Starting { command }, descriptor: master }
     }
 
-    fn signal_command(
-        &mut self,
-        command: CommandId,
-        signal: i32,
-    ) -> Result<Response, SupervisorError> {
+    fn signal_command(&mut self, command: CommandId, signal: i32) -> Result<Response> {
         // Before its exec our own code would get it.
         if !self.is_started() {
             self.control.held_back.push(Request::Signal { command, signal });

@@ -1,7 +1,7 @@
 //! From the launch to the first command's exec, or to the spawner that can start one.
 
 use crate::control::interface::Event;
-use crate::error::SupervisorError;
+use crate::error::{Result, SupervisorError};
 use crate::supervisor::sources::DEATH_OF_INIT;
 use crate::supervisor::{Killed, Phase, Supervisor};
 use palisade_launch::LaunchError;
@@ -9,7 +9,7 @@ use palisade_plan::limit::LimitKind;
 
 impl Supervisor<'_> {
     /// Commands run from here on, or can be started.
-    pub(crate) fn begin(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn begin(&mut self) -> Result<()> {
         // Killed already, and faster than that.
         if self.killed.is_some() {
             return Err(self.why_not_started());
@@ -32,10 +32,7 @@ impl Supervisor<'_> {
     }
 
     /// Why, in the words of who knows most.
-    pub(crate) fn launch_failed(
-        &mut self,
-        error: LaunchError,
-    ) -> Result<SupervisorError, SupervisorError> {
+    pub(crate) fn launch_failed(&mut self, error: LaunchError) -> Result<SupervisorError> {
         if self.ran_out_of_memory() {
             return Ok(SupervisorError::OutOfMemory);
         }

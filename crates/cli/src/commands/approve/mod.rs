@@ -18,10 +18,11 @@ mod screen;
 pub(crate) mod text;
 mod watch;
 
+use crate::args::StoreWord;
 use crate::output;
 use address::Address;
 use anyhow::bail;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use palisade_ask::message::Request;
 use palisade_ask::sessions::{SessionChange, Sessions};
 use palisade_ask::{Answer, Lifetime, Question, Scope, Store};
@@ -154,23 +155,6 @@ enum Until {
 enum Secrets {
     Allowed,
     Refused,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum StoreWord {
-    User,
-    Project,
-    Organisation,
-}
-
-impl From<StoreWord> for Store {
-    fn from(word: StoreWord) -> Self {
-        match word {
-            StoreWord::User => Self::User,
-            StoreWord::Project => Self::Project,
-            StoreWord::Organisation => Self::Organisation,
-        }
-    }
 }
 
 impl Approve {

@@ -1,9 +1,9 @@
 //! `sandbox policy save`: what was answered in a session becomes rules and hosts in a policy file.
 
 use super::changes;
+use crate::args::StoreWord;
 use crate::output::{self, Paint};
-use clap::{Args, ValueEnum};
-use palisade_ask::Store;
+use clap::Args;
 use palisade_record::escape;
 use palisade_session::Caller;
 use palisade_session::answers;
@@ -31,28 +31,11 @@ pub(crate) struct Save {
     #[arg(long)]
     last: bool,
     /// Whose policy to save them to
-    #[arg(long, value_enum, default_value_t = Owner::User)]
-    to: Owner,
+    #[arg(long, value_enum, default_value_t = StoreWord::User)]
+    to: StoreWord,
     /// Show what would be added; write nothing
     #[arg(long)]
     dry_run: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Owner {
-    User,
-    Project,
-    Organisation,
-}
-
-impl From<Owner> for Store {
-    fn from(owner: Owner) -> Self {
-        match owner {
-            Owner::User => Self::User,
-            Owner::Project => Self::Project,
-            Owner::Organisation => Self::Organisation,
-        }
-    }
 }
 
 impl Save {

@@ -8,8 +8,8 @@ use crate::gate::inquiry::{Found, Inquiry, InquiryStage, Need};
 use crate::gate::verdict::{ANSWERED_HERE, Reason, Verdict};
 use crate::process::{Known, describe, is_within, process_of, program_of, was_started_since};
 use palisade_ask::{Act, Asked, FileSubject, NewQuestion, Now, Subject};
-use palisade_broker::{AccessReply, PathAccess, Wants};
 use palisade_gate::{Access, Decision, PathContext, Pattern, offer};
+use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_keeper::{Change, FileKind, KeeperRequest, What};
 use palisade_plan::model::Nature;
 use palisade_policy::model::OnAsk;
@@ -35,6 +35,9 @@ impl GateState<'_> {
     ) {
         let hidden: Vec<PathBuf> =
             needs.into_iter().filter(|path| !self.is_visible(path, Access::Execute)).collect();
+        if !hidden.is_empty() && !self.has_room_for_needs(hidden.len()) {
+            return self.look_again_later(token, at);
+        }
         let looks: Vec<(u64, PathBuf)> =
             hidden.into_iter().map(|path| (self.new_token(), path)).collect();
         let Some(inquiry) = self.inquiries.get_mut(&token) else {
@@ -109,6 +112,9 @@ impl GateState<'_> {
         if act.is_some_and(|act| self.refused_acts.contains(&act)) {
             let reason = Reason::Rule(ANSWERED_HERE.to_owned());
             return self.deny(token, &Verdict::denied(reason), now);
+        }
+        if self.inquiries.get(&token).is_some_and(Inquiry::is_followed) {
+            return self.end(token, |request| AccessReply::Named { request, for_one_call: false });
         }
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let is_secret_link = worst_link == Nature::Secret;
@@ -186,8 +192,11 @@ impl GateState<'_> {
             }
         }
         let Some((place, tree, given)) = allowed else { return self.refuse(token) };
-        self.record(token, &Verdict::allowed(Reason::Rule(place)), now);
         let tree = tree.filter(|tree| self.may_show_whole(tree, now));
+        if tree.is_none() && self.would_miss_host(token) {
+            return self.deny(token, &Verdict::denied(Reason::NotWhole), now);
+        }
+        self.record(token, &Verdict::allowed(Reason::Rule(place)), now);
         self.grant(token, tree.map_or(What::Found, What::Directory), given, Lasting::Session);
     }
 
@@ -222,6 +231,10 @@ impl GateState<'_> {
             }
             OnAsk::Ask | OnAsk::Wait => {}
         }
+        let requests = self.refuse_again(token, requests, now);
+        if requests.is_empty() {
+            return;
+        }
         let directory = match act {
             _ if is_secret => None,
             Act::Remove | Act::Change => self.writable_parent(&found),
@@ -244,7 +257,9 @@ impl GateState<'_> {
         let directory = directory.filter(is_whole);
         let may_be_copied = self.may_be_copied(token);
         let is_name_only = found.kind == FileKind::Directory && is_partly_hidden;
-        for request in requests {
+        let is_behind = self.is_behind_line(token);
+        let token = self.merge(token);
+        for (place, request) in requests.iter().enumerate() {
             let process = describe(request.pid, &self.roots, &request.executable, &request.cwd);
             let caller = Known::of_process(process.pid);
             let new = NewQuestion {
@@ -267,20 +282,21 @@ impl GateState<'_> {
                     also: also.clone(),
                     directory: directory.clone(),
                 }),
-                reason: self.why(is_secret, &request, &found),
+                reason: self.why(is_secret, request, &found),
                 process: Some(process),
                 is_secret,
                 patience: Some(Duration::from_millis(self.gate.ask_timeout_ms)),
             };
-            self.callers.insert(request.id, caller);
-            match at.queue.ask(new, now) {
+            let asked = match is_behind && !at.queue.is_open(&new) {
+                true => Asked::Full,
+                false => at.queue.ask(new, now),
+            };
+            match asked {
                 Asked::New(id) => self.actions.push_back(Action::Opened(id)),
                 Asked::Joined(id) => self.actions.push_back(Action::Joined(id)),
-                Asked::Full => {
-                    self.withdraw_all(token, at);
-                    return self.deny(token, &Verdict::denied(Reason::TooManyQuestions), now);
-                }
+                Asked::Full => return self.put_in_line(token, &requests[place..], at),
             }
+            self.callers.insert(request.id, caller);
         }
     }
 
@@ -410,16 +426,6 @@ impl GateState<'_> {
         why
     }
 
-    /// Nobody waits for the answers of this inquiry's questions any more.
-    fn withdraw_all(&mut self, token: u64, at: &mut Moment<'_>) {
-        for request in inquiry_touches(&self.inquiries, token) {
-            self.callers.remove(&request.id);
-            if let Some(decided) = at.queue.withdraw(request.id, at.now) {
-                self.actions.push_back(Action::Closed(Box::new(decided)));
-            }
-        }
-    }
-
     /// A directory that holds, or may come to hold, what nobody would give away with it.
     pub(super) fn is_wide(&self, found: &Found) -> bool {
         let is_top_level = is_top_level(&found.path);
@@ -438,12 +444,29 @@ impl GateState<'_> {
     pub(super) fn may_show_whole(&self, directory: &Path, now: Now) -> bool {
         !self.gate.holds_hidden(directory)
             && !self.is_removed_in_part(directory)
+            && !self.private_directories.are_within(directory)
             && !self.decider.denies_within(directory, now.wall)
     }
 
     /// Whether of a directory only the name can be granted for this.
     pub(super) fn is_partly_hidden(&self, found: &Found, access: Access) -> bool {
-        self.is_wide(found) || (access != Access::Write && self.is_removed_in_part(&found.path))
+        self.is_wide(found)
+            || (access != Access::Write && self.is_removed_in_part(&found.path))
+            || (found.kind == FileKind::Directory
+                && self.private_directories.are_within(&found.path))
+    }
+
+    /// Whether the call would write to a directory that cannot be shown because the command has files of its own in it: what
+    /// it writes would be beside those, and be discarded with them.
+    pub(super) fn would_miss_host(&self, token: u64) -> bool {
+        let Some(inquiry) = self.inquiries.get(&token) else { return false };
+        let is_written = inquiry.access() == Access::Write && !inquiry.needs_parent();
+        inquiry.found.as_ref().is_some_and(|found| {
+            is_written
+                && found.kind == FileKind::Directory
+                && !self.is_wide(found)
+                && self.private_directories.are_within(&found.path)
+        })
     }
 
     /// Whether something below it was removed for this run alone: shown whole, it would be there again.
@@ -459,7 +482,8 @@ impl GateState<'_> {
             self.guard.is_some_and(|guard| guard.keeps_from_grant(self.gate, path).is_some())
         };
         let directory = Found { path: path.clone(), kind: FileKind::Directory };
-        (!self.is_wide(&directory) && !is_kept(&path)).then_some(path)
+        let hides = self.private_directories.are_within(&path);
+        (!self.is_wide(&directory) && !hides && !is_kept(&path)).then_some(path)
     }
 
     /// For something that is asked about and no secret. What the plan says to that does not change.
@@ -478,7 +502,9 @@ impl GateState<'_> {
             offered
         });
         offered.filter(|directory| {
-            !self.decider.denies_within(directory, now.wall) && !self.is_removed_in_part(directory)
+            !self.decider.denies_within(directory, now.wall)
+                && !self.is_removed_in_part(directory)
+                && !self.private_directories.are_within(directory)
         })
     }
 

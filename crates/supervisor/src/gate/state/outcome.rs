@@ -4,11 +4,12 @@ use super::{Fresh, GateState};
 use crate::gate::action::Action;
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::{Found, Inquiry};
+use crate::gate::made_files::opens_file;
 use crate::gate::verdict::{Reason, Verdict, asked_access, granted_access, rule_of};
 use crate::process::{Held, Known, program_of, ticks_since_boot};
 use palisade_ask::{Act, Decided, Lifetime, Now, Scope, Source, Subject};
-use palisade_broker::{AccessReply, PathAccess, Wants};
 use palisade_gate::Access;
+use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_keeper::{FileKind, KeeperRequest, What};
 use palisade_plan::model::Nature;
 use std::collections::VecDeque;
@@ -105,10 +106,15 @@ impl GateState<'_> {
             .collect();
         tokens.sort_unstable();
         for token in tokens {
+            let lasts = lasting == Lasting::Session && scope != Some(Scope::PrivateCopy);
             if decided.answer.is_allowed() {
+                if lasts && directory.is_none() && self.would_miss_host(token) {
+                    self.deny(token, &Verdict::denied(Reason::NotWhole), now);
+                    continue;
+                }
                 self.record(token, &verdict, now);
                 if scope == Some(Scope::PrivateCopy) {
-                    self.keep_private(token);
+                    self.keep_copy(token);
                     continue;
                 }
                 let what = directory.clone().map_or(What::Found, What::Directory);
@@ -178,7 +184,7 @@ impl GateState<'_> {
         if lasting == Lasting::Once && access == Access::Write {
             let Some(path) = inquiry.lent_path() else {
                 let refused = inquiry.requests.iter().map(|request| refusal(request.id));
-                self.actions.extend(refused.map(|reply| Action::Broker(reply, None)));
+                self.actions.extend(refused.map(|reply| Action::Reply(reply, None)));
                 return self.actions.push_back(Action::Keeper(KeeperRequest::Forget { token }));
             };
             self.made.expect(&inquiry, &path);
@@ -200,6 +206,9 @@ impl GateState<'_> {
         self.shown.insert(shown_at);
         let asked_as = inquiry.requests.iter().map(|request| request.path.clone());
         self.shown.extend(asked_as.map(|path| PathBuf::from(OsString::from_vec(path))));
+        if lasting == Lasting::Once && found.kind == FileKind::Directory {
+            self.tell_of_shown_once(&inquiry, found);
+        }
         let first = Part { token, what, found: found.clone(), access, kept };
         let needs = inquiry.needs.iter().map(|need| Part {
             token: need.token,
@@ -215,8 +224,17 @@ impl GateState<'_> {
         self.grants.graft(first, needs, inquiry.requests, lasting, &mut self.actions);
     }
 
+    /// The broker judges what is changed in a directory that was opened once; it has to know which one that is.
+    fn tell_of_shown_once(&mut self, inquiry: &Inquiry, found: &Found) {
+        let is_noticed_elsewhere = inquiry.requests.iter().any(|request| request.may_be_served);
+        let Some(identity) = inquiry.identity.filter(|_| is_noticed_elsewhere) else { return };
+        let path = found.path.as_os_str().as_encoded_bytes().to_vec();
+        let told = AccessReply::ShownOnce { path, directory: (identity.0, identity.1) };
+        self.actions.push_back(Action::Reply(told, None));
+    }
+
     /// Carries out "keep a private copy": what the host has stays as it is.
-    fn keep_private(&mut self, token: u64) {
+    fn keep_copy(&mut self, token: u64) {
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let Some(found) = inquiry.found.clone() else { return };
         let act = inquiry.act();
@@ -227,7 +245,10 @@ impl GateState<'_> {
                 self.end(token, |request| AccessReply::Pretend { request });
             }
             // It is made in the private home directory.
-            Act::Replace => self.end(token, |request| AccessReply::Continue { request }),
+            Act::Replace => {
+                self.keep_directory_private(&found.path, found.kind == FileKind::Directory);
+                self.end(token, |request| AccessReply::Continue { request });
+            }
             _ => {
                 let path = found.path.display();
                 self.tally.note(format!(
@@ -235,6 +256,9 @@ impl GateState<'_> {
                      --rw {path} keeps it"
                 ));
                 self.shown.insert(found.path.clone());
+                if found.kind == FileKind::Directory && self.is_in_private_home(&found.path) {
+                    self.keep_private(&found.path);
+                }
                 let Some(inquiry) = self.inquiries.remove(&token) else { return };
                 let (what, access, kept) = (What::Copy, Access::Write, Vec::new());
                 let part = Part { token, what, found, access, kept };
@@ -242,6 +266,27 @@ impl GateState<'_> {
                 let rest = VecDeque::new();
                 self.grants.graft(part, rest, inquiry.requests, lasting, &mut self.actions);
             }
+        }
+    }
+
+    /// The command has, or is about to have, something of its own by this name.
+    fn keep_directory_private(&mut self, name: &Path, may_be_directory: bool) {
+        let Some(directory) = name.parent().filter(|above| self.is_in_private_home(above)) else {
+            return;
+        };
+        let found = Found { path: directory.to_owned(), kind: FileKind::Directory };
+        // Of a directory such as `~/.config` only parts are granted: each that is a directory is the command's by itself.
+        let is_by_itself = may_be_directory && self.is_wide(&found);
+        self.keep_private(if is_by_itself { name } else { directory });
+    }
+
+    fn keep_private(&mut self, directory: &Path) {
+        if let Some(beyond) = self.private_directories.insert(directory) {
+            let beyond = beyond.display();
+            self.tally.note(format!(
+                "the command created files in very many directories of its private home; \
+                 no directory in {beyond} was granted as a whole after that"
+            ));
         }
     }
 
@@ -273,7 +318,32 @@ impl GateState<'_> {
     /// Carries out a no.
     pub(super) fn deny(&mut self, token: u64, verdict: &Verdict, now: Now) {
         self.record(token, verdict, now);
+        if let Some(inquiry) = self.inquiries.get(&token).filter(|_| verdict.is_meant()) {
+            self.refused_callers.refuse(inquiry, now.monotonic);
+        }
         self.refuse(token);
+    }
+
+    /// Refuses those of the calls that only look at what their process was refused to change, and gives the others: people
+    /// are asked about them. That no is in the log already.
+    pub(super) fn refuse_again(
+        &mut self,
+        token: u64,
+        requests: Vec<PathAccess>,
+        now: Now,
+    ) -> Vec<PathAccess> {
+        let Some(inquiry) = self.inquiries.get_mut(&token) else { return requests };
+        let Some(Found { path, .. }) = &inquiry.found else { return requests };
+        let is_refused =
+            |request: &PathAccess| self.refused_callers.has(request, path, now.monotonic);
+        let (refused, asked): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_refused);
+        inquiry.requests.retain(|waiting| refused.iter().all(|request| request.id != waiting.id));
+        let replies = refused.iter().map(|request| Action::Reply(refusal(request.id), None));
+        self.actions.extend(replies);
+        if inquiry.requests.is_empty() {
+            self.forget(token);
+        }
+        asked
     }
 
     /// Nobody can be asked: what is not granted does not exist, but a secret that was named is refused.
@@ -295,8 +365,18 @@ impl GateState<'_> {
         is_written && inquiry.found.as_ref().is_some_and(|found| self.is_never_lent(found))
     }
 
-    /// Nothing is there: the kernel says so.
+    /// Nothing is there: the kernel says so, or creates it.
     pub(super) fn let_go(&mut self, token: u64) {
+        if let Some(request) =
+            self.inquiries.get(&token).and_then(|inquiry| inquiry.requests.first())
+        {
+            let created = request.missing_name().filter(|_| request.wants.creates());
+            let is_last = |name: &PathBuf| name.as_os_str().as_encoded_bytes() == request.path;
+            if let Some(created) = created.filter(is_last) {
+                let is_file = opens_file(request);
+                self.keep_directory_private(&created, !is_file);
+            }
+        }
         self.end(token, |request| AccessReply::Absent { request });
     }
 
@@ -306,8 +386,7 @@ impl GateState<'_> {
 
     pub(super) fn end(&mut self, token: u64, reply: impl Fn(u64) -> AccessReply) {
         let Some(inquiry) = self.inquiries.get(&token) else { return };
-        let replies =
-            inquiry.requests.iter().map(|request| Action::Broker(reply(request.id), None));
+        let replies = inquiry.requests.iter().map(|request| Action::Reply(reply(request.id), None));
         self.actions.extend(replies);
         self.forget(token);
     }

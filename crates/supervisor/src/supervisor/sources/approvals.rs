@@ -1,7 +1,7 @@
 //! The socket at which questions are answered, and questions that time or nobody answers.
 
 use super::EventSource;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::Supervisor;
 use std::time::Instant;
@@ -17,11 +17,7 @@ impl EventSource for Approvals {
         supervisor.asking.next_deadline()
     }
 
-    fn handle(
-        &self,
-        supervisor: &mut Supervisor<'_>,
-        ready: &Ready,
-    ) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         supervisor.asking.handle(ready);
         supervisor.asking.pass(supervisor.display.terminal.as_ref());
         // Before anybody joins a question that is answered already.

@@ -1,12 +1,11 @@
 //! What the broker says: accesses for the gate, refusals for the log.
 
 use super::EventSource;
-use crate::error::SupervisorError;
+use crate::error::{Result, SupervisorError};
 use crate::incidents::Verdict;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Killed, Supervisor};
 use palisade_broker::BrokerMessage;
-use palisade_launch::BrokerEvent;
 use rustix::event::PollFlags;
 
 /// The clock and signals must not wait for the end of a flood.
@@ -21,11 +20,7 @@ impl EventSource for Broker {
         }
     }
 
-    fn handle(
-        &self,
-        supervisor: &mut Supervisor<'_>,
-        ready: &Ready,
-    ) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         match ready.is_empty() {
             true => Ok(()),
             false => supervisor.hear_broker(MESSAGES_A_TURN),
@@ -36,12 +31,9 @@ impl EventSource for Broker {
 impl Supervisor<'_> {
     /// What the broker has said so far; a part of it, if it says very much: the clock and signals must
     /// not wait for the end of a flood.
-    pub(crate) fn hear_broker(&mut self, most: usize) -> Result<(), SupervisorError> {
+    pub(crate) fn hear_broker(&mut self, most: usize) -> Result<()> {
         for _ in 0..most {
-            let message = match self.running.news()? {
-                BrokerEvent::Message(message) => message,
-                BrokerEvent::None => break,
-            };
+            let Some(message) = self.running.news()? else { break };
             let message = match (message, &mut self.gate) {
                 (BrokerMessage::PathAccess(request), Some(gate)) => {
                     gate.touched(request, &mut self.asking, self.display.terminal.as_ref());
@@ -57,6 +49,10 @@ impl Supervisor<'_> {
                 }
                 (BrokerMessage::Withdrawn { request }, Some(gate)) => {
                     gate.withdrawn(request, &mut self.asking);
+                    continue;
+                }
+                (BrokerMessage::Unasked { count }, _) => {
+                    self.asking.count_unasked(count);
                     continue;
                 }
                 (message, _) => message,

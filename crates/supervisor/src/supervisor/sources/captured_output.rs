@@ -1,7 +1,7 @@
 //! Outputs of the command that go through us because a policy caps them.
 
 use super::EventSource;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::Supervisor;
 
@@ -12,11 +12,7 @@ impl EventSource for CapturedOutput {
         supervisor.display.outputs.register(set);
     }
 
-    fn handle(
-        &self,
-        supervisor: &mut Supervisor<'_>,
-        ready: &Ready,
-    ) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         supervisor.display.outputs.handle(ready);
         Ok(())
     }

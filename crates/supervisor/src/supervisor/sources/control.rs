@@ -4,7 +4,7 @@ use super::EventSource;
 use crate::control::connection::Incoming;
 use crate::control::handshake::refused;
 use crate::control::interface::{Grace, RefusalKind, Request};
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Reply, Supervisor};
 use rustix::event::PollFlags;
@@ -18,7 +18,7 @@ pub(super) struct Control;
 
 impl EventSource for Control {
     /// The sandbox ends with the client that made it.
-    fn prepare(&self, supervisor: &mut Supervisor<'_>) -> Result<(), SupervisorError> {
+    fn prepare(&self, supervisor: &mut Supervisor<'_>) -> Result<()> {
         if !supervisor.control.outbox.has_lost_client() {
             return Ok(());
         }
@@ -37,11 +37,7 @@ impl EventSource for Control {
         supervisor.control.outbox.next_retry()
     }
 
-    fn handle(
-        &self,
-        supervisor: &mut Supervisor<'_>,
-        ready: &Ready,
-    ) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         supervisor.control.outbox.flush();
         if ready.is_empty() {
             return Ok(());

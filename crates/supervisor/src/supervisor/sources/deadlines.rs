@@ -3,7 +3,7 @@
 use super::EventSource;
 use crate::control::interface::{Grace, Request};
 use crate::deadlines::Due;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::Ready;
 use crate::supervisor::{Killed, Supervisor};
 use rustix::process::Signal;
@@ -16,7 +16,7 @@ impl EventSource for Deadlines {
         supervisor.clock.deadlines.next()
     }
 
-    fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<()> {
         match supervisor.clock.deadlines.due(Instant::now()) {
             Some(Due::Ask(time)) if supervisor.is_started() => {
                 supervisor.killed.get_or_insert(Killed::Timeout);

@@ -2,7 +2,7 @@
 
 use super::EventSource;
 use crate::egress::EgressControl;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::Supervisor;
 use rustix::event::PollFlags;
@@ -16,11 +16,7 @@ impl EventSource for Egress {
         }
     }
 
-    fn handle(
-        &self,
-        supervisor: &mut Supervisor<'_>,
-        ready: &Ready,
-    ) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         let Some(egress) = &mut supervisor.egress else { return Ok(()) };
         let (asking, unlogged) = (&mut supervisor.asking, &mut supervisor.unlogged);
         let heard = match ready.is_empty() {
@@ -34,8 +30,16 @@ impl EventSource for Egress {
 }
 
 impl Supervisor<'_> {
+    /// Questions about hosts that found no room have their turn.
+    pub(super) fn readmit_hosts(&mut self) -> Result<()> {
+        let Some(egress) = &mut self.egress else { return Ok(()) };
+        let unlogged = &mut self.unlogged;
+        egress.readmit(&mut self.asking, self.display.terminal.as_ref());
+        egress.act(&mut self.asking, &mut |kind| unlogged.push(kind))
+    }
+
     /// The network namespace is made and its listeners have come: they are served from now on.
-    pub(crate) fn open_way_out(&mut self) -> Result<(), SupervisorError> {
+    pub(crate) fn open_way_out(&mut self) -> Result<()> {
         match (&mut self.egress, self.running.take_network()) {
             (Some(egress), Some(inside)) => egress.start(inside, &self.running),
             _ => Ok(()),

@@ -1,7 +1,7 @@
 //! What is counted, and comes into the log as a sum when it is due.
 
 use super::EventSource;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::Ready;
 use crate::supervisor::Supervisor;
 use std::time::Instant;
@@ -13,7 +13,7 @@ impl EventSource for Sums {
         supervisor.incidents.next_due()
     }
 
-    fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<()> {
         supervisor.unlogged.extend(supervisor.incidents.take_due(Instant::now()));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Limits that the kernel tells of, or that are looked at from time to time.
 
 use super::EventSource;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::limits;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Clock, Killed, Supervisor};
@@ -18,11 +18,7 @@ impl EventSource for Limits {
         supervisor.clock.limits.next_deadline()
     }
 
-    fn handle(
-        &self,
-        supervisor: &mut Supervisor<'_>,
-        ready: &Ready,
-    ) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         let Clock { limits, .. } = &mut supervisor.clock;
         let over = limits.look(&supervisor.running, ready)?;
         // Before it is known to run, a kill would look like a launch that failed.

@@ -9,6 +9,7 @@ mod control;
 mod deadlines;
 mod egress;
 mod gate;
+mod gatefs;
 mod helpers;
 mod incidents;
 mod init;
@@ -21,7 +22,7 @@ mod terminal;
 
 pub(crate) use helpers::DEATH_OF_INIT;
 
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::Supervisor;
 use std::time::Instant;
@@ -29,7 +30,7 @@ use std::time::Instant;
 /// Something that events come from.
 pub(crate) trait EventSource: Sync {
     /// What has to be done before anything is waited for.
-    fn prepare(&self, _supervisor: &mut Supervisor<'_>) -> Result<(), SupervisorError> {
+    fn prepare(&self, _supervisor: &mut Supervisor<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -42,13 +43,12 @@ pub(crate) trait EventSource: Sync {
     }
 
     /// After every wait, whether something came or not.
-    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready)
-    -> Result<(), SupervisorError>;
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()>;
 }
 
 /// In the order in which they handle what came in one turn: output before what ends it, answers before what waits for
 /// them, pid 1 last.
-const SOURCES: [&dyn EventSource; 16] = [
+const SOURCES: [&dyn EventSource; 17] = [
     &deadlines::Deadlines,
     &incidents::Sums,
     &captured_output::CapturedOutput,
@@ -57,6 +57,7 @@ const SOURCES: [&dyn EventSource; 16] = [
     &registration::Registration,
     &signals::Signals,
     &broker::Broker,
+    &gatefs::GateFs,
     &approvals::Approvals,
     &gate::Keeper,
     &egress::Egress,
@@ -68,7 +69,7 @@ const SOURCES: [&dyn EventSource; 16] = [
 ];
 
 /// Waits once, and lets every source handle what came.
-pub(crate) fn turn(supervisor: &mut Supervisor<'_>) -> Result<(), SupervisorError> {
+pub(crate) fn turn(supervisor: &mut Supervisor<'_>) -> Result<()> {
     for source in SOURCES {
         source.prepare(supervisor)?;
     }

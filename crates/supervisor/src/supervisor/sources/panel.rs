@@ -3,7 +3,7 @@
 use super::EventSource;
 use crate::answers::Answers;
 use crate::asking::PanelUse;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::Ready;
 use crate::reading::read_now;
 use crate::relay::Settled;
@@ -14,7 +14,7 @@ use std::time::Instant;
 pub(super) struct Panel;
 
 impl EventSource for Panel {
-    fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<()> {
         supervisor.save_answers();
         supervisor.asking.flush();
         supervisor.tell_of_questions();
@@ -53,7 +53,7 @@ impl Supervisor<'_> {
         }
     }
 
-    fn show_questions(&mut self) -> Result<(), SupervisorError> {
+    fn show_questions(&mut self) -> Result<()> {
         let stage = match &mut self.display.terminal {
             Some(terminal) if self.asking.is_elsewhere() && !terminal.only_shows() => {
                 PanelUse::Taken

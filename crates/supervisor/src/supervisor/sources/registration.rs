@@ -1,7 +1,7 @@
 //! The run's entry in the list of running sandboxes.
 
 use super::EventSource;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::Ready;
 use crate::supervisor::Supervisor;
 use std::time::Instant;
@@ -13,7 +13,7 @@ impl EventSource for Registration {
         supervisor.registration.as_ref().and_then(|entry| entry.next_deadline())
     }
 
-    fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<()> {
         if let Some(entry) = &mut supervisor.registration {
             entry.act();
         }

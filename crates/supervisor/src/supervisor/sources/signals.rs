@@ -1,7 +1,7 @@
 //! Signals that come from outside.
 
 use super::EventSource;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::Supervisor;
 use rustix::event::PollFlags;
@@ -13,11 +13,7 @@ impl EventSource for Signals {
         set.add(0, supervisor.own_client.signals.waiting(), PollFlags::IN);
     }
 
-    fn handle(
-        &self,
-        supervisor: &mut Supervisor<'_>,
-        ready: &Ready,
-    ) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         while !ready.is_empty()
             && let Some(wish) = supervisor.own_client.signals.next()?
         {

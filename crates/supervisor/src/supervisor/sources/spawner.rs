@@ -2,7 +2,7 @@
 
 use super::EventSource;
 use crate::control::interface::Event;
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Control, Supervisor};
 use palisade_launch::{Spawner as SpawnerProcess, SpawnerEvent};
@@ -25,11 +25,7 @@ impl EventSource for Spawner {
         supervisor.running.spawner().and_then(SpawnerProcess::next_retry)
     }
 
-    fn handle(
-        &self,
-        supervisor: &mut Supervisor<'_>,
-        ready: &Ready,
-    ) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         if let Some(spawner) = supervisor.running.spawner() {
             spawner.flush()?;
         }
@@ -46,7 +42,7 @@ impl EventSource for Spawner {
 }
 
 impl Supervisor<'_> {
-    fn hear_spawner(&mut self, event: SpawnerEvent) -> Result<(), SupervisorError> {
+    fn hear_spawner(&mut self, event: SpawnerEvent) -> Result<()> {
         let Control { commands, outbox, .. } = &mut self.control;
         match event {
             SpawnerEvent::Ready(checked) => {

@@ -2,7 +2,7 @@
 
 use super::EventSource;
 use crate::asking::{INTERRUPT, Read, Typed};
-use crate::error::SupervisorError;
+use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::reading::read_now;
 use crate::relay::Ends;
@@ -27,7 +27,7 @@ pub(super) struct Terminal;
 
 impl EventSource for Terminal {
     /// Not before the terminal is raw is anything relayed: a cooked one would end every line with a second CR.
-    fn prepare(&self, supervisor: &mut Supervisor<'_>) -> Result<(), SupervisorError> {
+    fn prepare(&self, supervisor: &mut Supervisor<'_>) -> Result<()> {
         let is_started = supervisor.is_started();
         match (&mut supervisor.display.terminal, supervisor.running.pty()) {
             (Some(terminal), Some(_)) if is_started => terminal.take(),
@@ -59,11 +59,7 @@ impl EventSource for Terminal {
         [look, supervisor.display.relay.next_deadline()].into_iter().flatten().min()
     }
 
-    fn handle(
-        &self,
-        supervisor: &mut Supervisor<'_>,
-        ready: &Ready,
-    ) -> Result<(), SupervisorError> {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         supervisor.relay_bytes(ready)?;
         if !ready.at(KEYS).is_empty() {
             supervisor.hear_keys();
@@ -84,7 +80,7 @@ impl Supervisor<'_> {
         Some(Ends { input, ..ends })
     }
 
-    fn relay_bytes(&mut self, ready: &Ready) -> Result<(), SupervisorError> {
+    fn relay_bytes(&mut self, ready: &Ready) -> Result<()> {
         let is_asking = self.asking.wants_keys();
         let is_started = self.is_started();
         let Display { terminal, relay, .. } = &mut self.display;

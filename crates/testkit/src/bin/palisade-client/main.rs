@@ -17,7 +17,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, ExitCode};
+use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 const OWN_FAILURE: u8 = 125;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(sandbox: &OsStr, options: &[OsString]) -> Result<(Client, std::process::Child), ExitCode> {
+fn start(sandbox: &OsStr, options: &[OsString]) -> Result<(Client, Child), ExitCode> {
     let options: Vec<&str> = options.iter().map(|word| word.to_str().unwrap()).collect();
     let wanted = palisade_testkit::sandbox_of(&options);
     let (mut client, mut child, response) = match Client::start(Command::new(sandbox), wanted) {
@@ -108,26 +108,30 @@ fn run_one(client: &mut Client, command: &[OsString]) -> ExitCode {
 }
 
 fn run(sandbox: &OsStr, options: &[OsString], command: &[OsString]) -> ExitCode {
-    let (mut client, mut child) = match start(sandbox, options) {
+    let (mut client, child) = match start(sandbox, options) {
         Ok(started) => started,
         Err(code) => return code,
     };
     let first = run_one(&mut client, &["/bin/true".into()]);
     assert_eq!(first, ExitCode::SUCCESS, "the first command");
     let code = run_one(&mut client, command);
+    end(client, child);
+    code
+}
+
+/// Ends the sandbox, and returns when its supervisor has written its last records: the caller may remove the home next.
+fn end(mut client: Client, mut supervisor: Child) {
     let end = Request::End { signal: proc::sig::SIGTERM, grace: Grace::Milliseconds(0) };
-    let ended = client.ask(&end, &[]);
-    if ended.is_ok() {
+    if client.ask(&end, &[]).is_ok() {
         while !matches!(client.next_event(), Ok(Event::Ended { .. }) | Err(_)) {}
     }
-    child.wait().unwrap();
-    code
+    supervisor.wait().unwrap();
 }
 
 fn bench(sandbox: &OsStr, options: &[OsString], command: &[OsString]) -> ExitCode {
     let (count, options) = options.split_first().unwrap();
     let count: usize = count.to_str().unwrap().parse().unwrap();
-    let (mut client, _child) = match start(sandbox, options) {
+    let (mut client, child) = match start(sandbox, options) {
         Ok(started) => started,
         Err(code) => return code,
     };
@@ -143,6 +147,7 @@ fn bench(sandbox: &OsStr, options: &[OsString], command: &[OsString]) -> ExitCod
         fork_and_exec(&words);
         bare.push(begun.elapsed());
     }
+    end(client, child);
     let median = |mut times: Vec<Duration>| {
         times.drain(..WARM_UP);
         times.sort();

@@ -69,18 +69,34 @@ struct Terminal {
     /// Held open: what is left to read stays after the command.
     _terminal: OwnedFd,
     command: std::process::Child,
-    screen: vt100::Parser<Colours>,
+    screen: vt100::Parser<Appearance>,
     started: Instant,
 }
 
-/// The colours of text that names none: `OSC 10` and `11`, and back by `110` and `111`.
+/// What the screen does not keep.
 #[derive(Default)]
-struct Colours {
+struct Appearance {
+    /// The colours of text that names none: `OSC 10` and `11`, and back by `110` and `111`.
     text: Option<Vec<u8>>,
     background: Option<Vec<u8>>,
+    /// Whether small letters are drawn as lines and corners (`SCS`: DEC special graphics), as they are until something else
+    /// is chosen: what was written in them last cannot be read.
+    draws_lines: bool,
 }
 
-impl vt100::Callbacks for Colours {
+impl vt100::Callbacks for Appearance {
+    fn unhandled_escape(
+        &mut self,
+        _: &mut vt100::Screen,
+        intermediate: Option<u8>,
+        _: Option<u8>,
+        end: u8,
+    ) {
+        if intermediate == Some(b'(') {
+            self.draws_lines = end == b'0';
+        }
+    }
+
     fn unhandled_osc(&mut self, _: &mut vt100::Screen, parameters: &[&[u8]]) {
         match parameters {
             [b"10", colour, ..] => self.text = Some(colour.to_vec()),
@@ -119,7 +135,7 @@ impl Terminal {
         proc::ignore(proc::sig::SIGINT);
         let size = |number| NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN);
         let screen =
-            vt100::Parser::new_with_callbacks(size(ROWS), size(COLUMNS), 0, Colours::default());
+            vt100::Parser::new_with_callbacks(size(ROWS), size(COLUMNS), 0, Appearance::default());
         Ok(Self { master, _terminal: terminal, command, screen, started: Instant::now() })
     }
 
@@ -145,9 +161,12 @@ impl Terminal {
         }
     }
 
-    /// What can be read: letters in the colour of what is behind them cannot.
+    /// What can be read: letters in the colour of what is behind them cannot, nor can lines in place of letters.
     fn seen(&self) -> String {
         let (screen, own) = (self.screen.screen(), self.screen.callbacks());
+        if own.draws_lines {
+            return String::new();
+        }
         let is_black = own.text.is_some() && own.text == own.background;
         let mut seen = String::new();
         for row in 0..ROWS {

@@ -1,20 +1,19 @@
-//! The interface between the broker and the gate: a call on a path that does not exist inside but may exist on
-//! the host, and what to do with it. Any mechanism that notices the first use of a path uses these two types;
-//! the rest of the gate does not depend on it.
+//! The interface between a trigger and the gate: a call on a path that is not granted but may exist on the host,
+//! and what to do with it. A trigger is whatever notices the first use of a path: the broker by notified system
+//! calls, or the gate's file system. The rest of the gate does not depend on which of them it was.
 
 use palisade_sys::Errno;
 use palisade_wire::{Raw, Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A path that is only displayed; a longer one is an attempt to make the message fail.
-pub(crate) const MAX_FIELD: usize = 2048;
+pub const MAX_FIELD: usize = 2048;
 
 /// The longest path in a message; no system call accepts a longer one (`PATH_MAX`).
-pub(crate) const MAX_PATH_BYTES: usize = 4096;
+pub const MAX_PATH_BYTES: usize = 4096;
 
 /// A call that is waiting for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,12 +31,17 @@ pub struct PathAccess {
     pub existing: usize,
     /// Whether the caller looks in that directory below a grant that covers it: it was there before the grant.
     pub is_covered: bool,
+    /// Whether it lies in something that was granted for reading only. Then nothing is missing, and `existing` ends above the
+    /// directory it is in, because that directory is asked about, too.
+    pub is_read_only: bool,
     /// The new name in a rename, for display only: the caller may change it meanwhile. Empty for all other
     /// calls.
     #[serde(with = "Truncated::<MAX_FIELD>")]
     pub new_path: Vec<u8>,
     /// Whether a link as the last component is followed.
     pub follow: bool,
+    /// Whether the trigger could serve this one use itself, given an open file.
+    pub may_be_served: bool,
     /// The thread, on the host.
     pub pid: u32,
     /// The program, as the sandbox sees it; empty if unknown.
@@ -56,6 +60,8 @@ pub enum Wants {
     },
     /// stat, access, readlink, extended attributes, statfs.
     Look,
+    /// To go on where a link leads, which is decided about by itself.
+    Follow,
     /// To make it the working directory.
     Enter,
     Execute,
@@ -63,6 +69,8 @@ pub enum Wants {
     Source,
     /// To write it, to create it, or to create something below it.
     Write,
+    /// To write it, which fails if it does not exist.
+    WriteExisting,
     /// To create it, which fails if it exists; or to create something below it.
     Make,
     /// To replace it, or to move a file to where it would be.
@@ -81,14 +89,25 @@ impl Wants {
     pub fn is_change(self) -> bool {
         match self {
             Self::Write
+            | Self::WriteExisting
             | Self::Make
             | Self::Replace
             | Self::Rename
             | Self::Remove
             | Self::Change
             | Self::MoveInto => true,
-            Self::Open { .. } | Self::Look | Self::Enter | Self::Execute | Self::Source => false,
+            Self::Open { .. }
+            | Self::Look
+            | Self::Follow
+            | Self::Enter
+            | Self::Execute
+            | Self::Source => false,
         }
+    }
+
+    /// Whether something by that name exists once the call has succeeded.
+    pub fn creates(self) -> bool {
+        matches!(self, Self::Write | Self::Make | Self::Replace)
     }
 
     /// Whether it may be about something that does not exist.
@@ -104,7 +123,12 @@ pub enum AccessReply {
     Continue {
         request: u64,
     },
-    /// Granted for this call: the kernel continues, and the broker reports when the call has returned.
+    /// Granted, but only that a directory exists: nothing in it is shown by that.
+    Named {
+        request: u64,
+        for_one_call: bool,
+    },
+    /// Granted for this call: the kernel continues, and the trigger reports when the call has returned.
     ContinueAndWatch {
         request: u64,
     },
@@ -132,19 +156,18 @@ pub enum AccessReply {
         #[serde(with = "Raw")]
         path: Vec<u8>,
     },
+    /// The other trigger's: this directory is shown for one call, at this path. Who keeps it open is later on a mount
+    /// without a path.
+    ShownOnce {
+        #[serde(with = "Raw")]
+        path: Vec<u8>,
+        /// Device and inode.
+        directory: (u64, u64),
+    },
     /// It succeeds without effect: for the run, what it would remove is already gone.
     Pretend {
         request: u64,
     },
-}
-
-/// The source of [`PathAccess`]es as the supervisor sees it; each one gets one answer.
-pub trait Trigger {
-    type Error;
-
-    /// `file` belongs to [`AccessReply::File`] and [`AccessReply::WriteOnce`]. An answer to a call that has
-    /// ended is no error.
-    fn reply(&self, reply: AccessReply, file: Option<BorrowedFd<'_>>) -> Result<(), Self::Error>;
 }
 
 impl PathAccess {
@@ -153,12 +176,23 @@ impl PathAccess {
         let existing = self.path.get(..self.existing).filter(|path| !path.is_empty())?;
         Some(Path::new(OsStr::from_bytes(existing)))
     }
+
+    /// The first name of the path that does not exist inside, with the directory it would be in. None where that is unknown,
+    /// where nothing is missing, and below a grant: there another file may have the name.
+    pub fn missing_name(&self) -> Option<PathBuf> {
+        let is_known = !self.is_covered && !self.is_read_only;
+        let existing = self.existing_directory().filter(|_| is_known)?;
+        let path = Path::new(OsStr::from_bytes(&self.path));
+        let name = path.strip_prefix(existing).ok()?.iter().next()?;
+        Some(existing.join(name))
+    }
 }
 
 impl AccessReply {
     pub fn request(&self) -> u64 {
         match *self {
             Self::Continue { request }
+            | Self::Named { request, .. }
             | Self::ContinueAndWatch { request }
             | Self::Ended { request }
             | Self::Absent { request }
@@ -166,6 +200,8 @@ impl AccessReply {
             | Self::File { request }
             | Self::WriteOnce { request, .. }
             | Self::Pretend { request } => request,
+            // No request of its receiver.
+            Self::ShownOnce { .. } => 0,
         }
     }
 

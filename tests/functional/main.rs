@@ -54,6 +54,7 @@ mod gate_filesystem;
 mod gate_other_terminals;
 mod gate_output;
 mod gate_programs;
+mod gate_revoke;
 mod gate_screen;
 mod gate_standing;
 mod gate_terminal;

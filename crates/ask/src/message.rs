@@ -3,8 +3,10 @@
 //! A message is parsed into an [`Answer`] or rejected here; nothing partly understood is passed on.
 
 mod request;
+mod revoke;
 
 pub use request::{FsRequest, HostRequest, Request};
+pub use revoke::{Revoke, Revoked, StillOpen};
 
 use crate::answer::{Answer, Lifetime, Scope, Source, Store};
 use crate::question::{QuestionId, Subject};
@@ -41,6 +43,9 @@ pub enum ServerEvent {
     /// A command was carried out.
     #[serde(rename = "event.reply")]
     Reply(Reply),
+    /// A grant was taken back.
+    #[serde(rename = "event.revoked")]
+    Revoked(Box<Revoked>),
     /// A command was rejected or failed.
     #[serde(rename = "event.error")]
     Error(Refused),
@@ -145,6 +150,8 @@ pub enum ClientCommand {
     /// Save the answers given for the session.
     #[serde(rename = "cmd.policy.save")]
     PolicySave { scope: Store },
+    #[serde(rename = "cmd.revoke")]
+    Revoke(Revoke),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

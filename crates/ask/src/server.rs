@@ -7,12 +7,14 @@ use crate::answer::{Answer, AnswerError, Source, Store};
 use crate::json;
 use crate::lines::Lines;
 use crate::message::{
-    Audit, ClientCommand, Hello, MAX_COMMAND_BYTES, PROTOCOL, Refused, Reply, Request, ServerEvent,
+    Audit, ClientCommand, Hello, MAX_COMMAND_BYTES, PROTOCOL, Refused, Reply, Request, Revoked,
+    ServerEvent,
 };
 use crate::question::QuestionId;
 use crate::queue::{Decided, Queue};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 /// Each client costs the session a descriptor.
 pub const MAX_CONNECTIONS: usize = 32;
@@ -49,7 +51,7 @@ pub struct Received {
     to: Reply,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientRequest {
     Answer {
         id: QuestionId,
@@ -57,6 +59,8 @@ pub enum ClientRequest {
     },
     /// Save the answers given for the session.
     Save(Store),
+    /// Take back what was granted at this path, and below it.
+    Revoke(PathBuf),
 }
 
 #[derive(Debug)]
@@ -162,6 +166,12 @@ impl Server {
         self.say_to(received.connection, &event);
     }
 
+    /// Tells a client what was taken back.
+    pub fn revoked(&mut self, received: &Received, revoked: Revoked) {
+        let revoked = Revoked { to: received.to.clone(), ..revoked };
+        self.say_to(received.connection, &ServerEvent::Revoked(Box::new(revoked)));
+    }
+
     /// Tells a client that its command failed for a reason that is not about the question.
     pub fn fail(&mut self, received: &Received, message: &str) {
         let event = ServerEvent::Error(refused(received.to.clone(), "failed", message.to_owned()));
@@ -239,7 +249,8 @@ struct Envelope {
     id: Option<QuestionId>,
 }
 
-const COMMANDS: &[&str] = &["cmd.hello", "cmd.approve", "cmd.deny", "cmd.policy.save"];
+const COMMANDS: &[&str] =
+    &["cmd.hello", "cmd.approve", "cmd.deny", "cmd.policy.save", "cmd.revoke"];
 
 impl Connection {
     fn source(&self) -> Source {
@@ -284,6 +295,7 @@ impl Connection {
                 ClientRequest::Answer { id: deny.id, answer }
             }
             ClientCommand::PolicySave { scope } => ClientRequest::Save(scope),
+            ClientCommand::Revoke(revoke) => ClientRequest::Revoke(revoke.into_path()),
         };
         Ok(Some((request, to)))
     }

@@ -387,7 +387,8 @@ impl Session {
             ServerEvent::Reply(reply) => {
                 changes.push(SessionChange::Done { session, command: reply.command });
             }
-            ServerEvent::Unknown => {}
+            // No command of ours.
+            ServerEvent::Revoked(_) | ServerEvent::Unknown => {}
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 
 use crate::commands::{
     approve, audit, check_path, complete, doctor, explain_syscall, generate, learn, manual, net,
-    plan, policy, proxy, run, supervise, top, why,
+    plan, policy, proxy, revoke, run, supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Proxy(proxy::Proxy),
     /// Answer the questions of running sandboxes
     Approve(approve::Approve),
+    /// Take back what was granted to a running sandbox
+    Revoke(revoke::Revoke),
     /// Show the resource use of running sandboxes
     Top(top::Top),
     /// Show the network connections of a run
@@ -144,6 +146,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "why" => Command::Why(arguments(line)?),
         "proxy" => Command::Proxy(arguments(line)?),
         "approve" => Command::Approve(arguments(line)?),
+        "revoke" => Command::Revoke(arguments(line)?),
         "top" => Command::Top(arguments(line)?),
         "net" => Command::Net(arguments(line)?),
         "supervise" => Command::Supervise(arguments(line)?),

@@ -62,6 +62,7 @@ fn main() -> ExitCode {
         Command::Policy(policy) => policy.execute(),
         Command::Proxy(proxy) => proxy.execute(),
         Command::Approve(approve) => approve.execute(),
+        Command::Revoke(revoke) => revoke.execute(),
         Command::Top(top) => top.execute(),
         Command::Net(net) => net.execute(),
         Command::Audit(audit) => audit.execute(),

@@ -5,16 +5,20 @@
 
 use crate::cache::{Cache, Verdict};
 use crate::index::Index;
+use crate::pattern::Pattern;
 use crate::rule::{Access, Effect, Rule};
 use jiff::Timestamp;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
 pub struct Decider {
     rules: Vec<Rule>,
     index: Index,
     cache: Cache,
+    /// Where nothing counts that was allowed before: the path, and how many rules there were.
+    revoked: Vec<(PathBuf, usize)>,
     /// When the next rule expires; cached verdicts are invalid from then on.
     next_end: Option<Timestamp>,
 }
@@ -35,7 +39,7 @@ impl Decider {
             index.insert(place, rule);
         }
         let next_end = rules.iter().filter_map(|rule| rule.until).min();
-        Decider { rules, index, cache: Cache::new(cache_capacity), next_end }
+        Decider { rules, index, cache: Cache::new(cache_capacity), revoked: Vec::new(), next_end }
     }
 
     /// Decides about a real path of the host, with symlinks resolved.
@@ -65,24 +69,46 @@ impl Decider {
     pub fn add(&mut self, rule: Rule) {
         self.index.insert(self.rules.len(), &rule);
         self.next_end = self.next_end.into_iter().chain(rule.until).min();
+        if let (Effect::Allow, Pattern::Tree(top)) = (rule.effect, &rule.pattern) {
+            self.revoked.retain(|(path, _)| !path.starts_with(top));
+        }
         self.rules.push(rule);
         self.cache.clear();
     }
 
-    /// Whether a denial may apply to something in this tree. If so, the tree cannot be granted as a whole. May
-    /// return true without need: it does not compare stores, and counts a glob from the directory it begins in.
+    /// Takes back what is allowed at this path and below it, whatever rule says so: from now on only rules that
+    /// are added later allow something there. Denials stay.
+    pub fn revoke(&mut self, path: &Path) {
+        self.revoked.retain(|(known, _)| !known.starts_with(path));
+        self.revoked.push((path.to_owned(), self.rules.len()));
+        self.cache.clear();
+    }
+
+    pub fn is_revoked(&self, path: &Path) -> bool {
+        self.revoked.iter().any(|(revoked, _)| path.starts_with(revoked))
+    }
+
+    /// Whether a denial may apply to something in this tree, or something in it was taken back. If so, the tree
+    /// cannot be granted as a whole. May return true without need: it does not compare stores, and counts a glob from
+    /// the directory it begins in.
     pub fn denies_within(&self, tree: &Path, now: Timestamp) -> bool {
-        self.rules.iter().any(|rule| {
+        let is_denied = self.rules.iter().any(|rule| {
             rule.effect == Effect::Deny && rule.holds_at(now) && rule.pattern.may_be_within(tree)
-        })
+        });
+        // The tree itself may be granted again.
+        is_denied || self.revoked.iter().any(|(path, _)| path != tree && path.starts_with(tree))
     }
 
     fn search(&self, path: &[u8], access: Access, now: Timestamp) -> Verdict {
         let mut best: Verdict = None;
+        let whole = Path::new(OsStr::from_bytes(path));
+        let revoked = self.revoked.iter().filter(|(revoked, _)| whole.starts_with(revoked));
+        let last_revoked = revoked.map(|(_, rules)| *rules).max().unwrap_or(0);
         let rank = |place: usize| (self.rules[place].store, self.rules[place].effect, place);
         self.index.each(path, &self.rules, |place| {
             let rule = &self.rules[place];
-            let speaks = rule.covers(access) && rule.holds_at(now);
+            let is_revoked = rule.effect == Effect::Allow && place < last_revoked;
+            let speaks = rule.covers(access) && rule.holds_at(now) && !is_revoked;
             if speaks && best.is_none_or(|best| rank(place) < rank(best)) {
                 best = Some(place);
             }

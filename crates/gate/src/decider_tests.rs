@@ -55,6 +55,36 @@ fn where_no_rule_speaks_somebody_is_asked() {
     assert_eq!(read(vec![allow("/x/**")], "x/y"), "ask");
 }
 
+/// Proves: GATE-4 revoked
+#[test]
+fn what_was_allowed_before_it_was_taken_back_does_not_count() {
+    let mut decider = Decider::new(vec![allow("/x/**"), deny("/x/secret")], 8);
+    assert_eq!(decide(&mut decider, "/x/y/z", Access::Read), "allowed");
+    decider.revoke(Path::new("/x/y"));
+    assert_eq!(decide(&mut decider, "/x/y/z", Access::Read), "ask");
+    assert_eq!(decide(&mut decider, "/x/y", Access::Read), "ask");
+    assert_eq!(decide(&mut decider, "/x/yz", Access::Read), "allowed");
+    assert_eq!(decide(&mut decider, "/x/secret", Access::Read), "denied");
+    assert!(decider.is_revoked(Path::new("/x/y/z")) && !decider.is_revoked(Path::new("/x")));
+    assert!(!decider.denies_within(Path::new("/x/y"), at(0)), "it can be granted again");
+    decider.add(rule(Store::Session, Effect::Allow, "/x/y/z"));
+    assert_eq!(decide(&mut decider, "/x/y/z", Access::Read), "allowed");
+    assert_eq!(decide(&mut decider, "/x/y/a", Access::Read), "ask");
+    decider.revoke(Path::new("/x"));
+    assert_eq!(decide(&mut decider, "/x/y/z", Access::Read), "ask");
+    decider.add(rule(Store::Session, Effect::Allow, "/x/**"));
+    assert_eq!(decide(&mut decider, "/x/y/a", Access::Read), "allowed");
+}
+
+/// Proves: GATE-4 revoked
+#[test]
+fn a_directory_is_not_granted_around_what_was_taken_back() {
+    let mut decider = Decider::new(vec![allow("/x/**")], 8);
+    decider.revoke(Path::new("/x/y"));
+    assert!(decider.denies_within(Path::new("/x"), at(0)));
+    assert!(!decider.denies_within(Path::new("/x/z"), at(0)));
+}
+
 /// Proves: GATE-4 store-order
 #[test]
 fn the_first_store_decides_and_denial_beats_permission_within_it() {

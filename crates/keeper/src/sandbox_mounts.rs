@@ -40,8 +40,8 @@ pub(crate) struct SandboxMounts {
     grafts: BTreeMap<u64, Graft>,
     /// Where the sandbox has a private version: it stays on top of whatever is granted around it.
     copies: BTreeSet<PathBuf>,
-    /// Things shown below covers; each is a mount that no person was asked about.
-    below_covers: usize,
+    /// What is shown below covers, by path and the mount's number: no person was asked about it, and it goes with its cover.
+    below_covers: Vec<(PathBuf, u64)>,
     last: u64,
 }
 
@@ -112,7 +112,7 @@ impl SandboxMounts {
         let (root, scaffold) = surveyed?;
         let mounted = layout.mounted;
         let (grafts, copies) = (BTreeMap::new(), BTreeSet::new());
-        let (below_covers, last) = (0, 0);
+        let (below_covers, last) = (Vec::new(), 0);
         let sandbox = Self {
             namespace,
             own_namespace,
@@ -208,14 +208,14 @@ impl SandboxMounts {
         seen: &HostFile,
         directory: &Path,
     ) -> Result<u64> {
-        if self.below_covers >= MAX_BELOW_COVERS {
+        if self.below_covers.len() >= MAX_BELOW_COVERS {
             return Err(SysError::new("move_mount", seen.path.display().to_string(), Errno::NOSPC));
         }
         // Everything below the first name comes with it.
         let name = seen.path.strip_prefix(directory).ok().and_then(|rest| rest.iter().next());
         let top = name.map(|name| directory.join(name));
         let Self { namespace, own_namespace, root, scaffold, grafts, .. } = self;
-        let names = within(namespace, own_namespace, identity, || {
+        let (shown, names) = within(namespace, own_namespace, identity, || {
             let is_below = |place: &&(PathBuf, PathBuf)| {
                 place.0.starts_with(directory)
                     && !top.as_ref().is_some_and(|top| place.0.starts_with(top))
@@ -226,18 +226,18 @@ impl SandboxMounts {
                 .try_for_each(|(place, text)| scaffold.make_covered_link(place, text))
                 .and_then(|()| match &top {
                     Some(top) => attach_below_cover(root, scaffold, grafts, top),
-                    None => Ok(()),
+                    None => Ok(None),
                 });
             let paths = links.iter().map(|(place, _)| place.as_path()).chain(top.as_deref());
             match made {
-                Ok(()) => Ok(scaffold.hold(paths)),
+                Ok(shown) => Ok((shown, scaffold.hold(paths))),
                 Err(error) => {
                     scaffold.clear();
                     Err(error)
                 }
             }
         })?;
-        self.below_covers += 1;
+        self.below_covers.extend(top.zip(shown));
         Ok(self.keep(None, names))
     }
 
@@ -256,7 +256,7 @@ impl SandboxMounts {
     ) -> Result<()> {
         let Some(graft) = self.grafts.get_mut(&number) else { return Ok(()) };
         graft.is_over = true;
-        let Self { namespace, own_namespace, scaffold, grafts, .. } = self;
+        let Self { namespace, own_namespace, root, scaffold, grafts, below_covers, .. } = self;
         within(namespace, own_namespace, identity, || {
             let mut next = Some(number);
             while let Some(number) = next.take_if(|number| is_done(grafts, *number)) {
@@ -268,6 +268,9 @@ impl SandboxMounts {
                     }
                 }
                 let Some(graft) = grafts.remove(&number) else { break };
+                if let Some(cover) = graft.mount.as_ref().filter(|mount| mount.covered.is_some()) {
+                    uncover(root, own_files, below_covers, &cover.path)?;
+                }
                 next = graft.mount.and_then(|mount| mount.on);
                 scaffold.release(graft.names);
             }
@@ -328,14 +331,14 @@ fn move_to(mount: &OwnedFd, place: &OwnedFd, path: &Path) -> Result<()> {
         .map_err(|error| SysError { subject: path.display().to_string(), ..error })
 }
 
-/// Shows what is visible at `path` again, in a directory above it that grafts cover. It stays: no descriptor is held for
-/// it, because the command decides how many there are.
+/// Shows what is visible at `path` again, in a directory above it that grafts cover, and gives the mount's number. No
+/// descriptor is held for it, because the command decides how many there are.
 fn attach_below_cover(
     root: &OwnedFd,
     scaffold: &mut Scaffold,
     grafts: &BTreeMap<u64, Graft>,
     path: &Path,
-) -> Result<()> {
+) -> Result<Option<u64>> {
     let visible = open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW)?;
     let found = rustix::fs::fstat(&visible).at("fstat", path)?;
     let kind = match FileType::from_raw_mode(found.st_mode) {
@@ -350,10 +353,30 @@ fn attach_below_cover(
     let Some(cover) = covers.next() else {
         return Err(SysError::new("move_mount", path.display().to_string(), Errno::NOENT));
     };
-    let Some(place) = scaffold.make_covered_place(cover, path, kind)? else { return Ok(()) };
+    let Some(place) = scaffold.make_covered_place(cover, path, kind)? else { return Ok(None) };
     // A clone of what the command sees has the same rights.
     let file = mounts::open_tree(&visible, Path::new(""), Recursion::Recursive)?;
-    move_to(&file, &place, path)
+    move_to(&file, &place, path)?;
+    mounts::mount_id(&file).map(Some)
+}
+
+/// Takes away what was shown below a cover that is gone: its path leads there again.
+fn uncover(
+    root: &OwnedFd,
+    own_files: &OwnFiles,
+    below_covers: &mut Vec<(PathBuf, u64)>,
+    cover: &Path,
+) -> Result<()> {
+    for (path, id) in below_covers.extract_if(.., |(path, _)| path.starts_with(cover)) {
+        match open_beneath(root, &path, OFlags::PATH | OFlags::NOFOLLOW) {
+            Ok(shown) if mounts::mount_id(&shown)? == id => own_files.detach(&shown)?,
+            // Another cover is above it still, or its name was removed, and it with it.
+            Ok(_) => {}
+            Err(error) if error.errno == Errno::NOENT => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Puts a private version where the host has something. Nothing is mounted where the command can change it as

@@ -86,6 +86,8 @@ pub enum EventKind {
     ApprovalRecorded(Approval),
     /// An access to something outside the view was decided (GATE-1).
     AccessDecided(Box<AccessDecided>),
+    /// What was granted was taken back (GATE-5).
+    AccessRevoked(Box<AccessRevoked>),
     /// Events that were too frequent to be recorded one by one.
     EventsSummed(Box<EventsSummed>),
     /// A connection was attempted, and judged before any byte was sent (NET-7).
@@ -105,7 +107,8 @@ impl EventKind {
             | EventKind::SandboxExecuted(_)
             | EventKind::SandboxExited(_)
             | EventKind::SandboxDestroyed(_)
-            | EventKind::SignalForwarded(_) => LogLevel::Info,
+            | EventKind::SignalForwarded(_)
+            | EventKind::AccessRevoked(_) => LogLevel::Info,
             EventKind::AccessDecided(decided) if decided.decision == Decision::Allowed => {
                 LogLevel::Info
             }
@@ -278,6 +281,19 @@ pub struct AccessDecided {
     pub question: Option<u64>,
     /// From the first access to the decision.
     pub latency_us: u64,
+}
+
+/// What a person or a client took back while the command ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessRevoked {
+    /// As it was named.
+    pub path: String,
+    /// What had been granted there, or below.
+    pub granted: Vec<String>,
+    pub by: String,
+    /// Processes that had it open and keep it, by their host pids.
+    pub still_open: Vec<u32>,
 }
 
 /// The number of events of one kind that were not recorded individually.

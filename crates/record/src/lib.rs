@@ -35,9 +35,9 @@ pub use decision::Decision;
 pub use digest::Digest;
 pub use error::RecordError;
 pub use event::{
-    AccessDecided, Approval, CommandDigest, Created, Destroyed, Entered, EscapeAttempt, Event,
-    EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded, LogLevel, PolicyViolation,
-    Run, Severity, SignalForwarded, SyscallBlocked, Validated,
+    AccessDecided, AccessRevoked, Approval, CommandDigest, Created, Destroyed, Entered,
+    EscapeAttempt, Event, EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded,
+    LogLevel, PolicyViolation, Run, Severity, SignalForwarded, SyscallBlocked, Validated,
 };
 pub use network_report::{
     DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,

@@ -6,6 +6,7 @@ use palisade_ask::{Ancestor, Process};
 use palisade_sys::Pid;
 use palisade_sys::other::pidfd_of;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
@@ -119,6 +120,35 @@ pub(crate) fn is_within(ancestor: u32, process: u32) -> bool {
         }
     }
     false
+}
+
+/// Every process that was started below `roots` and is still there, in the order of their numbers.
+pub(crate) fn descendants(roots: &[u32]) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for pid in numbers {
+        let stat = read(pid, "stat");
+        let parent = Stat::of(&stat).and_then(|fields| fields.number(4)?.try_into().ok());
+        if let Some(parent) = parent {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found: Vec<u32> = Vec::new();
+    let mut above: Vec<u32> = roots.to_vec();
+    while let Some(parent) = above.pop() {
+        let below = children.remove(&parent).unwrap_or_default();
+        found.extend(&below);
+        above.extend(below);
+    }
+    found.sort_unstable();
+    found
+}
+
+/// What a process calls itself; empty of one that is gone.
+pub(crate) fn name_of(pid: u32) -> String {
+    let stat = read(pid, "stat");
+    Stat::of(&stat).map(|fields| text(fields.name)).unwrap_or_default()
 }
 
 /// proc_pid_stat(5), read from its end: the name may hold anything, also a closing parenthesis.

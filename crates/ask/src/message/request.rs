@@ -196,14 +196,14 @@ pub(super) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn bytes(path: &Path) -> Option<String> {
+pub(super) fn bytes(path: &Path) -> Option<String> {
     let is_text = path.to_str().is_some();
     let bytes = path.as_os_str().as_bytes();
     (!is_text).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Falls back to the text if the digits are invalid. Clients that ignore the digits show the text as well.
-fn path(text: String, hexadecimal: Option<String>) -> PathBuf {
+pub(super) fn path(text: String, hexadecimal: Option<String>) -> PathBuf {
     match hexadecimal.and_then(|digits| from_hexadecimal(&digits)) {
         Some(bytes) => PathBuf::from(OsString::from_vec(bytes)),
         None => PathBuf::from(text),

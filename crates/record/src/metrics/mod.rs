@@ -107,6 +107,7 @@ impl Metrics {
             | EventKind::SandboxExited(_)
             | EventKind::SandboxFailed(_)
             | EventKind::SignalForwarded(_)
+            | EventKind::AccessRevoked(_)
             | EventKind::ApprovalRecorded(_) => {}
         }
     }

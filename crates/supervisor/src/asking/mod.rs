@@ -20,6 +20,7 @@ use crate::relay::Relay;
 use crate::screen::Behind;
 use crate::terminal::HostTerminal;
 use approval_socket::{ApprovalSocket, approver_is_there};
+use palisade_ask::message::Revoked;
 use palisade_ask::server::{ClientRequest, Introduction, Received};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source, Store};
 use palisade_plan::model::Hardening;
@@ -132,6 +133,19 @@ pub(crate) struct SaveWish {
     received: Received,
 }
 
+/// A client's request to take back what was granted at a path, and below it.
+#[derive(Debug)]
+pub(crate) struct RevokeWish {
+    pub(crate) path: PathBuf,
+    received: Received,
+}
+
+impl RevokeWish {
+    pub(crate) fn source(&self) -> &Source {
+        &self.received.source
+    }
+}
+
 #[derive(Debug)]
 pub struct Asking {
     setting: Setting,
@@ -146,6 +160,7 @@ pub struct Asking {
     /// Answers that were not performed yet.
     decided: VecDeque<Decided>,
     saves: Vec<SaveWish>,
+    revokes: Vec<RevokeWish>,
     window: tmux::Window,
     /// Whether the terminal's title shows that a question waits.
     is_in_title: bool,
@@ -172,6 +187,7 @@ impl Asking {
             untold: VecDeque::new(),
             decided: VecDeque::new(),
             saves: Vec::new(),
+            revokes: Vec::new(),
             window: tmux::Window::default(),
             is_in_title: false,
             deserted_since: None,
@@ -268,6 +284,18 @@ impl Asking {
         let Some(approval_socket) = &mut self.approval_socket else { return };
         match outcome {
             Ok(()) => approval_socket.server().reply(&wish.received, Ok(())),
+            Err(why) => approval_socket.server().fail(&wish.received, &why),
+        }
+    }
+
+    pub(crate) fn take_revokes(&mut self) -> Vec<RevokeWish> {
+        std::mem::take(&mut self.revokes)
+    }
+
+    pub(crate) fn revoked(&mut self, wish: &RevokeWish, outcome: Result<Revoked, String>) {
+        let Some(approval_socket) = &mut self.approval_socket else { return };
+        match outcome {
+            Ok(revoked) => approval_socket.server().revoked(&wish.received, revoked),
             Err(why) => approval_socket.server().fail(&wish.received, &why),
         }
     }
@@ -489,23 +517,29 @@ impl Asking {
         self.untold.push_back(id);
         let asked = self.queue.get(id).map(prompt::summary);
         self.events.extend(asked.map(|text| Event::QuestionAsked { question: id.0, text }));
-        if self.approval_socket.is_none() {
-            let introduction = Introduction {
-                session: self.setting.session.clone(),
-                command: self.setting.command.clone(),
-                project: self.setting.project.to_string_lossy().into_owned(),
-            };
-            match ApprovalSocket::open(&self.setting.runtime, introduction) {
-                Ok(approval_socket) => self.approval_socket = Some(approval_socket),
-                Err(error) => {
-                    let note = format!("questions stay in the terminal: {error}");
-                    if !self.notes.contains(&note) {
-                        self.notes.push(note);
-                    }
+        self.open_socket();
+        self.changed(id);
+    }
+
+    /// From the first question or grant on: people may answer, or take back what was granted.
+    pub(crate) fn open_socket(&mut self) {
+        if self.approval_socket.is_some() {
+            return;
+        }
+        let introduction = Introduction {
+            session: self.setting.session.clone(),
+            command: self.setting.command.clone(),
+            project: self.setting.project.to_string_lossy().into_owned(),
+        };
+        match ApprovalSocket::open(&self.setting.runtime, introduction) {
+            Ok(approval_socket) => self.approval_socket = Some(approval_socket),
+            Err(error) => {
+                let note = format!("questions stay in the terminal: {error}");
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
                 }
             }
         }
-        self.changed(id);
     }
 
     /// More processes wait for this question.
@@ -530,15 +564,18 @@ impl Asking {
     }
 
     fn obey(&mut self, received: Received) {
-        match received.request {
+        match &received.request {
             ClientRequest::Answer { id, answer } => {
-                let outcome = self.queue.answer(id, answer, &received.source, Now::read());
+                let outcome = self.queue.answer(*id, *answer, &received.source, Now::read());
                 let outcome = outcome.map(|decided| self.decided.extend(decided));
                 if let Some(approval_socket) = &mut self.approval_socket {
                     approval_socket.server().reply(&received, outcome);
                 }
             }
-            ClientRequest::Save(store) => self.saves.push(SaveWish { store, received }),
+            ClientRequest::Save(store) => self.saves.push(SaveWish { store: *store, received }),
+            ClientRequest::Revoke(path) => {
+                self.revokes.push(RevokeWish { path: path.clone(), received });
+            }
         }
     }
 }

@@ -17,6 +17,8 @@ pub(super) enum Action {
     Shown(PathBuf),
     /// What was shown at this path is gone.
     Hidden(PathBuf),
+    /// All that this revocation is about is gone.
+    Revoked(u64),
     /// For the audit log.
     Record(palisade_record::EventKind),
     /// People should see this question.

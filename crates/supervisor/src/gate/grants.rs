@@ -281,6 +281,25 @@ impl Grants {
         true
     }
 
+    /// Refuses the calls whose grants are under way within this path, and takes away what is shown of them. Whether there are
+    /// any.
+    pub(super) fn end_within(&mut self, path: &Path, out: &mut VecDeque<Action>) -> bool {
+        let is_within = |job: &Job| job.part.place().starts_with(path);
+        let begun = self.jobs.iter().filter(|(_, job)| is_within(job));
+        let begun: Vec<u64> = begun.map(|(token, _)| *token).collect();
+        let (waiting, others): (VecDeque<Job>, _) =
+            std::mem::take(&mut self.after_fleeting).into_iter().partition(is_within);
+        self.after_fleeting = others;
+        let is_any = !begun.is_empty() || !waiting.is_empty();
+        // What the keeper shows of them meanwhile finds nobody who waits for it.
+        for token in begun {
+            self.failed(token, out);
+        }
+        let refused = waiting.into_iter().flat_map(|job| job.requests);
+        out.extend(refused.map(|request| Action::Reply(refusal(request.id), None)));
+        is_any
+    }
+
     /// How many tokens the keeper still has something to do with.
     pub(super) fn count_tokens(&self) -> usize {
         let jobs = self.jobs.values().chain(&self.after_fleeting);

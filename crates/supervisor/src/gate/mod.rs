@@ -10,7 +10,9 @@ mod made_files;
 mod private_directories;
 mod records;
 mod refused_callers;
+mod revocations;
 mod state;
+mod still_open;
 mod tally;
 mod verdict;
 
@@ -61,6 +63,8 @@ pub struct Gate<'p> {
     /// Requests that the gate's file system made; all others are the broker's. The kernel counts those from a random
     /// number on, so that no two are the same.
     from_gatefs: HashSet<u64>,
+    /// What clients take back.
+    revoking: Vec<revocations::UnderWay>,
     stores: SharedStore,
 }
 
@@ -99,6 +103,7 @@ impl<'p> Gate<'p> {
             awaited: 0,
             heard: Instant::now(),
             from_gatefs: HashSet::new(),
+            revoking: Vec::new(),
             stores,
         })
     }
@@ -193,8 +198,12 @@ impl<'p> Gate<'p> {
                 Action::Reply(reply, file) => {
                     self.reply(running, reply, file.as_ref())?;
                 }
-                Action::Shown(path) => running.tell_gatefs(&ToGateFs::Grafted { path }, None)?,
+                Action::Shown(path) => {
+                    asking.open_socket();
+                    running.tell_gatefs(&ToGateFs::Grafted { path }, None)?;
+                }
                 Action::Hidden(path) => running.tell_gatefs(&ToGateFs::Ungrafted { path }, None)?,
+                Action::Revoked(id) => self.has_revoked(id, running, asking, log),
                 Action::Record(event) => log(event),
                 Action::Opened(id) => asking.opened(id),
                 Action::Joined(id) => asking.changed(id),

@@ -6,7 +6,10 @@
 
 mod deciding;
 mod outcome;
+mod revoking;
 mod waiting_line;
+
+pub(super) use revoking::Revocation;
 
 use super::action::Action;
 use super::grants::{Grants, Standing};
@@ -80,6 +83,8 @@ pub(super) struct GateState<'p> {
     granted: HashMap<PathBuf, Vec<Access>>,
     /// The keeper's numbers of what stands at these very paths.
     standing: HashMap<PathBuf, Vec<u64>>,
+    /// What is being taken back.
+    leaving: Vec<revoking::Leaving>,
     /// Where the command has files of its own in its private home.
     private_directories: PrivateDirectories,
     /// What is removed for the run alone.
@@ -129,6 +134,7 @@ impl<'p> GateState<'p> {
             grants: Grants::default(),
             granted: HashMap::new(),
             standing: HashMap::new(),
+            leaving: Vec::new(),
             private_directories: PrivateDirectories::default(),
             gone: HashSet::new(),
             refused_acts: HashSet::new(),
@@ -323,11 +329,14 @@ impl<'p> GateState<'p> {
                     None => self.refuse(token),
                 }
             }
-            KeeperEvent::Ungrafted { graft } => self.grants.ungrafted(graft, &mut self.actions),
-            // What was granted for a moment must not stay.
+            KeeperEvent::Ungrafted { graft } => {
+                self.grants.ungrafted(graft, &mut self.actions);
+                self.has_left(graft);
+            }
+            // What was granted for a moment, or taken back, must not stay.
             KeeperEvent::NotUngrafted { step, errno, .. } => {
                 let errno = palisade_sys::errno_name(Errno::from_raw_os_error(errno.into()));
-                let why = format!("a grant for one call could not be ended: {step}: {errno}");
+                let why = format!("a grant could not be ended: {step}: {errno}");
                 self.actions.push_back(Action::EndRun(why));
             }
             // The launcher makes it an error.
@@ -377,9 +386,11 @@ impl<'p> GateState<'p> {
     /// The keeper died or is stuck: what waited for it is denied. What was granted stays.
     pub(super) fn keeper_is_gone(&mut self, why: &str, queue: &mut Queue, now: Now) {
         self.tally.note(format!("what the command touched could not be looked at: {why}"));
-        if self.grants.has_fleeting() {
+        // Their numbers were known to that keeper only.
+        self.standing.clear();
+        if self.grants.has_fleeting() || !self.leaving.is_empty() {
             // Nobody else can take away what was shown for a moment.
-            let why = "the keeper is gone, and with it the way to end a grant for one call";
+            let why = "the keeper is gone, and with it the way to end a grant";
             self.actions.push_back(Action::EndRun(why.to_owned()));
         }
         // The files that questions are about went with it; nothing else may be granted in their place.

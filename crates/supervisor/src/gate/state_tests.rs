@@ -567,22 +567,6 @@ fn a_rule_for_reading_gives_nothing_to_execute() {
     assert_eq!(scene.queue.open().count(), 1);
 }
 
-/// Proves: GATE-5 failed-grant
-#[test]
-fn what_could_not_be_shown_is_asked_about_again() {
-    let gate = facts(OnAsk::Ask);
-    let mut scene = Scene::new(&gate);
-    let token = scene.found(request(1, "/opt/sdk/a", Wants::Look), FileKind::File);
-    scene.answer(1, allow(Lifetime::Session));
-    scene.tell(KeeperEvent::Failed { token, step: "move_mount".to_owned(), errno: 28 });
-    scene.actions();
-    let token = scene.found(request(2, "/opt/sdk/a", Wants::Look), FileKind::File);
-    assert_eq!(
-        asks(&scene.actions()),
-        [KeeperRequest::Graft { token, what: What::Found, exec: false, write: false }]
-    );
-}
-
 #[path = "state_change_tests.rs"]
 mod state_change_tests;
 #[path = "state_directory_tests.rs"]
@@ -597,3 +581,5 @@ mod state_link_tests;
 mod state_made_tests;
 #[path = "state_program_tests.rs"]
 mod state_program_tests;
+#[path = "state_revoke_tests.rs"]
+mod state_revoke_tests;

@@ -101,6 +101,14 @@ fn told(kind: &EventKind) -> (&'static str, String) {
             );
             ("access", text)
         }
+        EventKind::AccessRevoked(revoked) => {
+            let kept = match revoked.still_open.len() {
+                0 => String::new(),
+                1 => ", still open in 1 process".to_owned(),
+                many => format!(", still open in {many} processes"),
+            };
+            ("revoked", format!("{}, by {}{kept}", revoked.path, revoked.by))
+        }
         EventKind::NetworkAttempt(attempt) => {
             let place = place(&attempt.host, attempt.port, attempt.count);
             let why = attempt.reason.as_deref().or(attempt.rule.as_deref());

@@ -8,13 +8,13 @@ mod interval;
 mod screen;
 mod text;
 
+use crate::commands::running::find;
 use crate::output;
-use anyhow::bail;
 use board::{Board, Row};
 use clap::Args;
 use interval::Interval;
 use palisade_session::Caller;
-use palisade_session::runs::{self, Announced};
+use palisade_session::runs;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -107,27 +107,6 @@ impl Top {
     }
 }
 
-/// The one run that is meant.
-fn find(named: &str, running: &[Announced]) -> anyhow::Result<String> {
-    let named = named.trim();
-    let fits = |run: &&Announced| {
-        !named.is_empty() && (run.session.starts_with(named) || run.session.ends_with(named))
-    };
-    let all = |runs: &mut dyn Iterator<Item = &Announced>| {
-        runs.map(|run| format!("{} ({})", run.session, text::start(&run.command, 40)))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    match running.iter().filter(fits).collect::<Vec<_>>()[..] {
-        [run] => Ok(run.session.clone()),
-        [] if running.is_empty() => bail!("no run `{named}`: no sandbox of yours is running"),
-        [] => bail!("no run `{named}`; these run: {}", all(&mut running.iter())),
-        ref several => {
-            bail!("`{named}` is ambiguous: {}", all(&mut several.iter().copied()))
-        }
-    }
-}
-
 fn plain(board: &Board) -> String {
     match (&board.wanted, board.rows()) {
         (Wanted::One(session), []) => format!("run {session} has ended\n"),
@@ -170,7 +149,3 @@ fn stream(board: &mut Board, interval: Duration) -> anyhow::Result<ExitCode> {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "top_tests.rs"]
-mod tests;

@@ -1,7 +1,6 @@
 //! Runs in words and columns, the same on a screen and in a pipe.
 
 use super::board::{LimitNow, Row};
-use crate::commands::approve::text as columns;
 use palisade_policy::limit::{LimitKind, Unit};
 use palisade_policy::units;
 use palisade_record::escape;
@@ -194,17 +193,6 @@ pub(super) fn age(millis: u64) -> String {
         3600..86400 => format!("{hours}h{:02}m", minutes % 60),
         _ => format!("{days}d{:02}h", hours % 24),
     }
-}
-
-/// The beginning of a text from a run, with a mark where it was cut.
-pub(super) fn start(text: &str, width: usize) -> String {
-    let text = escape::text(text);
-    if columns::width(&text) <= width {
-        return text.into_owned();
-    }
-    let mut kept = columns::wrap(&text, width.saturating_sub(1)).swap_remove(0);
-    kept.push('…');
-    kept
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::{age, details, size, start, table};
+use super::{age, details, size, table};
 use crate::commands::top::board::tests::row;
 
 #[test]
@@ -69,10 +69,4 @@ fn details_name_the_holder_of_every_limit() {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert!(details(&row(&[])).iter().any(|line| line == "no limits"));
-}
-
-#[test]
-fn a_long_command_is_cut_with_a_mark() {
-    assert_eq!(start("make", 4), "make");
-    assert_eq!(start("make all", 5), "make…");
 }

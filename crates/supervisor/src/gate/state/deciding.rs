@@ -215,7 +215,11 @@ impl GateState<'_> {
         let is_secret = self.is_secret(token);
         match self.gate.on_ask {
             // Even who allows everything did not mean the keys.
-            OnAsk::Allow if !is_secret && access != Access::Write => {
+            OnAsk::Allow
+                if !is_secret
+                    && access != Access::Write
+                    && !self.decider.is_revoked(&found.path) =>
+            {
                 self.record(token, &Verdict::allowed(Reason::OnAsk), now);
                 return self.grant(token, What::Found, access, Lasting::Session);
             }

@@ -22,6 +22,19 @@ impl EventSource for Approvals {
         supervisor.asking.pass(supervisor.display.terminal.as_ref());
         // Before anybody joins a question that is answered already.
         supervisor.carry_out_answers();
+        supervisor.revoke_grants();
         Ok(())
+    }
+}
+
+impl Supervisor<'_> {
+    /// Clients take back what was granted.
+    fn revoke_grants(&mut self) {
+        for wish in self.asking.take_revokes() {
+            match &mut self.gate {
+                Some(gate) => gate.revoke(wish, &self.running, &mut self.asking),
+                None => self.asking.revoked(&wish, Err("nothing is granted here".to_owned())),
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-use super::find;
+use super::{find, start};
 use jiff::Timestamp;
 use palisade_session::runs::Announced;
 
@@ -27,4 +27,10 @@ fn a_run_is_named_by_either_end_of_its_session() {
     }
     let error = find("x", &[]).unwrap_err().to_string();
     assert_eq!(error, "no run `x`: no sandbox of yours is running");
+}
+
+#[test]
+fn a_long_command_is_cut_with_a_mark() {
+    assert_eq!(start("make", 4), "make");
+    assert_eq!(start("make all", 5), "make…");
 }

@@ -1,0 +1,63 @@
+//! Taking a grant back: the command, and what a session says of it.
+
+use crate::message::Reply;
+use crate::message::request::{bytes, path, text};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Take back what was granted at a path, and below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Revoke {
+    /// Bytes that are not UTF-8 are replaced; `path_bytes` has them.
+    path: String,
+    /// Hexadecimal, if the path is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+}
+
+impl Revoke {
+    pub fn of(path: &Path) -> Self {
+        Self { path: text(path), path_bytes: bytes(path) }
+    }
+
+    pub fn into_path(self) -> PathBuf {
+        path(self.path, self.path_bytes)
+    }
+}
+
+/// What is no longer granted, and what could not be taken back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Revoked {
+    #[serde(flatten)]
+    pub to: Reply,
+    /// What was granted: the path itself, or paths below it.
+    pub paths: Vec<String>,
+    /// A directory above it that is still granted, and shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
+    /// Processes that opened it before.
+    #[serde(default)]
+    pub still_open: Vec<StillOpen>,
+    /// Whether there are more of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_more: bool,
+}
+
+/// A process that keeps what it opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StillOpen {
+    pub pid: u32,
+    /// The process's own word for itself.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub descriptors: Vec<u32>,
+    /// Whether it is in a directory that was taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cwd: bool,
+    /// Whether it has a mount namespace of its own, where everything is as it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_own_mounts: bool,
+}

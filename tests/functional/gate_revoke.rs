@@ -1,0 +1,127 @@
+//! `sandbox revoke`: what was granted is taken back while the command runs (GATE-4).
+
+use palisade_testkit::{Output, Running, World};
+use serde_json::Value;
+
+use crate::gate::{Client, asking, hidden, no, socket};
+
+/// Waits for a line between what is done before and after.
+fn waiting(world: &World, before: &str, after: &str) -> Running {
+    let script = format!("{before}; echo before; read line; {after}; echo after");
+    asking(world, &[], &["sh", "-c", &script]).keep_stdin_open().spawn()
+}
+
+fn session(world: &World) -> String {
+    socket(world).file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+fn revoke(world: &World, path: &str, options: &[&str]) -> Output {
+    let session = session(world);
+    world.sandbox(["revoke", &session[session.len() - 8..], path]).args(options).run()
+}
+
+fn directory(world: &World) -> String {
+    world.outside().join("data").to_str().unwrap().to_owned()
+}
+
+/// Proves: GATE-4 revoked
+#[test]
+fn a_directory_is_gone_and_asked_about_again_and_who_has_it_open_is_told() {
+    let world = World::new();
+    let first = hidden(&world, "data/first");
+    let second = hidden(&world, "data/second");
+    let data = directory(&world);
+    let mut run = waiting(
+        &world,
+        &format!("exec 3<{first}; cd {data}; cat {second}"),
+        &format!("cat {second}; cat <&3; cat second; ls {data}; cat {second}"),
+    );
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&first);
+    client.allow_directory(&question);
+    run.wait_for_stdout("content of data/second");
+    run.wait_for_stdout("before");
+
+    let output = revoke(&world, &data, &[]);
+    output.assert_code(0);
+    let told = output.out();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], format!("revoked: {data}"));
+    assert!(lines[1].starts_with("still open in sh ("), "{told}");
+    assert!(lines[1].ends_with("): descriptor 3; working directory"), "{told}");
+    assert_eq!(lines.len(), 2, "{told}");
+
+    run.send(b"go\n");
+    let question = client.question_about(&second);
+    client.deny(&question, "once");
+    // The descriptor that was open is read; the directory that the shell is in shows the file no more than its path did.
+    let asked = client.event("event.fs_request");
+    assert!(asked["path"] == second.as_str() || asked["path"] == data.as_str(), "{asked}");
+    client.deny(&asked, "once");
+    let rest = client.answer_all(&no("once"));
+    assert!(!rest.is_empty(), "nothing else was asked");
+    let output = run.wait();
+    let out = output.out();
+    assert_eq!(out.matches("content of data/second").count(), 1, "{out}\n{}", output.err());
+    assert_eq!(out.matches("content of data/first").count(), 1, "{out}");
+}
+
+/// Proves: GATE-4 revoked
+#[test]
+fn a_file_is_taken_back_in_json_and_in_the_log_and_can_be_granted_again() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let mut run = waiting(&world, &format!("cat {file}"), &format!("cat {file}"));
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    client.allow(&question, "session");
+    run.wait_for_stdout("before");
+
+    let output = revoke(&world, &file, &["--json"]);
+    output.assert_code(0);
+    let told: Value = serde_json::from_str(&output.out()).unwrap();
+    assert_eq!(told["paths"], serde_json::json!([file]));
+    assert_eq!(told["stillOpen"], serde_json::json!([]));
+    let again = revoke(&world, &file, &[]);
+    again.assert_code(1);
+    assert!(again.err().contains("nothing is granted at"), "{}", again.err());
+
+    run.send(b"go\n");
+    let question = client.question_about(&file);
+    client.allow(&question, "session");
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out().matches("content of wanted").count(), 2, "{}", output.err());
+    let shown = world.sandbox(["audit", "show"]).run();
+    let log = shown.out();
+    let line = log.lines().find(|line| line.contains("revoked")).unwrap_or_default();
+    assert!(line.contains(&format!("{file}, by sandbox revoke")), "{log}");
+}
+
+/// Proves: GATE-4 revoked
+#[test]
+fn what_cannot_be_taken_back_says_why() {
+    let world = World::new();
+    let file = hidden(&world, "data/wanted");
+    let mut run = waiting(&world, &format!("cat {file}"), "true");
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    client.allow_directory(&question);
+    run.wait_for_stdout("before");
+    let project = world.project().to_str().unwrap().to_owned();
+    let other = world.outside().join("nothing").to_str().unwrap().to_owned();
+    for (path, why) in [
+        (&project, "was granted when the sandbox was started"),
+        (&other, "nothing is granted at"),
+        (&file, "is granted as part of"),
+    ] {
+        let output = revoke(&world, path, &[]);
+        output.assert_code(1);
+        assert!(output.err().contains(why), "{path}: {}", output.err());
+    }
+    let output = world.sandbox(["revoke", "no-such-session", &file]).run();
+    output.assert_code(125);
+    assert!(output.err().contains("no run `no-such-session`; these run:"), "{}", output.err());
+    run.send(b"go\n");
+    run.wait().assert_code(0);
+}

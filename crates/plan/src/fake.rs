@@ -280,7 +280,6 @@ pub(crate) fn request<'a>(
 }
 
 /// A group for processes and nothing else.
-#[cfg(feature = "layers-off")]
 pub(crate) fn with_group() -> LimitFacts {
     let parents = [(crate::limit::Controller::Pids, "/sys/fs/cgroup/pids".into())].into();
     LimitFacts { cgroups: CgroupHome::V1 { parents }, ..without_groups() }

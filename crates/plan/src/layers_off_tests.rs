@@ -20,14 +20,15 @@ fn every_layer_changes_the_plan_and_leaves_the_check() {
         policy.process.max_processes = Some(20);
         policy.filesystem.max_total_size = Some(1 << 30);
         policy.network.mode = NetworkMode::Proxy;
-        let (facts, tree) = (root(), FakeTree::new());
+        let (facts, mut tree) = (root(), FakeTree::new());
+        tree.file("/root/.npmrc", "registry=https://npm.example/\n//npm.example/:_authToken=x\n");
         let whole = build(&request(&policy, &facts, &tree, "true", &with_group)).unwrap();
-        let probes = whole.self_check.clone();
+        let probes = whole.sandbox.self_check.clone();
         let before = format!("{whole:?}");
-        let without = without(whole, &facts, &FakeTree::new(), &[layer]);
-        assert_ne!(before, format!("{without:?}"), "{layer:?} changes nothing");
+        let without = without(whole, &facts, &tree, &[layer]);
+        assert!(before != format!("{without:?}"), "{layer:?} changes nothing");
         if layer != Layer::SelfCheck {
-            assert_eq!(without.self_check, probes, "{layer:?}");
+            assert_eq!(without.sandbox.self_check, probes, "{layer:?}");
         }
     }
 }
@@ -66,9 +67,9 @@ fn without_the_guard_the_command_writes_by_itself() {
     let whole = off(&[]);
     let asks = |plan: &Plan| {
         let rules = plan.sandbox.seccomp.as_ref().unwrap().filter.rules();
-        rules.iter().any(|rule| rule.answer == Answer::Broker)
+        rules.iter().any(|rule| rule.answer == palisade_bpf::CallAnswer::Broker)
     };
-    assert!(whole.guard.is_some() && asks(&whole));
+    assert!(whole.sandbox.guard.is_some() && asks(&whole));
     let plan = off(&[Layer::Guard]);
     assert!(plan.sandbox.guard.is_none() && !asks(&plan));
     let landlock = plan.sandbox.landlock.unwrap();

@@ -27,7 +27,7 @@ mod indirect;
 mod installed;
 mod landlock;
 pub mod layer;
-#[cfg(feature = "layers-off")]
+#[cfg(any(test, feature = "layers-off"))]
 pub mod layers_off;
 mod leftovers;
 mod lifetime;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use palisade_testkit::{Running, World};
+use palisade_testkit::{Running, World, patiently};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::gate::{Client, asking, hidden, no};
@@ -64,6 +64,30 @@ fn a_server_that_is_killed_at_any_moment_of_the_start_fails_the_run() {
         while begun.elapsed() < Duration::from_millis(20) * kill / KILLS {}
         kill_process(server(&run).unwrap(), Signal::KILL).unwrap();
         let output = run.wait();
+        assert_eq!(output.code(), 125, "kill {kill}: {}", output.err());
+        assert_eq!(output.report.as_ref().unwrap()["outcome"], "failed", "kill {kill}");
+    }
+}
+
+/// Proves: LIFE-4 helper-death
+#[test]
+fn a_server_that_is_killed_at_any_moment_of_work_fails_the_run() {
+    const KILLS: u32 = 12;
+    let Some(world) = world() else { return };
+    let file = hidden(&world, "some/wanted");
+    let script = format!(
+        "echo ready; while :; do cat {file}; ls /; mkdir -p ~/a/b; mv ~/a ~/b; rm -r ~/b; done"
+    );
+    for kill in 0..KILLS {
+        let flags = [&FUSE[..], &["--on-ask", "deny"]].concat();
+        let run = world.sandbox_run(flags, ["sh", "-c", &script]).spawn();
+        run.wait_for_stdout("ready");
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(30) * kill / KILLS {}
+        kill_process(server(&run).unwrap(), Signal::KILL).unwrap();
+        let killed = Instant::now();
+        let output = run.wait();
+        assert!(killed.elapsed() < patiently(Duration::from_secs(10)), "kill {kill}: it hung");
         assert_eq!(output.code(), 125, "kill {kill}: {}", output.err());
         assert_eq!(output.report.as_ref().unwrap()["outcome"], "failed", "kill {kill}");
     }

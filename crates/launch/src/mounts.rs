@@ -14,7 +14,9 @@ use crate::fuse_root::{FuseRoot, GroundStore};
 use crate::idmap::OwnerMaps;
 use crate::sources::{self, Pieces};
 use overlay::OverlayParts;
-use palisade_plan::model::{Hardening, MountAccess, MountOp, Namespaced, NodeKind, Scratch};
+use palisade_plan::model::{
+    Hardening, MountAccess, MountOp, Namespaced, NodeKind, SandboxPlan, Scratch,
+};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
@@ -99,9 +101,9 @@ impl Builder {
         inside: &Namespaced,
         prepared: Option<Pieces>,
         mut devpts: Option<OwnedFd>,
-        scratch: Option<&Scratch>,
+        sandbox: &SandboxPlan,
     ) -> Result<Pieces> {
-        let ops = &inside.mounts;
+        let (ops, scratch) = (&inside.mounts, sandbox.scratch.as_ref());
         let mut sources = match prepared {
             Some(prepared) => prepared,
             None => sources::prepare(ops, self.hardening, &OwnerMaps::default())?,
@@ -119,17 +121,22 @@ impl Builder {
             .map(|(op, source)| self.piece(op, source, &room))
             .collect::<Result<_, _>>()?;
         shared.map_or(Ok(()), |shared| shared.close(self))?;
-        self.show_grounds(inside, pieces)
+        let grounds = sandbox.gate.as_ref().map_or(&[][..], |gate| &gate.grounds);
+        self.show_grounds(ops, pieces, grounds)
     }
 
     /// What the gate's file system has to show, as mounts of it: at this point nothing is mounted on it that would be in
     /// the way.
-    fn show_grounds(&mut self, inside: &Namespaced, pieces: Pieces) -> Result<Pieces, LaunchError> {
+    fn show_grounds(
+        &mut self,
+        ops: &[MountOp],
+        pieces: Pieces,
+        grounds: &[PathBuf],
+    ) -> Result<Pieces, LaunchError> {
         let Some(fuse) = &self.fuse else { return Ok(pieces) };
-        let is_ground = |op: &MountOp| match op {
-            MountOp::Frame { .. } => true,
-            MountOp::Tmpfs { target, .. } => Some(target) == inside.private_home.as_ref(),
-            _ => false,
+        let is_ground = |op: &MountOp| {
+            let is_own = matches!(op, MountOp::Frame { .. } | MountOp::Tmpfs { .. });
+            is_own && grounds.iter().any(|ground| ground == op.target())
         };
         let show = |op: &MountOp, root: OwnedFd| {
             let path = op.target().to_owned();
@@ -154,7 +161,7 @@ impl Builder {
             }
             piece => Ok(piece),
         };
-        let shown = inside.mounts.iter().zip(pieces).map(&mut take);
+        let shown = ops.iter().zip(pieces).map(&mut take);
         let shown: Pieces = shown.collect::<Result<_, LaunchError>>()?;
         self.stores.extend(stores);
         Ok(shown)

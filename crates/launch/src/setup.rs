@@ -221,8 +221,7 @@ fn build_view(
 ) -> Result<()> {
     let fuse = fuse_root.map(RequestedFuseRoot::receive).transpose()?;
     let mut view = Builder::new(launch.plan.sandbox.hardening, fuse)?;
-    let pieces =
-        view.collect(inside, launch.prepared.take(), devpts, launch.plan.sandbox.scratch.as_ref())?;
+    let pieces = view.collect(inside, launch.prepared.take(), devpts, &launch.plan.sandbox)?;
     view.change_root()?;
     say(report, ToCommand::RootChanged)?;
     view.furnish(&inside.mounts, &pieces)?;

@@ -18,7 +18,9 @@ use crate::request::PlanRequest;
 use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen, SeenOn};
 use crate::selfcheck::{self, CheckedLayers};
-use crate::{environment, gate, guard, identity, landlock, locate, namespaces, promises, seccomp};
+use crate::{
+    environment, gate, guard, identity, landlock, locate, namespaces, own, promises, seccomp,
+};
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
 use std::path::{Path, PathBuf};
 
@@ -90,6 +92,9 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     add_name_files(&identity, request.facts, host, &mut seen);
     let hostname = if namespaces.uts { &policy.process.hostname } else { &request.facts.hostname };
     let egress = egress(request, hostname, host, &mut seen)?;
+    if serves_files {
+        seen.view.frame_areas(&own::FRAMED_AREAS);
+    }
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let mut guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
     let around = Surroundings { is_guarded: guard.is_some(), has_own_pids: namespaces.pid };

@@ -225,7 +225,9 @@ fn is_named(name: &str, path: &Path) -> bool {
 /// Directories that we created ourselves: what is missing in them was not granted.
 fn grounds(mounts: &[MountOp], host: &Host<'_>) -> Vec<PathBuf> {
     let is_ground = |op: &&MountOp| match op {
-        MountOp::Frame { .. } => true,
+        MountOp::Frame { target, .. } => {
+            !own::FRAMED_AREAS.iter().any(|area| target == Path::new(area))
+        }
         MountOp::Tmpfs { target, .. } => Some(target.as_path()) == host.home(),
         _ => false,
     };

@@ -14,6 +14,10 @@ use std::path::{Path, PathBuf};
 /// No grant replaces these, and no bound directory contains the host's version.
 pub(crate) const OWN_AREAS: [&str; 6] = ["/dev", "/proc", "/run", "/sys", "/tmp", "/var/tmp"];
 
+/// Directories with many small mounts in which nothing is ever granted. Where a process serves the view, each name that
+/// something is mounted on costs a request to it: these have a file system of their own instead.
+pub(crate) const FRAMED_AREAS: [&str; 2] = ["/dev", "/sys"];
+
 /// Writable directories that belong to the host if there is no mount namespace.
 pub(crate) const SHARED_WITH_HOST: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 

@@ -50,6 +50,17 @@ impl Composition {
         }
     }
 
+    /// Puts what is shown of these directories on file systems of their own.
+    pub(crate) fn frame_areas(&mut self, areas: &[&str]) {
+        for area in areas.iter().map(Path::new) {
+            let is_shown = self.ops.keys().any(|target| target.starts_with(area));
+            if is_shown && matches!(self.ops.get(area), None | Some(MountOp::Dir { .. })) {
+                let frame = MountOp::Frame { target: area.to_owned(), mode: 0o755 };
+                self.ops.insert(area.to_owned(), frame);
+            }
+        }
+    }
+
     /// Whether the command can create something at this path.
     pub(crate) fn can_make(&self, path: &Path) -> bool {
         let at = self.ops.get(path).or_else(|| self.standing_above(path));

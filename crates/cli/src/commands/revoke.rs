@@ -2,7 +2,7 @@
 //!
 //! It only asks the session, which does it. What processes call themselves is escaped.
 
-use super::running;
+use super::running::{self, NamedRun};
 use crate::output;
 use anyhow::{Context, bail};
 use clap::Args;
@@ -10,9 +10,9 @@ use palisade_ask::client::{Client, ClientError};
 use palisade_ask::message::{
     ClientCommand, PROTOCOL, Revoke as Command, Revoked, ServerEvent, StillOpen,
 };
-use palisade_ask::sessions::socket_path;
+use palisade_ask::sessions::{Sessions, socket_path};
 use palisade_record::escape;
-use palisade_session::{Caller, runs};
+use palisade_session::{AppDirs, Caller, runs};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// Longer than a keeper may take that looks at a dead network mount.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a session may take to introduce itself.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The name that is recorded with it.
 const NAME: &str = "sandbox revoke";
 /// So many descriptors of a process are printed.
@@ -61,7 +63,7 @@ pub(crate) struct Revoke {
 impl Revoke {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let places = Caller::here()?.places;
-        let session = running::find(&self.session, &runs::list(&places)?)?;
+        let session = running::find(&self.session, &all_runs(&places)?)?;
         let path = real_path(&self.path)?;
         let revoked = match ask(&socket_path(&places.runtime, &session), &path)? {
             Ok(revoked) => revoked,
@@ -76,6 +78,20 @@ impl Revoke {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Runs of a moment are known by their sockets alone, and those that were granted nothing have none.
+fn all_runs(places: &AppDirs) -> anyhow::Result<Vec<NamedRun>> {
+    let mut runs: Vec<NamedRun> = runs::list(places)?.into_iter().map(NamedRun::from).collect();
+    let mut sessions = Sessions::new(&places.runtime, NAME);
+    sessions.refresh_fully(CONNECT_TIMEOUT)?;
+    for (session, known) in sessions.iter() {
+        if !runs.iter().any(|run| run.session == session) {
+            let (session, command) = (session.to_owned(), known.command().to_owned());
+            runs.push(NamedRun { session, command });
+        }
+    }
+    Ok(runs)
 }
 
 /// Grants are by real path. What is gone from the host has none; then the words count.

@@ -5,16 +5,29 @@ use anyhow::bail;
 use palisade_record::escape;
 use palisade_session::runs::Announced;
 
+/// What a person may name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedRun {
+    pub(crate) session: String,
+    pub(crate) command: String,
+}
+
+impl From<Announced> for NamedRun {
+    fn from(run: Announced) -> Self {
+        Self { session: run.session, command: run.command }
+    }
+}
+
 /// Of a command line, to tell runs apart.
 const COMMAND_CHARS: usize = 40;
 
 /// The one run that is meant: by the beginning or the end of its session's name.
-pub(crate) fn find(named: &str, running: &[Announced]) -> anyhow::Result<String> {
+pub(crate) fn find(named: &str, running: &[NamedRun]) -> anyhow::Result<String> {
     let named = named.trim();
-    let fits = |run: &&Announced| {
+    let fits = |run: &&NamedRun| {
         !named.is_empty() && (run.session.starts_with(named) || run.session.ends_with(named))
     };
-    let all = |runs: &mut dyn Iterator<Item = &Announced>| {
+    let all = |runs: &mut dyn Iterator<Item = &NamedRun>| {
         runs.map(|run| format!("{} ({})", run.session, start(&run.command, COMMAND_CHARS)))
             .collect::<Vec<_>>()
             .join(", ")

@@ -1,16 +1,7 @@
-use super::{find, start};
-use jiff::Timestamp;
-use palisade_session::runs::Announced;
+use super::{NamedRun, find, start};
 
-fn run(session: &str, command: &str) -> Announced {
-    Announced {
-        session: session.to_owned(),
-        init: 1,
-        command: command.to_owned(),
-        started_at: Timestamp::UNIX_EPOCH,
-        cgroups: Vec::new(),
-        limits: Vec::new(),
-    }
+fn run(session: &str, command: &str) -> NamedRun {
+    NamedRun { session: session.to_owned(), command: command.to_owned() }
 }
 
 #[test]

@@ -22,15 +22,14 @@ pub(super) fn mounts_of(pid: u32) -> HashSet<u64> {
 
 /// The processes below `roots` that use one of these mounts, and whether there are more than are named.
 pub(super) fn users_of(gone: &HashSet<u64>, roots: &[u32]) -> (Vec<StillOpen>, bool) {
-    let namespaces: Vec<_> = roots.iter().map(|root| mount_namespace(*root)).collect();
+    let shown: HashSet<u64> = roots.iter().flat_map(|root| mounts_of(*root)).collect();
     let mut users = descendants(roots).into_iter().filter_map(|pid| {
         let found = StillOpen {
             pid,
             name: String::new(),
             descriptors: descriptors_on(pid, gone),
             is_cwd: is_in(pid, gone),
-            // What was mounted when it was made was copied.
-            has_own_mounts: !namespaces.contains(&mount_namespace(pid)),
+            has_own_mounts: is_elsewhere(&mounts_of(pid), &shown),
         };
         let is_used = found.is_cwd || found.has_own_mounts || !found.descriptors.is_empty();
         is_used.then(|| StillOpen { name: name_of(pid), ..found })
@@ -39,8 +38,10 @@ pub(super) fn users_of(gone: &HashSet<u64>, roots: &[u32]) -> (Vec<StillOpen>, b
     (named, users.next().is_some())
 }
 
-fn mount_namespace(pid: u32) -> Option<std::path::PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()
+/// Whether these are the mounts of another namespace, which has copies of those that were there when it was made. The
+/// kernel does not name the namespace of pid 1, which is undumpable.
+fn is_elsewhere(mounts: &HashSet<u64>, shown: &HashSet<u64>) -> bool {
+    !mounts.is_empty() && mounts.is_disjoint(shown)
 }
 
 fn descriptors_on(pid: u32, gone: &HashSet<u64>) -> Vec<u32> {

@@ -8,7 +8,7 @@ mod interval;
 mod screen;
 mod text;
 
-use crate::commands::running::find;
+use crate::commands::running::{NamedRun, find};
 use crate::output;
 use board::{Board, Row};
 use clap::Args;
@@ -83,7 +83,11 @@ impl Top {
         let places = Caller::here()?.places;
         let wanted = match &self.session {
             None => Wanted::All,
-            Some(named) => Wanted::One(find(named, &runs::list(&places)?)?),
+            Some(named) => {
+                let running: Vec<_> =
+                    runs::list(&places)?.into_iter().map(NamedRun::from).collect();
+                Wanted::One(find(named, &running)?)
+            }
         };
         let mut board = Board::new(places, wanted);
         let interval = self.interval.duration();

@@ -32,8 +32,8 @@ Takes back what was granted to a running sandbox at this path and below it, by a
 From then on the path does not exist in that sandbox, and its next use is a question again, whatever rule \
 allowed it. Calls that are waiting for it fail.
 
-What a process opened before stays open in that process, and what it mapped stays mapped: these processes \
-are listed; end them if they must not go on. What was granted when the sandbox was started (--ro, --rw, \
+What a process opened before stays open in that process, and what it mapped stays mapped. Processes that \
+have something open there, or are in it, are listed; end them if they must not go on. What was granted when the sandbox was started (--ro, --rw, \
 the policy) stays until it ends. A permanent answer stays saved for later runs; `sandbox policy forget` \
 removes it.
 
@@ -48,6 +48,7 @@ Exit codes: 0 done, 1 nothing was taken back, 125 there is no such run, or sandb
 #[derive(Args, Debug)]
 #[command(after_help = DETAILS)]
 pub(crate) struct Revoke {
+    /// The running sandbox
     #[arg(value_name = "SESSION")]
     session: String,
 

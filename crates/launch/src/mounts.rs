@@ -1,6 +1,6 @@
 //! Builds the mount view: the sandbox's own root on a tmpfs or on the gate's file system, in the order of the plan.
 //!
-//! First every part is taken from the host or created, detached. Then the root changes, and the parts are
+//! First every part is taken from the host or created, detached ([`collect`]). Then the root changes, and the parts are
 //! attached while the command's process leaves the old root. Every name is created or opened below the new
 //! root's descriptor without following links, so nothing in a bound tree can redirect a step (CVE-2026-41579,
 //! CVE-2025-52881).
@@ -14,9 +14,7 @@ use crate::fuse_root::{FuseRoot, GroundStore};
 use crate::idmap::OwnerMaps;
 use crate::sources::{self, Pieces};
 use overlay::OverlayParts;
-use palisade_plan::model::{
-    Hardening, MountAccess, MountOp, Namespaced, NodeKind, SandboxPlan, Scratch,
-};
+use palisade_plan::model::{Hardening, MountAccess, MountOp, NodeKind, SandboxPlan};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
@@ -38,17 +36,10 @@ const COPY_MODE: u32 = 0o644;
 /// `PROC_SUPER_MAGIC`: a false procfs must not catch our writes (CVE-2025-52881).
 const PROC_MAGIC: i64 = 0x9fa0;
 
-/// Where the run's own files go, if all of them together are limited.
-struct Room<'a> {
-    shared: Option<&'a Shared>,
-    scratch: Option<&'a Scratch>,
-}
-
 /// The new root, empty at first.
 #[derive(Debug)]
 pub(crate) struct Builder {
     pub(crate) root: OwnedFd,
-    hardening: Hardening,
     last_parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
     fuse: Option<FuseRoot>,
     /// What the gate's file system shows, and where.
@@ -81,7 +72,6 @@ impl Builder {
         mounts::move_mount(&root, CWD, Path::new("/")).during(STEP)?;
         Ok(Self {
             root,
-            hardening,
             last_parent: RefCell::new(None),
             fuse,
             stores,
@@ -94,35 +84,22 @@ impl Builder {
         &self.stores
     }
 
-    /// Takes sources from the host, or those that root's parent prepared, and creates the new file systems. A
-    /// new procfs can be mounted only while the host's is still visible; the kernel requires that.
-    pub(crate) fn collect(
+    /// Makes those parts that need a root to be made on, and shows what the gate's file system has to show.
+    pub(crate) fn complete(
         &mut self,
-        inside: &Namespaced,
-        prepared: Option<Pieces>,
-        mut devpts: Option<OwnedFd>,
+        ops: &[MountOp],
+        pieces: Pieces,
         sandbox: &SandboxPlan,
     ) -> Result<Pieces> {
-        let (ops, scratch) = (&inside.mounts, sandbox.scratch.as_ref());
-        let mut sources = match prepared {
-            Some(prepared) => prepared,
-            None => sources::prepare(ops, self.hardening, &OwnerMaps::default())?,
-        };
-        for (op, source) in ops.iter().zip(&mut sources) {
-            if matches!(op, MountOp::DevPts { .. }) {
-                *source = devpts.take();
-            }
-        }
+        let scratch = sandbox.scratch.as_ref();
         let shared = scratch.map(|scratch| Shared::new(self, scratch)).transpose()?;
-        let room = Room { shared: shared.as_ref(), scratch };
-        let pieces: Pieces = ops
-            .iter()
-            .zip(sources)
-            .map(|(op, source)| self.piece(op, source, &room))
+        let completed = ops.iter().zip(pieces);
+        let completed: Pieces = completed
+            .map(|(op, piece)| self.piece(op, piece, shared.as_ref()))
             .collect::<Result<_, _>>()?;
         shared.map_or(Ok(()), |shared| shared.close(self))?;
         let grounds = sandbox.gate.as_ref().map_or(&[][..], |gate| &gate.grounds);
-        self.show_grounds(ops, pieces, grounds)
+        self.show_grounds(ops, completed, grounds)
     }
 
     /// What the gate's file system has to show, as mounts of it: at this point nothing is mounted on it that would be in
@@ -220,53 +197,19 @@ impl Builder {
     fn piece(
         &self,
         op: &MountOp,
-        source: Option<OwnedFd>,
-        room: &Room<'_>,
+        piece: Option<OwnedFd>,
+        shared: Option<&Shared>,
     ) -> Result<Option<OwnedFd>> {
-        match op {
-            MountOp::Overlay { target, hidden, access, exec, .. } => {
-                let lower = source.ok_or_else(|| no_piece(op))?;
+        match (op, shared) {
+            (MountOp::Overlay { target, hidden, access, exec, .. }, _) => {
+                let lower = piece.ok_or_else(|| no_piece(op))?;
                 let parts = OverlayParts { target, hidden, access: *access, exec: *exec };
-                self.overlay(&lower, &parts, room.shared).map(Some)
+                self.overlay(&lower, &parts, shared).map(Some)
             }
-            MountOp::Tmpfs { mode, exec, .. }
-                if op.is_part_of_scratch() && room.shared.is_some() =>
-            {
-                room.shared.map(|shared| shared.part(*mode, *exec)).transpose()
+            (MountOp::Tmpfs { mode, exec, .. }, Some(shared)) if op.is_part_of_scratch() => {
+                shared.part(*mode, *exec).map(Some)
             }
-            MountOp::Tmpfs { mode, size, exec, .. } => {
-                let mode = format!("{mode:o}");
-                let size = size.map(|bytes| bytes.to_string());
-                let inodes = room.scratch.and_then(|scratch| scratch.inodes_apart);
-                let inodes = inodes.map(|inodes| inodes.to_string());
-                let mut options = vec![FsOption::Text("mode", &mode)];
-                options.extend(size.as_deref().map(|size| FsOption::Text("size", size)));
-                options.extend(inodes.as_deref().map(|most| FsOption::Text("nr_inodes", most)));
-                let attrs = if *exec { NO_DEVICES } else { NO_DEVICES | MountAttrs::NOEXEC };
-                new_fs("tmpfs", &options, attrs)
-            }
-            MountOp::Frame { mode, .. } => {
-                let mode = format!("{mode:o}");
-                new_fs("tmpfs", &[FsOption::Text("mode", &mode)], NO_DEVICES)
-            }
-            MountOp::Proc { .. } => {
-                let mount = new_fs("proc", &[], NO_DEVICES | MountAttrs::NOEXEC)?;
-                mount.as_ref().map_or(Ok(()), check_proc)?;
-                Ok(mount)
-            }
-            MountOp::DevPts { .. } => match source {
-                Some(made_for_the_terminal) => Ok(Some(made_for_the_terminal)),
-                None => new_devpts().map(Some),
-            },
-            MountOp::Mqueue { .. } => new_fs("mqueue", &[], NO_DEVICES | MountAttrs::NOEXEC),
-            MountOp::Bind { .. }
-            | MountOp::Device { .. }
-            | MountOp::Dir { .. }
-            | MountOp::Symlink { .. }
-            | MountOp::File { .. }
-            | MountOp::Copy { .. }
-            | MountOp::Seal { .. }
-            | MountOp::Blank { .. } => Ok(source),
+            _ => Ok(piece),
         }
     }
 
@@ -402,6 +345,61 @@ impl Builder {
         let relative = path.strip_prefix("/").unwrap_or(path);
         rustix::fs::unlinkat(&self.root, relative, flags).at("unlink", path).during(STEP)
     }
+}
+
+/// Takes sources from the host, or those that root's parent prepared, and creates the new file systems. A new procfs can
+/// be mounted only while the host's is still visible; the kernel requires that. None of it needs the new root: where that
+/// is the gate's file system, its process starts meanwhile.
+pub(crate) fn collect(
+    ops: &[MountOp],
+    prepared: Option<Pieces>,
+    mut devpts: Option<OwnedFd>,
+    sandbox: &SandboxPlan,
+) -> Result<Pieces> {
+    let sources = match prepared {
+        Some(prepared) => prepared,
+        None => sources::prepare(ops, sandbox.hardening, &OwnerMaps::default())?,
+    };
+    let scratch = sandbox.scratch.as_ref();
+    let piece = |(op, source): (&MountOp, Option<OwnedFd>)| match op {
+        // On the one that all of them share.
+        MountOp::Tmpfs { .. } if op.is_part_of_scratch() && scratch.is_some() => Ok(None),
+        MountOp::Tmpfs { mode, size, exec, .. } => {
+            let mode = format!("{mode:o}");
+            let size = size.map(|bytes| bytes.to_string());
+            let inodes = scratch.and_then(|scratch| scratch.inodes_apart);
+            let inodes = inodes.map(|inodes| inodes.to_string());
+            let mut options = vec![FsOption::Text("mode", &mode)];
+            options.extend(size.as_deref().map(|size| FsOption::Text("size", size)));
+            options.extend(inodes.as_deref().map(|most| FsOption::Text("nr_inodes", most)));
+            let attrs = if *exec { NO_DEVICES } else { NO_DEVICES | MountAttrs::NOEXEC };
+            new_fs("tmpfs", &options, attrs)
+        }
+        MountOp::Frame { mode, .. } => {
+            let mode = format!("{mode:o}");
+            new_fs("tmpfs", &[FsOption::Text("mode", &mode)], NO_DEVICES)
+        }
+        MountOp::Proc { .. } => {
+            let mount = new_fs("proc", &[], NO_DEVICES | MountAttrs::NOEXEC)?;
+            mount.as_ref().map_or(Ok(()), check_proc)?;
+            Ok(mount)
+        }
+        MountOp::DevPts { .. } => match devpts.take() {
+            Some(made_for_the_terminal) => Ok(Some(made_for_the_terminal)),
+            None => new_devpts().map(Some),
+        },
+        MountOp::Mqueue { .. } => new_fs("mqueue", &[], NO_DEVICES | MountAttrs::NOEXEC),
+        MountOp::Overlay { .. }
+        | MountOp::Bind { .. }
+        | MountOp::Device { .. }
+        | MountOp::Dir { .. }
+        | MountOp::Symlink { .. }
+        | MountOp::File { .. }
+        | MountOp::Copy { .. }
+        | MountOp::Seal { .. }
+        | MountOp::Blank { .. } => Ok(source),
+    };
+    ops.iter().zip(sources).map(piece).collect()
 }
 
 const NO_DEVICES: MountAttrs = MountAttrs::NOSUID.union(MountAttrs::NODEV);

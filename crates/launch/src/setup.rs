@@ -219,9 +219,11 @@ fn build_view(
     (devpts, fuse_root): (Option<OwnedFd>, Option<RequestedFuseRoot>),
     report: &OwnedFd,
 ) -> Result<()> {
+    let (sandbox, ops) = (&launch.plan.sandbox, &inside.mounts);
+    let pieces = mounts::collect(ops, launch.prepared.take(), devpts, sandbox)?;
     let fuse = fuse_root.map(RequestedFuseRoot::receive).transpose()?;
-    let mut view = Builder::new(launch.plan.sandbox.hardening, fuse)?;
-    let pieces = view.collect(inside, launch.prepared.take(), devpts, &launch.plan.sandbox)?;
+    let mut view = Builder::new(sandbox.hardening, fuse)?;
+    let pieces = view.complete(ops, pieces, sandbox)?;
     view.change_root()?;
     say(report, ToCommand::RootChanged)?;
     view.furnish(&inside.mounts, &pieces)?;

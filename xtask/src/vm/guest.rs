@@ -60,9 +60,20 @@ fn run() -> Result<()> {
             && (!manifest.is_short || lists.is_short(by, name))
     };
     let mut found = Found::default();
-    run_as(None, Path::new("/root"), &stage, &is_wanted, &mut found)?;
+    let everything = Selection { gate: None, is_wanted: &is_wanted };
+    run_as(None, Path::new("/root"), &stage, &everything, &mut found)?;
     let delegated = Delegated::to(&user)?;
-    delegated.inside(|| run_as(Some(&user), &user.home, &stage, &is_wanted, &mut found))?;
+    delegated.inside(|| run_as(Some(&user), &user.home, &stage, &everything, &mut found))?;
+    let is_notified = |by: &str, name: &str| {
+        manifest.filter.as_deref().is_none_or(|part| name.contains(part))
+            && lists.notified.holds(by, name)
+    };
+    if lists.notified.tests.iter().any(|name| is_notified("user", name)) {
+        println!("calls are notified now: {}", lists.notified.why);
+        let notified = Selection { gate: Some("notify"), is_wanted: &is_notified };
+        run_as(None, Path::new("/root"), &stage, &notified, &mut found)?;
+        delegated.inside(|| run_as(Some(&user), &user.home, &stage, &notified, &mut found))?;
+    }
     for setting in &lists.settings {
         let is_set = |_: &str, name: &str| {
             manifest.filter.as_deref().is_none_or(|part| name.contains(part))
@@ -71,7 +82,8 @@ fn run() -> Result<()> {
         if !setting.tests.iter().any(|name| is_set("user", name)) {
             continue;
         }
-        let run = || run_as(Some(&user), &user.home, &stage, &is_set, &mut found);
+        let set = Selection { gate: None, is_wanted: &is_set };
+        let run = || run_as(Some(&user), &user.home, &stage, &set, &mut found);
         with_setting(setting, || delegated.inside(run))?;
     }
     let is_managed = |_: &str, name: &str| {
@@ -81,7 +93,8 @@ fn run() -> Result<()> {
     if lists.managed.tests.iter().any(|name| is_managed("user", name)) {
         println!("the user has a service manager now: {}", lists.managed.why);
         let managed = groups::start_manager(&user)?;
-        managed.inside(|| run_as(Some(&user), &user.home, &stage, &is_managed, &mut found))?;
+        let selected = Selection { gate: None, is_wanted: &is_managed };
+        managed.inside(|| run_as(Some(&user), &user.home, &stage, &selected, &mut found))?;
     }
     if !manifest.is_short && manifest.filter.is_none() {
         for group in &lists.absent {
@@ -91,19 +104,25 @@ fn run() -> Result<()> {
     found.verdict(start)
 }
 
+/// What is run, and what notices the use of paths meanwhile.
+struct Selection<'a> {
+    gate: Option<&'a str>,
+    is_wanted: &'a dyn Fn(&str, &str) -> bool,
+}
+
 fn run_as(
     user: Option<&TestUser>,
     home: &Path,
     stage: &StagedFiles,
-    is_wanted: &dyn Fn(&str, &str) -> bool,
+    selection: &Selection<'_>,
     found: &mut Found,
 ) -> Result<()> {
     let by = if user.is_some() { "user" } else { "root" };
     let mut round = Round {
         stage,
-        wanted: &|name| is_wanted(by, name),
+        wanted: &|name| (selection.is_wanted)(by, name),
         races: Races::Short,
-        gate: None,
+        gate: selection.gate,
         progress: Progress::Output,
         found: std::mem::take(found),
     };
@@ -130,6 +149,7 @@ fn show_and_check_kernel(lists: &Lists, sandbox: &Path) -> Result<()> {
     println!("kernel {release}");
     println!("security modules {modules}");
     println!("cgroup v2 with {controllers}");
+    fs::File::options().read(true).write(true).open("/dev/fuse").context("/dev/fuse")?;
     for needed in ["yama", "apparmor", "landlock"] {
         if !modules.split(',').any(|module| module == needed) {
             bail!("this kernel runs without {needed}");

@@ -25,6 +25,8 @@ pub(crate) struct Lists {
     pub(crate) settings: Vec<Setting>,
     /// Tests that run once more, as the ordinary user, where that one has a service manager.
     pub(crate) managed: Group,
+    /// Tests that run once more where notified calls notice the use of paths.
+    pub(crate) notified: Group,
 }
 
 /// Facts of a kernel, so that a run proves what it says.
@@ -89,7 +91,8 @@ impl Lists {
     fn names(&self) -> impl Iterator<Item = &str> {
         let groups = self.short.iter().chain(&self.absent).flat_map(|group| &group.tests);
         let settings = self.settings.iter().flat_map(|setting| &setting.tests);
-        groups.chain(settings).chain(&self.managed.tests).map(String::as_str)
+        let others = self.managed.tests.iter().chain(&self.notified.tests);
+        groups.chain(settings).chain(others).map(String::as_str)
     }
 
     /// Fails for a name that is in a list and is no test.
@@ -111,7 +114,8 @@ mod tests {
         serde_saphyr::from_str(
             "kernels: {'6.1': {landlock: 2}, '6.12': {landlock: 6}}\n\
              short: [{why: w, by: root, tests: [a::b]}]\n\
-             absent: []\nsettings: []\nmanaged: {why: w, tests: []}\n",
+             absent: []\nsettings: []\nmanaged: {why: w, tests: []}\n\
+             notified: {why: w, tests: []}\n",
         )
         .unwrap()
     }

@@ -123,3 +123,71 @@ fn what_cannot_be_taken_back_says_why() {
     run.send(b"go\n");
     run.wait().assert_code(0);
 }
+
+/// Grants within grants, in any order, and a process that is in one of them.
+///
+/// Proves: GATE-4 revoked
+#[test]
+fn nothing_is_left_of_grants_within_grants() {
+    let world = World::new();
+    let inner = hidden(&world, "data/sub/x");
+    let deep = hidden(&world, "data/sub/deep/z");
+    let outer = hidden(&world, "data/a");
+    let data = directory(&world);
+    let sub = format!("{data}/sub");
+    let mut run = waiting(
+        &world,
+        &format!("(cd {sub}; cat {inner}; cat x deep/z; cat {outer}; cat {deep}; cat x)"),
+        &format!("for file in {inner} {deep} {outer}; do cat $file; done; ls {sub}; ls {data}"),
+    );
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&sub);
+    client.allow(&question, "once");
+    let question = client.question_about(&inner);
+    client.allow_directory(&question);
+    let question = client.question_about(&outer);
+    client.allow_directory(&question);
+    run.wait_for_stdout("before");
+    revoke(&world, &data, &[]).assert_code(0);
+    run.send(b"go\n");
+    let asked = client.answer_all(&no("once"));
+    let output = run.wait();
+    let after = output.out().split_once("before").unwrap().1.to_owned();
+    assert_eq!(after.trim(), "after", "{}", output.err());
+    for path in [&inner, &deep, &outer, &sub, &data] {
+        assert!(
+            asked.iter().any(|question| question["path"] == path.as_str()),
+            "{path}: {asked:?}"
+        );
+    }
+}
+
+/// Proves: GATE-4 revoked, GATE-10 read-is-not-write
+#[test]
+fn what_is_granted_for_reading_again_is_not_written_and_a_file_made_once_is_asked_about() {
+    let world = World::new();
+    let file = hidden(&world, "data/file");
+    let made = world.outside().join("data/made").to_str().unwrap().to_owned();
+    let mut run = waiting(
+        &world,
+        &format!("echo more >>{file}; echo once >{made}"),
+        &format!("cat {file}; echo again >>{file}; echo again >>{made}"),
+    );
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    client.allow(&question, "session");
+    let question = client.question();
+    client.allow(&question, "once");
+    run.wait_for_stdout("before");
+    revoke(&world, &directory(&world), &[]).assert_code(0);
+    run.send(b"go\n");
+    let question = client.question_about(&file);
+    assert_eq!(question["access"], "read");
+    client.allow(&question, "session");
+    let asked = client.answer_all(&no("once"));
+    run.wait().assert_code(0);
+    assert!(asked.iter().all(|question| question["access"] == "write"), "{asked:?}");
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "content of data/file\nmore\n");
+    assert_eq!(std::fs::read_to_string(&made).unwrap(), "once\n");
+}

@@ -295,7 +295,10 @@ impl Connection {
                 ClientRequest::Answer { id: deny.id, answer }
             }
             ClientCommand::PolicySave { scope } => ClientRequest::Save(scope),
-            ClientCommand::Revoke(revoke) => ClientRequest::Revoke(revoke.into_path()),
+            ClientCommand::Revoke(revoke) => {
+                let path = revoke.into_path().map_err(|error| bad(to.clone(), &error))?;
+                ClientRequest::Revoke(path)
+            }
         };
         Ok(Some((request, to)))
     }

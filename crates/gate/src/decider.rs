@@ -69,9 +69,6 @@ impl Decider {
     pub fn add(&mut self, rule: Rule) {
         self.index.insert(self.rules.len(), &rule);
         self.next_end = self.next_end.into_iter().chain(rule.until).min();
-        if let (Effect::Allow, Pattern::Tree(top)) = (rule.effect, &rule.pattern) {
-            self.revoked.retain(|(path, _)| !path.starts_with(top));
-        }
         self.rules.push(rule);
         self.cache.clear();
     }
@@ -95,8 +92,17 @@ impl Decider {
         let is_denied = self.rules.iter().any(|rule| {
             rule.effect == Effect::Deny && rule.holds_at(now) && rule.pattern.may_be_within(tree)
         });
-        // The tree itself may be granted again.
-        is_denied || self.revoked.iter().any(|(path, _)| path != tree && path.starts_with(tree))
+        is_denied || self.revoked.iter().any(|revoked| self.keeps_out(revoked, tree))
+    }
+
+    /// Whether a tree may not be granted around what was taken back in it, and was not allowed again since. The tree itself
+    /// may.
+    fn keeps_out(&self, (path, rules): &(PathBuf, usize), tree: &Path) -> bool {
+        let allows = |rule: &Rule| {
+            rule.effect == Effect::Allow
+                && matches!(&rule.pattern, Pattern::Tree(top) if path.starts_with(top))
+        };
+        path != tree && path.starts_with(tree) && !self.rules[*rules..].iter().any(allows)
     }
 
     fn search(&self, path: &[u8], access: Access, now: Timestamp) -> Verdict {

@@ -78,6 +78,19 @@ fn what_was_allowed_before_it_was_taken_back_does_not_count() {
 
 /// Proves: GATE-4 revoked
 #[test]
+fn reading_that_is_allowed_again_brings_no_older_rule_for_writing_back() {
+    let writing = Rule { access: Access::Write, ..allow("/x/**") };
+    let mut decider = Decider::new(vec![writing], 8);
+    assert_eq!(decide(&mut decider, "/x/y", Access::Write), "allowed");
+    decider.revoke(Path::new("/x"));
+    decider.add(rule(Store::Session, Effect::Allow, "/x/**"));
+    assert_eq!(decide(&mut decider, "/x/y", Access::Read), "allowed");
+    assert_eq!(decide(&mut decider, "/x/y", Access::Write), "ask");
+    assert!(!decider.denies_within(Path::new("/"), at(0)), "all of it was allowed again");
+}
+
+/// Proves: GATE-4 revoked
+#[test]
 fn a_directory_is_not_granted_around_what_was_taken_back() {
     let mut decider = Decider::new(vec![allow("/x/**")], 8);
     decider.revoke(Path::new("/x/y"));

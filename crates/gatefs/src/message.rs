@@ -29,10 +29,12 @@ pub enum ToGateFs {
         #[serde(with = "Raw")]
         path: PathBuf,
     },
-    /// What was mounted at this path is gone, or could not be mounted: the name is that of something ungranted again.
+    /// What was mounted at this path is gone, or could not be mounted: it is ungranted again.
     Ungrafted {
         #[serde(with = "Raw")]
         path: PathBuf,
+        /// Whether something is mounted below it: a name that leads to a mount must not disappear.
+        is_name_kept: bool,
     },
 }
 

@@ -233,9 +233,11 @@ impl GateFsServer<'_> {
                         ToGateFs::Grafted { path } => {
                             self.granted.insert(path);
                         }
-                        ToGateFs::Ungrafted { path } => {
+                        ToGateFs::Ungrafted { path, is_name_kept } => {
                             self.granted.remove(&path);
-                            self.nodes.release(&path);
+                            if !is_name_kept {
+                                self.nodes.release(&path);
+                            }
                         }
                     }
                 }

@@ -36,6 +36,12 @@ pub enum KeeperRequest {
     Open { token: u64, flags: u32 },
     /// Remove what was shown.
     Ungraft { graft: u64 },
+    /// Remove everything that was shown at this path and below it, except private versions.
+    Revoke {
+        token: u64,
+        #[serde(with = "Raw")]
+        path: PathBuf,
+    },
     /// Return a descriptor (`O_PATH`) through which what is held under the token, or its directory, can be
     /// written. It is not shown in the view.
     Lend { token: u64, parent: bool },
@@ -114,7 +120,10 @@ pub enum KeeperEvent {
     Ungrafted {
         graft: u64,
     },
-    /// It is still visible: if it was granted for one call, the run has to end.
+    Revoked {
+        token: u64,
+    },
+    /// It is still visible: the run has to end.
     NotUngrafted {
         graft: u64,
         #[serde(with = "Truncated::<MAX_TEXT>")]

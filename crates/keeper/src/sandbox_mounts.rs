@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Far below what a mount namespace may hold (`fs.mount-max`, 100,000 by default).
-const MAX_BELOW_COVERS: usize = 4096;
+/// Far below what a mount namespace may hold (`fs.mount-max`, 100,000 by default). Each holds a descriptor, and the command
+/// decides how many there are.
+const MAX_BELOW_COVERS: usize = 1024;
 
 /// Paths inside that the plan defines.
 #[derive(Debug)]
@@ -40,19 +41,42 @@ pub(crate) struct SandboxMounts {
     grafts: BTreeMap<u64, Graft>,
     /// Where the sandbox has a private version: it stays on top of whatever is granted around it.
     copies: BTreeSet<PathBuf>,
-    /// What is shown below covers, by path and the mount's number: no person was asked about it, and it goes with its cover.
-    below_covers: Vec<(PathBuf, u64)>,
     last: u64,
 }
 
 /// Something that is shown in the view.
 #[derive(Debug)]
 struct Graft {
-    /// None where only links were created.
+    shows: Shows,
+    /// None where only names were created.
     mount: Option<Mounted>,
     names: Vec<Name>,
     /// Removed while another graft was on top of it; goes with that one.
     is_over: bool,
+}
+
+/// What a graft gives the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Shows {
+    /// What the host has at this path, or that it is there.
+    Host(PathBuf),
+    /// Something of the sandbox's own: a private version, or links to what is shown elsewhere.
+    Own,
+    /// What is visible at its path, for processes that are below a cover. No person was asked about it.
+    BelowCover,
+}
+
+impl Graft {
+    /// Whether it shows what is at this path, or below it. A copy of something above shows it, too.
+    fn is_revoked_with(&self, path: &Path) -> bool {
+        match (&self.shows, &self.mount) {
+            (Shows::Host(shown), _) => shown.starts_with(path),
+            (Shows::BelowCover, Some(mount)) => {
+                mount.path.starts_with(path) || path.starts_with(&mount.path)
+            }
+            (Shows::BelowCover, None) | (Shows::Own, _) => false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -112,18 +136,9 @@ impl SandboxMounts {
         let (root, scaffold) = surveyed?;
         let mounted = layout.mounted;
         let (grafts, copies) = (BTreeMap::new(), BTreeSet::new());
-        let (below_covers, last) = (Vec::new(), 0);
-        let sandbox = Self {
-            namespace,
-            own_namespace,
-            mounted,
-            root,
-            scaffold,
-            grafts,
-            copies,
-            below_covers,
-            last,
-        };
+        let last = 0;
+        let sandbox =
+            Self { namespace, own_namespace, mounted, root, scaffold, grafts, copies, last };
         Ok(sandbox)
     }
 
@@ -142,6 +157,11 @@ impl SandboxMounts {
         shown: GraftSource<'_>,
         links: &[(PathBuf, PathBuf)],
     ) -> Result<u64> {
+        let shows = match &shown {
+            GraftSource::Piece(DetachedTree { seen, .. }) => Shows::Host(seen.path.clone()),
+            GraftSource::Name(path) => Shows::Host(path.to_path_buf()),
+            GraftSource::Links | GraftSource::Copy(..) => Shows::Own,
+        };
         let path = shown.path().map(Path::to_owned);
         let path = path.as_deref();
         let Self { namespace, own_namespace, root, scaffold, grafts, copies, .. } = self;
@@ -171,7 +191,7 @@ impl SandboxMounts {
                 }
             }
         })?;
-        Ok(self.keep(mount, names))
+        Ok(self.keep(shows, mount, names))
     }
 
     /// Puts the private versions below `top` on top of what graft `number` has just shown there. Without them, the
@@ -208,14 +228,15 @@ impl SandboxMounts {
         seen: &HostFile,
         directory: &Path,
     ) -> Result<u64> {
-        if self.below_covers.len() >= MAX_BELOW_COVERS {
+        let is_below = |graft: &&Graft| graft.shows == Shows::BelowCover;
+        if self.grafts.values().filter(is_below).count() >= MAX_BELOW_COVERS {
             return Err(SysError::new("move_mount", seen.path.display().to_string(), Errno::NOSPC));
         }
         // Everything below the first name comes with it.
         let name = seen.path.strip_prefix(directory).ok().and_then(|rest| rest.iter().next());
         let top = name.map(|name| directory.join(name));
         let Self { namespace, own_namespace, root, scaffold, grafts, .. } = self;
-        let (shown, names) = within(namespace, own_namespace, identity, || {
+        let (mount, names) = within(namespace, own_namespace, identity, || {
             let is_below = |place: &&(PathBuf, PathBuf)| {
                 place.0.starts_with(directory)
                     && !top.as_ref().is_some_and(|top| place.0.starts_with(top))
@@ -230,21 +251,35 @@ impl SandboxMounts {
                 });
             let paths = links.iter().map(|(place, _)| place.as_path()).chain(top.as_deref());
             match made {
-                Ok(shown) => Ok((shown, scaffold.hold(paths))),
+                Ok(mount) => Ok((mount, scaffold.hold(paths))),
                 Err(error) => {
                     scaffold.clear();
                     Err(error)
                 }
             }
         })?;
-        self.below_covers.extend(top.zip(shown));
-        Ok(self.keep(None, names))
+        Ok(self.keep(Shows::BelowCover, mount, names))
     }
 
-    fn keep(&mut self, mount: Option<Mounted>, names: Vec<Name>) -> u64 {
+    fn keep(&mut self, shows: Shows, mount: Option<Mounted>, names: Vec<Name>) -> u64 {
         self.last += 1;
-        self.grafts.insert(self.last, Graft { mount, names, is_over: false });
+        self.grafts.insert(self.last, Graft { shows, mount, names, is_over: false });
         self.last
+    }
+
+    /// Removes all grafts at this path and below it, the newest first, and what shows them below covers.
+    pub(crate) fn revoke(
+        &mut self,
+        identity: &CallerIdentity,
+        own_files: &OwnFiles,
+        path: &Path,
+    ) -> Result<()> {
+        let Self { namespace, own_namespace, scaffold, grafts, .. } = self;
+        within(namespace, own_namespace, identity, || {
+            let meant = grafts.iter().filter(|(_, graft)| graft.is_revoked_with(path));
+            let meant: Vec<u64> = meant.map(|(number, _)| *number).collect();
+            meant.iter().rev().try_for_each(|number| remove(grafts, scaffold, own_files, *number))
+        })
     }
 
     /// Removes a graft. One that no longer exists is no error.
@@ -256,27 +291,52 @@ impl SandboxMounts {
     ) -> Result<()> {
         let Some(graft) = self.grafts.get_mut(&number) else { return Ok(()) };
         graft.is_over = true;
-        let Self { namespace, own_namespace, root, scaffold, grafts, below_covers, .. } = self;
+        let Self { namespace, own_namespace, scaffold, grafts, .. } = self;
         within(namespace, own_namespace, identity, || {
             let mut next = Some(number);
             while let Some(number) = next.take_if(|number| is_done(grafts, *number)) {
-                if let Some(mount) = grafts.get(&number).and_then(|graft| graft.mount.as_ref()) {
-                    match own_files.detach(&mount.file) {
-                        // It was removed with the directory it was on, here or on the host.
-                        Err(error) if error.errno == Errno::INVAL => {}
-                        detached => detached?,
-                    }
+                let mount = grafts.get(&number).and_then(|graft| graft.mount.as_ref());
+                next = mount.and_then(|mount| mount.on);
+                let cover = mount.filter(|mount| mount.covered.is_some());
+                let below = cover.map(|cover| shown_below(grafts, &cover.path)).unwrap_or_default();
+                for below in below {
+                    remove(grafts, scaffold, own_files, below)?;
                 }
-                let Some(graft) = grafts.remove(&number) else { break };
-                if let Some(cover) = graft.mount.as_ref().filter(|mount| mount.covered.is_some()) {
-                    uncover(root, own_files, below_covers, &cover.path)?;
-                }
-                next = graft.mount.and_then(|mount| mount.on);
-                scaffold.release(graft.names);
+                remove(grafts, scaffold, own_files, number)?;
             }
             Ok(())
         })
     }
+}
+
+/// What is shown below this cover: it goes with the cover, and is shown again when it is used.
+fn shown_below(grafts: &BTreeMap<u64, Graft>, cover: &Path) -> Vec<u64> {
+    let is_below = |graft: &Graft| {
+        let mount = graft.mount.as_ref();
+        graft.shows == Shows::BelowCover && mount.is_some_and(|mount| mount.path.starts_with(cover))
+    };
+    grafts.iter().filter(|(_, graft)| is_below(graft)).map(|(number, _)| *number).collect()
+}
+
+/// Takes a graft away, and the names that were made for it.
+fn remove(
+    grafts: &mut BTreeMap<u64, Graft>,
+    scaffold: &mut Scaffold,
+    own_files: &OwnFiles,
+    number: u64,
+) -> Result<()> {
+    if let Some(mount) = grafts.get(&number).and_then(|graft| graft.mount.as_ref()) {
+        match own_files.detach(&mount.file) {
+            // It was removed with the directory it was on, here or on the host.
+            Err(error) if error.errno == Errno::INVAL => {}
+            detached => detached?,
+        }
+    }
+    if let Some(graft) = grafts.remove(&number) {
+        drop(graft.mount);
+        scaffold.release(graft.names);
+    }
+    Ok(())
 }
 
 /// Whether a graft was taken back and carries no other.
@@ -331,14 +391,13 @@ fn move_to(mount: &OwnedFd, place: &OwnedFd, path: &Path) -> Result<()> {
         .map_err(|error| SysError { subject: path.display().to_string(), ..error })
 }
 
-/// Shows what is visible at `path` again, in a directory above it that grafts cover, and gives the mount's number. No
-/// descriptor is held for it, because the command decides how many there are.
+/// Shows what is visible at `path` again, in a directory above it that grafts cover.
 fn attach_below_cover(
     root: &OwnedFd,
     scaffold: &mut Scaffold,
     grafts: &BTreeMap<u64, Graft>,
     path: &Path,
-) -> Result<Option<u64>> {
+) -> Result<Option<Mounted>> {
     let visible = open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW)?;
     let found = rustix::fs::fstat(&visible).at("fstat", path)?;
     let kind = match FileType::from_raw_mode(found.st_mode) {
@@ -357,26 +416,8 @@ fn attach_below_cover(
     // A clone of what the command sees has the same rights.
     let file = mounts::open_tree(&visible, Path::new(""), Recursion::Recursive)?;
     move_to(&file, &place, path)?;
-    mounts::mount_id(&file).map(Some)
-}
-
-/// Takes away what was shown below a cover that is gone: its path leads there again.
-fn uncover(
-    root: &OwnedFd,
-    own_files: &OwnFiles,
-    below_covers: &mut Vec<(PathBuf, u64)>,
-    cover: &Path,
-) -> Result<()> {
-    for (path, id) in below_covers.extract_if(.., |(path, _)| path.starts_with(cover)) {
-        match open_beneath(root, &path, OFlags::PATH | OFlags::NOFOLLOW) {
-            Ok(shown) if mounts::mount_id(&shown)? == id => own_files.detach(&shown)?,
-            // Another cover is above it still, or its name was removed, and it with it.
-            Ok(_) => {}
-            Err(error) if error.errno == Errno::NOENT => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    let id = mounts::mount_id(&file)?;
+    Ok(Some(Mounted { path: path.to_owned(), file, id, on: None, covered: None }))
 }
 
 /// Puts a private version where the host has something. Nothing is mounted where the command can change it as

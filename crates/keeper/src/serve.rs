@@ -93,6 +93,16 @@ impl KeeperServer {
                     },
                 })
             }
+            KeeperRequest::Revoke { token, path } => {
+                only(match self.inside.revoke(&self.identity, &self.own_files, &path) {
+                    Ok(()) => KeeperEvent::Revoked { token },
+                    Err(SysError { call, errno, .. }) => KeeperEvent::NotUngrafted {
+                        graft: token,
+                        step: call.to_owned(),
+                        errno: number(errno),
+                    },
+                })
+            }
             KeeperRequest::Survey { token, directory } => {
                 only(match self.survey(token, &directory) {
                     Ok(is_whole) => KeeperEvent::Surveyed { token, is_whole },

@@ -3,7 +3,7 @@
 use crate::message::Reply;
 use crate::message::request::{bytes, path, text};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Take back what was granted at a path, and below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,10 +21,20 @@ impl Revoke {
         Self { path: text(path), path_bytes: bytes(path) }
     }
 
-    pub fn into_path(self) -> PathBuf {
-        path(self.path, self.path_bytes)
+    pub fn into_path(self) -> Result<PathBuf, NotAbsolute> {
+        let path = path(self.path, self.path_bytes);
+        let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+        match path.is_absolute() && path.components().all(is_plain) {
+            true => Ok(path),
+            false => Err(NotAbsolute),
+        }
     }
 }
+
+/// Of a path that could mean another, or everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`path` has to be absolute, without `..`")]
+pub struct NotAbsolute;
 
 /// What is no longer granted, and what could not be taken back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,4 +70,19 @@ pub struct StillOpen {
     /// Whether it has a mount namespace of its own, where everything is as it was.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_own_mounts: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_path_can_be_meant() {
+        for good in ["/", "/x", "/x/y/"] {
+            assert!(Revoke::of(Path::new(good)).into_path().is_ok(), "{good}");
+        }
+        for bad in ["", "x", "../x", "/x/../y"] {
+            assert_eq!(Revoke::of(Path::new(bad)).into_path(), Err(NotAbsolute), "{bad}");
+        }
+    }
 }

@@ -1,17 +1,16 @@
 //! `sandbox revoke`: takes back what was granted to a running sandbox.
 //!
-//! It only asks the session, which does it. What processes call themselves is escaped.
+//! It only asks the session, which does it. What processes call themselves is escaped when it is printed.
 
 use super::running::{self, NamedRun};
 use crate::output;
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
 use palisade_ask::client::{Client, ClientError};
 use palisade_ask::message::{
     ClientCommand, PROTOCOL, Revoke as Command, Revoked, ServerEvent, StillOpen,
 };
 use palisade_ask::sessions::{Sessions, socket_path};
-use palisade_record::escape;
 use palisade_session::{AppDirs, Caller, runs};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,11 +28,11 @@ const MAX_DESCRIPTORS: usize = 8;
 
 const DETAILS: &str = "\
 Takes back what was granted to a running sandbox at this path and below it, by an answer or by a rule. \
-From then on the path does not exist in that sandbox, and its next use is a question again, whatever rule \
-allowed it. Calls that are waiting for it fail.
+From then on nothing of it is found in that sandbox, and its next use is a question again, whatever rule \
+allowed it. A call that is being granted it fails; open questions stay open.
 
 What a process opened before stays open in that process, and what it mapped stays mapped. Processes that \
-have something open there, or are in it, are listed; end them if they must not go on. What was granted when the sandbox was started (--ro, --rw, \
+have something open there, or are in it, are listed; end them if they must not go on. A private copy stays the command's own. What was granted when the sandbox was started (--ro, --rw, \
 the policy) stays until it ends. A permanent answer stays saved for later runs; `sandbox policy forget` \
 removes it.
 
@@ -69,7 +68,7 @@ impl Revoke {
         let revoked = match ask(&socket_path(&places.runtime, &session), &path)? {
             Ok(revoked) => revoked,
             Err(why) => {
-                output::note(&escape::text(&why));
+                output::note(&why);
                 return Ok(ExitCode::FAILURE);
             }
         };
@@ -95,14 +94,16 @@ fn all_runs(places: &AppDirs) -> anyhow::Result<Vec<NamedRun>> {
     Ok(runs)
 }
 
-/// Grants are by real path. What is gone from the host has none; then the words count.
+/// Grants are by real path. What is gone from the host has none below the directory it was in.
 fn real_path(path: &Path) -> anyhow::Result<PathBuf> {
-    match path.canonicalize() {
-        Ok(real) => Ok(real),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            std::path::absolute(path).with_context(|| format!("{}", path.display()))
+    let real =
+        |path: &Path| path.canonicalize().map_err(|error| anyhow!("{}: {error}", path.display()));
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if !path.exists() => {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            Ok(real(parent)?.join(name))
         }
-        Err(error) => Err(error).with_context(|| format!("{}", path.display())),
+        _ => real(path),
     }
 }
 
@@ -134,16 +135,16 @@ fn ask(socket: &Path, path: &Path) -> anyhow::Result<Result<Revoked, String>> {
 
 fn told(path: &Path, revoked: &Revoked) -> Vec<String> {
     let mut lines: Vec<String> =
-        revoked.paths.iter().map(|path| format!("revoked: {}", escape::text(path))).collect();
+        revoked.paths.iter().map(|path| format!("revoked: {path}")).collect();
     if lines.is_empty() {
-        lines.push(format!("revoked: {}", escape::text(&path.to_string_lossy())));
+        lines.push(format!("revoked: {}", path.display()));
     }
     if let Some(above) = &revoked.part_of {
-        lines.push(format!("still visible as part of {}, which is granted", escape::text(above)));
+        lines.push(format!("still visible as part of {above}, which is granted"));
     }
     lines.extend(revoked.still_open.iter().map(still_open));
     if revoked.has_more {
-        lines.push("and in more processes".to_owned());
+        lines.push("not all processes were looked at; there may be more".to_owned());
     }
     lines
 }
@@ -163,7 +164,7 @@ fn still_open(process: &StillOpen) -> String {
     if process.has_own_mounts {
         uses.push("has mounts of its own, which keep what they showed".to_owned());
     }
-    format!("still open in {} ({}): {}", escape::text(&process.name), process.pid, uses.join("; "))
+    format!("still open in {} ({}): {}", process.name, process.pid, uses.join("; "))
 }
 
 #[cfg(test)]
@@ -171,10 +172,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stays_open_is_told_and_names_are_escaped() {
+    fn what_stays_open_is_told() {
         let process = StillOpen {
             pid: 7,
-            name: "a\u{1b}[2J".to_owned(),
+            name: "cat".to_owned(),
             descriptors: (3..13).collect(),
             is_cwd: true,
             has_own_mounts: false,
@@ -186,11 +187,21 @@ mod tests {
             has_more: true,
             ..Revoked::default()
         };
-        let lines = told(Path::new("/x"), &revoked);
-        assert_eq!(lines[..2], ["revoked: /x", "still visible as part of /, which is granted"]);
-        assert!(!lines[2].contains('\u{1b}'), "{lines:?}");
-        let uses = "(7): descriptor 3, 4, 5, 6, 7, 8, 9, 10 and 2 more; working directory";
-        assert!(lines[2].ends_with(uses), "{lines:?}");
-        assert_eq!(lines[3], "and in more processes");
+        let expected = [
+            "revoked: /x",
+            "still visible as part of /, which is granted",
+            "still open in cat (7): descriptor 3, 4, 5, 6, 7, 8, 9, 10 and 2 more; working directory",
+            "not all processes were looked at; there may be more",
+        ];
+        assert_eq!(told(Path::new("/x"), &revoked), expected);
+    }
+
+    #[test]
+    fn a_path_is_the_real_one_also_of_what_is_gone() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        assert_eq!(real_path(Path::new("gone")).unwrap(), here.join("gone"));
+        assert_eq!(real_path(Path::new("/proc/self/../gone")).unwrap(), Path::new("/proc/gone"));
+        let error = real_path(Path::new("/no/such/place")).unwrap_err().to_string();
+        assert!(error.contains("/no/such: No such file"), "{error}");
     }
 }

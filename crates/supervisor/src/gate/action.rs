@@ -15,8 +15,11 @@ pub(super) enum Action {
     Reply(AccessReply, Option<OwnedFd>),
     /// The host's file or directory is in its place, at this path.
     Shown(PathBuf),
-    /// What was shown at this path is gone.
-    Hidden(PathBuf),
+    /// What was shown at this path is gone; whether something is still shown below it.
+    Hidden {
+        path: PathBuf,
+        is_name_kept: bool,
+    },
     /// All that this revocation is about is gone.
     Revoked(u64),
     /// For the audit log.

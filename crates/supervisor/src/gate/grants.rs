@@ -111,6 +111,14 @@ struct Fleeting {
     until: Instant,
 }
 
+/// Where a graft is.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    /// A private version is the command's own, and is not taken back.
+    is_copy: bool,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Grants {
     /// By the token that the keeper is busy with.
@@ -121,7 +129,9 @@ pub(super) struct Grants {
     lent: HashMap<u64, PathBuf>,
     fleeting: Vec<Fleeting>,
     /// Where each graft of the keeper's is.
-    places: HashMap<u64, PathBuf>,
+    places: HashMap<u64, Place>,
+    /// Where those of a keeper are that is gone: nobody can take them away.
+    lost: Vec<PathBuf>,
     /// Those that the keeper takes away now: what is left of each, and whom it was for.
     ending: Vec<(Vec<u64>, Vec<u64>)>,
     /// Grants that copy what is visible. What is shown for one call only would stay in the copy: they begin when nothing is.
@@ -205,7 +215,8 @@ impl Grants {
             out.push_back(Action::Keeper(KeeperRequest::Ungraft { graft }));
             return Vec::new();
         };
-        self.places.insert(graft, job.part.place().to_owned());
+        let (path, is_copy) = (job.part.place().to_owned(), job.part.what == What::Copy);
+        self.places.insert(graft, Place { path, is_copy });
         job.grafts.push(graft);
         let standing = job.part.standing(graft).filter(|_| job.lasting == Lasting::Session);
         out.extend(standing.iter().map(|standing| Action::Shown(standing.path.clone())));
@@ -267,10 +278,7 @@ impl Grants {
         }
         let Some(job) = self.jobs.remove(&token) else { return false };
         // The gate's file system holds the name, and lists it, since the keeper looked it up.
-        let place = job.part.place();
-        if !self.places.values().any(|other| other.starts_with(place)) {
-            out.push_back(Action::Hidden(place.to_owned()));
-        }
+        self.hide(job.part.place().to_owned(), out);
         out.extend(job.requests.iter().map(|request| Action::Reply(refusal(request.id), None)));
         out.extend(
             job.grafts.into_iter().map(|graft| Action::Keeper(KeeperRequest::Ungraft { graft })),
@@ -281,10 +289,12 @@ impl Grants {
         true
     }
 
-    /// Refuses the calls whose grants are under way within this path, and takes away what is shown of them. Whether there are
-    /// any.
+    /// Refuses the calls whose grants are under way, and would show something within this path. Whether there are any.
     pub(super) fn end_within(&mut self, path: &Path, out: &mut VecDeque<Action>) -> bool {
-        let is_within = |job: &Job| job.part.place().starts_with(path);
+        let is_within = |job: &Job| {
+            let mut parts = std::iter::once(&job.part).chain(&job.todo);
+            parts.any(|part| part.place().starts_with(path))
+        };
         let begun = self.jobs.iter().filter(|(_, job)| is_within(job));
         let begun: Vec<u64> = begun.map(|(token, _)| *token).collect();
         let (waiting, others): (VecDeque<Job>, _) =
@@ -295,8 +305,10 @@ impl Grants {
         for token in begun {
             self.failed(token, out);
         }
-        let refused = waiting.into_iter().flat_map(|job| job.requests);
-        out.extend(refused.map(|request| Action::Reply(refusal(request.id), None)));
+        for job in waiting {
+            out.extend(job.requests.iter().map(|request| Action::Reply(refusal(request.id), None)));
+            out.push_back(Action::Keeper(KeeperRequest::Forget { token: job.part.token }));
+        }
         is_any
     }
 
@@ -354,14 +366,14 @@ impl Grants {
         self.lent.clear();
         self.fleeting.clear();
         self.ending.clear();
+        // The next keeper counts from the beginning.
+        self.lost.extend(self.places.drain().map(|(_, place)| place.path));
     }
 
     /// Something was taken away; the broker lets others look once it is all of a grant.
     pub(super) fn ungrafted(&mut self, graft: u64, out: &mut VecDeque<Action>) {
-        if let Some(path) = self.places.remove(&graft)
-            && !self.places.values().any(|other| other.starts_with(&path))
-        {
-            out.push_back(Action::Hidden(path));
+        if let Some(place) = self.places.remove(&graft) {
+            self.hide(place.path, out);
         }
         self.ending.retain_mut(|(grafts, requests)| {
             grafts.retain(|known| *known != graft);
@@ -372,6 +384,30 @@ impl Grants {
             !grafts.is_empty()
         });
         self.begin_deferred(out);
+    }
+
+    /// Everything of the host's at this path and below it was taken away.
+    pub(super) fn revoked(&mut self, path: &Path, out: &mut VecDeque<Action>) {
+        let is_meant = |place: &Place| !place.is_copy && place.path.starts_with(path);
+        let gone: Vec<Place> =
+            self.places.extract_if(|_, place| is_meant(place)).map(|(_, place)| place).collect();
+        for place in gone {
+            self.hide(place.path, out);
+        }
+    }
+
+    /// Whether something is shown at this path, below or above it, that nobody can take away any more.
+    pub(super) fn is_lost(&self, path: &Path) -> bool {
+        self.lost.iter().any(|lost| lost.starts_with(path) || path.starts_with(lost))
+    }
+
+    /// Nothing is shown at this path any more, unless by another graft. Its name stays while something below it is.
+    fn hide(&self, path: PathBuf, out: &mut VecDeque<Action>) {
+        let left = || self.places.values().map(|place| &place.path).chain(&self.lost);
+        if !left().any(|other| *other == path) {
+            let is_name_kept = left().any(|other| other.starts_with(&path));
+            out.push_back(Action::Hidden { path, is_name_kept });
+        }
     }
 
     fn finish(&mut self, job: Job, now: Instant, out: &mut VecDeque<Action>) -> Vec<Standing> {

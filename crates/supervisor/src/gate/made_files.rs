@@ -55,6 +55,13 @@ impl MadeFiles {
         }
     }
 
+    /// They are asked about again. Whether there are any.
+    pub(super) fn forget_within(&mut self, path: &Path) -> bool {
+        let before = self.0.len();
+        self.0.retain(|made| !made.path.starts_with(path));
+        self.0.len() < before
+    }
+
     pub(super) fn made(&mut self, request: u64, file: FileIdentity) {
         let made = self.0.iter_mut().find(|made| made.request == request && made.file.is_none());
         if let Some(made) = made {

@@ -202,7 +202,9 @@ impl<'p> Gate<'p> {
                     asking.open_socket();
                     running.tell_gatefs(&ToGateFs::Grafted { path }, None)?;
                 }
-                Action::Hidden(path) => running.tell_gatefs(&ToGateFs::Ungrafted { path }, None)?,
+                Action::Hidden { path, is_name_kept } => {
+                    running.tell_gatefs(&ToGateFs::Ungrafted { path, is_name_kept }, None)?;
+                }
                 Action::Revoked(id) => self.has_revoked(id, running, asking, log),
                 Action::Record(event) => log(event),
                 Action::Opened(id) => asking.opened(id),

@@ -329,10 +329,8 @@ impl<'p> GateState<'p> {
                     None => self.refuse(token),
                 }
             }
-            KeeperEvent::Ungrafted { graft } => {
-                self.grants.ungrafted(graft, &mut self.actions);
-                self.has_left(graft);
-            }
+            KeeperEvent::Ungrafted { graft } => self.grants.ungrafted(graft, &mut self.actions),
+            KeeperEvent::Revoked { token } => self.has_revoked(token),
             // What was granted for a moment, or taken back, must not stay.
             KeeperEvent::NotUngrafted { step, errno, .. } => {
                 let errno = palisade_sys::errno_name(Errno::from_raw_os_error(errno.into()));

@@ -7,11 +7,14 @@ use palisade_sys::mounts::mount_id;
 use rustix::fs::{Mode, OFlags};
 use std::collections::HashSet;
 use std::fs::read_dir;
+use std::time::{Duration, Instant};
 
 /// So many processes are named.
 const MAX_NAMED: usize = 64;
 /// So many descriptors of one process are looked at.
 const MAX_DESCRIPTORS: usize = 4096;
+/// Everything else waits meanwhile, and the command decides how much there is to look at.
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The mounts that a process sees, by the numbers that `/proc/PID/fdinfo` knows them by.
 pub(super) fn mounts_of(pid: u32) -> HashSet<u64> {
@@ -20,10 +23,15 @@ pub(super) fn mounts_of(pid: u32) -> HashSet<u64> {
     lines.filter_map(|line| number(line.split(|byte| *byte == b' ').next()?)).collect()
 }
 
-/// The processes below `roots` that use one of these mounts, and whether there are more than are named.
+/// The processes below `roots` that use one of these mounts, and whether there may be more than are named.
 pub(super) fn users_of(gone: &HashSet<u64>, roots: &[u32]) -> (Vec<StillOpen>, bool) {
+    let begun = Instant::now();
     let shown: HashSet<u64> = roots.iter().flat_map(|root| mounts_of(*root)).collect();
-    let mut users = descendants(roots).into_iter().filter_map(|pid| {
+    let mut users = Vec::new();
+    for pid in descendants(roots) {
+        if users.len() == MAX_NAMED || begun.elapsed() > PATIENCE {
+            return (users, true);
+        }
         let found = StillOpen {
             pid,
             name: String::new(),
@@ -31,11 +39,11 @@ pub(super) fn users_of(gone: &HashSet<u64>, roots: &[u32]) -> (Vec<StillOpen>, b
             is_cwd: is_in(pid, gone),
             has_own_mounts: is_elsewhere(&mounts_of(pid), &shown),
         };
-        let is_used = found.is_cwd || found.has_own_mounts || !found.descriptors.is_empty();
-        is_used.then(|| StillOpen { name: name_of(pid), ..found })
-    });
-    let named = users.by_ref().take(MAX_NAMED).collect();
-    (named, users.next().is_some())
+        if found.is_cwd || found.has_own_mounts || !found.descriptors.is_empty() {
+            users.push(StillOpen { name: name_of(pid), ..found });
+        }
+    }
+    (users, false)
 }
 
 /// Whether these are the mounts of another namespace, which has copies of those that were there when it was made. The

@@ -212,14 +212,11 @@ impl GateState<'_> {
         let access = inquiry.access();
         let (act, entry) = (inquiry.act(), inquiry.entry());
         let also: Vec<PathBuf> = inquiry.needs.iter().map(|need| need.path.clone()).collect();
+        let is_revoked = inquiry.paths().any(|path| self.decider.is_revoked(path));
         let is_secret = self.is_secret(token);
         match self.gate.on_ask {
             // Even who allows everything did not mean the keys.
-            OnAsk::Allow
-                if !is_secret
-                    && access != Access::Write
-                    && !self.decider.is_revoked(&found.path) =>
-            {
+            OnAsk::Allow if !is_secret && access != Access::Write && !is_revoked => {
                 self.record(token, &Verdict::allowed(Reason::OnAsk), now);
                 return self.grant(token, What::Found, access, Lasting::Session);
             }

@@ -32,28 +32,29 @@ pub(in crate::gate) enum NotRevoked {
     Unreachable(PathBuf),
 }
 
-/// Grafts that are on their way out for a revocation.
+/// What the keeper is taking away.
 #[derive(Debug)]
 pub(super) struct Leaving {
     id: u64,
-    grafts: Vec<u64>,
+    path: PathBuf,
 }
 
 impl GateState<'_> {
     /// Takes back what is granted at a path and below it. Rules that allowed it do not count there any more, for the rest of
     /// this run: the next use is a question.
     pub(in crate::gate) fn revoke(&mut self, path: &Path) -> Result<Revocation, NotRevoked> {
+        if self.grants.is_lost(path) {
+            return Err(NotRevoked::Unreachable(path.to_owned()));
+        }
         let mut above = path.ancestors().skip(1);
         let part_of = above.find(|above| self.granted.contains_key(*above)).map(Path::to_owned);
         let mut paths: Vec<PathBuf> =
             self.granted.keys().filter(|granted| granted.starts_with(path)).cloned().collect();
         paths.sort_unstable();
-        if let Some(lost) = paths.iter().find(|granted| !self.standing.contains_key(*granted)) {
-            return Err(NotRevoked::Unreachable(lost.clone()));
-        }
         let was_allowed_once = self.fresh.iter().any(|fresh| fresh.path.starts_with(path));
+        let was_made = self.made.forget_within(path);
         let is_under_way = self.grants.end_within(path, &mut self.actions);
-        if paths.is_empty() && !was_allowed_once && !is_under_way {
+        if paths.is_empty() && !was_allowed_once && !was_made && !is_under_way {
             let path = path.to_owned();
             return Err(match part_of {
                 Some(above) => NotRevoked::PartOf { path, above },
@@ -61,39 +62,29 @@ impl GateState<'_> {
                 None => NotRevoked::Nothing(path),
             });
         }
-        self.decider.revoke(path);
         let is_taken_back = |rule: &Rule| {
             rule.effect == Effect::Allow
                 && rule.pattern.path().is_some_and(|at| at.starts_with(path))
         };
+        self.decider.revoke(path);
         self.answered.retain(|rule| !is_taken_back(rule));
         self.fresh.retain(|fresh| !fresh.path.starts_with(path));
         self.granted.retain(|granted, _| !granted.starts_with(path));
-        let mut grafts: Vec<u64> = self
-            .standing
-            .extract_if(|at, _| at.starts_with(path))
-            .flat_map(|(_, grafts)| grafts)
-            .collect();
-        // Later ones stand on earlier ones.
-        grafts.sort_unstable_by(|one, other| other.cmp(one));
-        let ungraft = |graft: &u64| Action::Keeper(KeeperRequest::Ungraft { graft: *graft });
-        self.actions.extend(grafts.iter().map(ungraft));
+        self.standing.retain(|standing, _| !standing.starts_with(path));
         let id = self.new_token();
-        self.leaving.push(Leaving { id, grafts });
-        self.end_revocations();
+        let path = path.to_owned();
+        // It knows what it shows there; what it was told to show before this comes first.
+        self.actions
+            .push_back(Action::Keeper(KeeperRequest::Revoke { token: id, path: path.clone() }));
+        self.leaving.push(Leaving { id, path });
         Ok(Revocation { id, paths, part_of })
     }
 
-    /// One more graft is gone.
-    pub(super) fn has_left(&mut self, graft: u64) {
-        for leaving in &mut self.leaving {
-            leaving.grafts.retain(|known| *known != graft);
+    /// The keeper has taken all of it away.
+    pub(super) fn has_revoked(&mut self, id: u64) {
+        for Leaving { path, .. } in self.leaving.extract_if(.., |leaving| leaving.id == id) {
+            self.grants.revoked(&path, &mut self.actions);
+            self.actions.push_back(Action::Revoked(id));
         }
-        self.end_revocations();
-    }
-
-    fn end_revocations(&mut self) {
-        let done = self.leaving.extract_if(.., |leaving| leaving.grafts.is_empty());
-        self.actions.extend(done.map(|leaving| Action::Revoked(leaving.id)));
     }
 }

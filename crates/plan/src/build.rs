@@ -18,7 +18,10 @@ use crate::request::PlanRequest;
 use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen, SeenOn};
 use crate::selfcheck::{self, CheckedLayers};
-use crate::{environment, gate, guard, identity, landlock, locate, namespaces, promises, seccomp};
+use crate::{
+    environment, gate, guard, identity, landlock, locate, namespaces, promises, seccomp,
+    unheld_rules,
+};
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
 use std::path::{Path, PathBuf};
 
@@ -55,6 +58,8 @@ struct Kept {
     seccomp: Option<Seccomp>,
     guard: Option<Guard>,
     gate: Option<Gate>,
+    /// Why static mode does not show what is used in the home directory.
+    why_no_gate: Option<&'static str>,
     hardening: Hardening,
     assigned: Assigned,
     egress: EgressConfig,
@@ -75,7 +80,8 @@ fn keep(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept)> {
         (_, false) => without_namespaces(request, host),
         (_, true) => with_namespaces(request, host),
     }?;
-    namespaces::refuse_unasked(policy, kept.gate.is_some() || kept.egress.asks())?;
+    let uses_on_ask = kept.gate.as_ref().is_some_and(Gate::uses_on_ask);
+    namespaces::refuse_unasked(policy, uses_on_ask || kept.egress.asks())?;
     Ok((seen, kept))
 }
 
@@ -93,7 +99,9 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let mut guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
     let around = Surroundings { is_guarded: guard.is_some(), has_own_pids: namespaces.pid };
-    let gate = gate::choose(policy, request.facts, host, &mounts, &seen.denied, around);
+    unheld_rules::refuse(policy, host, &mounts)?;
+    let gate::Chosen { gate, why_none: why_no_gate } =
+        gate::choose(policy, request.facts, host, &mounts, &seen.denied, around);
     // Files in the private home may be granted for writing later. Only the broker, which judges names, may
     // write there.
     if let (Some(guard), Some(home)) =
@@ -131,6 +139,7 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
         )?),
         guard,
         gate,
+        why_no_gate,
         hardening: Hardening::all(),
         assigned,
         egress,
@@ -177,6 +186,7 @@ fn without_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(See
     let mut seen = see::see(request, host, Outside::Shared)?;
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
+    unheld_rules::refuse(policy, host, &mounts)?;
     let guard = guard_names(request, host, &mounts, Mounted::No, &mut seen)?;
     let assigned = assign(
         request,
@@ -197,6 +207,7 @@ fn without_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(See
         seccomp: Some(seccomp::choose(policy, unheld)?),
         guard,
         gate: None,
+        why_no_gate: None,
         hardening: Hardening { mount_flags: false, ..Hardening::all() },
         assigned,
         egress: EgressConfig::default(),
@@ -228,6 +239,7 @@ fn without_isolation(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen
         seccomp: None,
         guard: None,
         gate: None,
+        why_no_gate: None,
         hardening: Hardening {
             no_new_privs: false,
             drop_capabilities: false,
@@ -418,11 +430,22 @@ fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -
         Weight::Routine,
         "files written to the home directory outside a grant are private to the run and discarded",
     );
+    let is_static = isolated && policy.mode == Mode::Static && policy.view == View::Host;
+    let is_shown_when_used = is_static && kept.gate.is_some();
     note(
-        isolated && policy.mode == Mode::Static && policy.view == View::Host,
+        is_shown_when_used,
         Weight::Routine,
-        "mode static: home directories are hidden except what is granted in yours, and /var except what is \
-         listed; add paths with --ro",
+        "mode static: what nothing grants in your home directory is readable, except secrets and .env files; other \
+         home directories are hidden, and /var except what is listed",
+    );
+    let why_not = kept.why_no_gate.map(|why| format!(" ({why})")).unwrap_or_default();
+    note(
+        is_static && !is_shown_when_used,
+        Weight::Routine,
+        &format!(
+            "mode static: home directories are hidden except what is granted in yours{why_not}, and /var except what \
+             is listed; add paths with --ro"
+        ),
     );
     let filesystem = &policy.filesystem;
     let names_trees =

@@ -170,9 +170,11 @@ fn rules_count_in_the_home_directory_in_static_mode() {
         let output = inside(&world, &["--policy", &secret], "cat ~/.ssh/id");
         assert_eq!(output.out(), "key\n", "{}", output.err());
     }
-    let unheld = policy("{ deny: /srv/ }");
-    let output = inside(&world, &["--policy", &unheld], "touch ran");
-    if Path::new("/srv").exists() {
+    let elsewhere = policy("{ deny: /srv/ }");
+    let output = inside(&world, &["--policy", &elsewhere], "ls /srv; touch ran");
+    if gate_is_fuse() {
+        assert!(output.err().contains("Permission denied"), "{}", output.err());
+    } else {
         output.assert_code(126);
         assert!(output.err().contains("deniedPaths"), "{}", output.err());
         assert!(!world.project().join("ran").exists());
@@ -202,6 +204,24 @@ fn a_large_home_makes_no_mounts_until_it_is_used_in_static_mode() {
     assert_eq!(before, after, "to list is not to use");
 }
 
+/// Proves: GATE-7 read-only-view, GATE-7 left-out
+#[test]
+fn the_rest_of_the_host_is_listed_and_readable_in_static_mode() {
+    let world = World::new();
+    let script = "ls -d /[a-z]*; ls /var/log /srv";
+    let bare = world.bare("sh").args(["-c", script]).run();
+    let output = inside(&world, &["--static"], script);
+    let plan = world.sandbox(["plan", "--full", "--static", "--", "true"]).run();
+    for name in bare.out().lines() {
+        let is_left_out = ["/home", "/root"].contains(&name)
+            || plan.out().contains(&format!("{name} is not in the view"));
+        assert!(is_left_out || output.out().lines().any(|line| line == name), "{name}");
+    }
+    let changed = "touch /srv/new /var/log/new; mkdir /srv/directory";
+    assert_ne!(inside(&world, &["--static"], changed).code(), 0);
+    assert!(!Path::new("/srv/new").exists() && !Path::new("/var/log/new").exists());
+}
+
 /// Proves: GATE-7 said
 #[test]
 fn the_plan_of_a_static_run_says_what_is_shown_of_the_home() {
@@ -219,7 +239,10 @@ fn the_plan_of_a_static_run_says_what_is_shown_of_the_home() {
     );
     if gate_is_fuse() {
         let shown = plan("fuse");
-        assert!(shown.contains("is readable, except secrets and .env files"), "{shown}");
+        assert!(
+            shown.contains("is shown when it is used, except secrets and .env files"),
+            "{shown}"
+        );
         assert!(shown.contains("noticed by fuse"), "{shown}");
     }
 }

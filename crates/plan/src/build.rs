@@ -10,13 +10,13 @@ use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
     Command, Confinement, Egress, Execution, Explanation, Gate, Guard, Hardening, Identity,
-    Landlock, Located, MountOp, Namespaced, Note, OnUnknown, Plan, SandboxLifetime, SandboxPlan,
-    Seccomp, Supervision, Weight,
+    Landlock, Located, MountOp, Namespaced, Namespaces, Note, OnUnknown, Plan, SandboxLifetime,
+    SandboxPlan, Seccomp, Supervision, Weight,
 };
 use crate::reach::Reach;
 use crate::request::PlanRequest;
 use crate::seccomp::Unheld;
-use crate::see::{self, Outside, Seen, SeenOn};
+use crate::see::{self, Outside, RestOfHost, Seen, SeenOn};
 use crate::selfcheck::{self, CheckedLayers};
 use crate::{
     environment, gate, guard, identity, landlock, locate, namespaces, promises, seccomp,
@@ -92,16 +92,17 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     let walls = limits::Enforcers { own_user_namespace: true, filter: true, serves_files };
     let assigned = assign(request, walls)?;
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
-    let mut seen = see::see(request, host, Outside::Absent)?;
-    add_name_files(&identity, request.facts, host, &mut seen);
     let hostname = if namespaces.uts { &policy.process.hostname } else { &request.facts.hostname };
-    let egress = egress(request, hostname, host, &mut seen)?;
-    let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
-    let mut guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
-    let around = Surroundings { is_guarded: guard.is_some(), has_own_pids: namespaces.pid };
-    unheld_rules::refuse(policy, host, &mounts)?;
-    let gate::Chosen { gate, why_none: why_no_gate } =
-        gate::choose(policy, request.facts, host, &mounts, &seen.denied, around);
+    let parts = ViewParts { namespaces: &namespaces, identity: &identity, hostname };
+    let mut viewed = match gate::may_show_when_used(policy, request.facts) {
+        true => view(request, host, &parts, RestOfHost::WhenUsed)?,
+        false => view(request, host, &parts, RestOfHost::FromStart)?,
+    };
+    // Nothing would show it after all.
+    if viewed.gate.is_none() && !viewed.seen.when_used.is_empty() {
+        viewed = view(request, host, &parts, RestOfHost::FromStart)?;
+    }
+    let Viewed { seen, mounts, mut guard, gate, why_no_gate, egress } = viewed;
     // Files in the private home may be granted for writing later. Only the broker, which judges names, may
     // write there.
     if let (Some(guard), Some(home)) =
@@ -147,6 +148,43 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     Ok((seen, kept))
 }
 
+/// What a view depends on besides the request.
+struct ViewParts<'p> {
+    namespaces: &'p Namespaces,
+    identity: &'p Identity,
+    /// As the command sees it.
+    hostname: &'p str,
+}
+
+/// What the command sees, and what notices the use of the rest.
+struct Viewed {
+    seen: Seen,
+    mounts: Vec<MountOp>,
+    guard: Option<Guard>,
+    gate: Option<Gate>,
+    why_no_gate: Option<&'static str>,
+    egress: EgressConfig,
+}
+
+fn view(
+    request: &PlanRequest<'_>,
+    host: &Host<'_>,
+    parts: &ViewParts<'_>,
+    rest: RestOfHost,
+) -> Result<Viewed> {
+    let (policy, facts) = (request.policy, request.facts);
+    let mut seen = see::see(request, host, Outside::Absent, rest)?;
+    add_name_files(parts.identity, facts, host, &mut seen);
+    let egress = egress(request, parts.hostname, host, &mut seen)?;
+    let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
+    let guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
+    unheld_rules::refuse(policy, host, &mounts)?;
+    let around = Surroundings { is_guarded: guard.is_some(), has_own_pids: parts.namespaces.pid };
+    let gate::Chosen { gate, why_none: why_no_gate } =
+        gate::choose(policy, facts, host, &mounts, &seen, around);
+    Ok(Viewed { seen, mounts, guard, gate, why_no_gate, egress })
+}
+
 fn egress(
     request: &PlanRequest<'_>,
     hostname: &str,
@@ -183,7 +221,7 @@ fn without_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(See
     if facts.landlock_abi == 0 {
         return Err(PlanError::NoLandlock);
     }
-    let mut seen = see::see(request, host, Outside::Shared)?;
+    let mut seen = see::see(request, host, Outside::Shared, RestOfHost::FromStart)?;
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
     unheld_rules::refuse(policy, host, &mounts)?;
@@ -435,8 +473,8 @@ fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -
     note(
         is_shown_when_used,
         Weight::Routine,
-        "mode static: what nothing grants in your home directory is readable, except secrets and .env files; other \
-         home directories are hidden, and /var except what is listed",
+        "mode static: what nothing grants is shown when it is used, except secrets and .env files; other home \
+         directories are hidden, and /var except what is listed",
     );
     let why_not = kept.why_no_gate.map(|why| format!(" ({why})")).unwrap_or_default();
     note(

@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::lists::{self, Listed};
 use crate::model::{Answers, Gate, MountOp, Nature, Trigger};
 use crate::paths::Scope;
+use crate::see::Seen;
 use crate::{locate, own};
 use palisade_policy::model::{GateChoice, Mode, OnAsk, Policy, View};
 use std::path::{Component, Path, PathBuf};
@@ -41,7 +42,7 @@ pub(crate) fn choose(
     facts: &HostFacts,
     host: &Host<'_>,
     mounts: &[MountOp],
-    denied: &Denied,
+    Seen { denied, when_used, .. }: &Seen,
     Surroundings { is_guarded, has_own_pids }: Surroundings,
 ) -> Chosen {
     if policy.view != View::Host {
@@ -73,14 +74,17 @@ pub(crate) fn choose(
             return Chosen { gate: None, why_none: Some(trigger_reason) };
         }
         // A home directory that was named is in the view as a whole.
-        (Mode::Static, Trigger::Fuse) => match &private_home {
-            Some(home) => Answers::Readable(vec![home.clone()]),
-            None => return Chosen::default(),
-        },
+        (Mode::Static, Trigger::Fuse) => {
+            let shown = private_home.iter().chain(when_used);
+            Answers::Readable(shown.cloned().collect())
+        }
     };
+    if matches!(&answers, Answers::Readable(shown) if shown.is_empty()) {
+        return Chosen::default();
+    }
     let other_homes = match &answers {
         Answers::OnAsk(_) => Vec::new(),
-        Answers::Readable(shown) => homes_within(shown, facts, host),
+        Answers::Readable(shown) => homes_within(shown, private_home.as_deref(), facts, host),
     };
     let gate = Gate {
         trigger,
@@ -98,7 +102,7 @@ pub(crate) fn choose(
             .filter(|op| is_directory(op))
             .map(|op| op.target().into())
             .collect(),
-        executes: policy.process.allow_exec && policy.process.allowed_executables.is_empty(),
+        executes: executes(policy),
         answers,
         ask_timeout_ms: policy.ask_timeout,
         most_questions: MAX_OPEN_QUESTIONS,
@@ -110,6 +114,16 @@ pub(crate) fn choose(
 /// Whether a process of ours serves the root of the view.
 pub(crate) fn serves_files(policy: &Policy, facts: &HostFacts) -> bool {
     policy.view == View::Host && trigger(policy.gate, facts).0 == Trigger::Fuse
+}
+
+/// Whether static mode can leave the host's directories to the gate, if names turn out to be guarded. Landlock, which restricts
+/// programs to those that the policy lists, knows only what is there from the start.
+pub(crate) fn may_show_when_used(policy: &Policy, facts: &HostFacts) -> bool {
+    policy.mode == Mode::Static && serves_files(policy, facts) && executes(policy)
+}
+
+fn executes(policy: &Policy) -> bool {
+    policy.process.allow_exec && policy.process.allowed_executables.is_empty()
 }
 
 /// What notices the first use of a path, and why that one.
@@ -144,8 +158,25 @@ impl Gate {
     pub fn leaves_out(&self, path: &Path) -> bool {
         match &self.answers {
             Answers::OnAsk(_) => false,
-            Answers::Readable(shown) => !shown.iter().any(|top| path.starts_with(top)),
+            Answers::Readable(shown) => {
+                !shown.iter().any(|top| path.starts_with(top) || top.starts_with(path))
+            }
         }
+    }
+
+    /// Whether static mode may show all of a directory, and not only what is in it by name.
+    pub fn shows_within(&self, directory: &Path) -> bool {
+        matches!(&self.answers, Answers::Readable(shown) if shown.iter().any(|top| directory.starts_with(top)))
+    }
+
+    /// What static mode shows with its own owners: a map would reveal what only root may read.
+    pub fn shown_unmapped(&self) -> impl Iterator<Item = &Path> {
+        let shown = match &self.answers {
+            Answers::OnAsk(_) => &[][..],
+            Answers::Readable(shown) => shown,
+        };
+        let others = shown.iter().filter(|top| Some(*top) != self.private_home.as_ref());
+        others.map(PathBuf::as_path)
     }
 
     /// Whether static mode tells, and lists, that this is there: everything that it would show.
@@ -313,12 +344,23 @@ fn homes(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
     homes
 }
 
-/// Home directories of other accounts in directories that are shown, by every name that a bind mount gives them.
-fn homes_within(shown: &[PathBuf], facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
+/// Home directories that are shown at a second place by a bind mount, and those of other accounts in the own one.
+fn homes_within(
+    shown: &[PathBuf],
+    own: Option<&Path>,
+    facts: &HostFacts,
+    host: &Host<'_>,
+) -> Vec<PathBuf> {
     let mounts = Mounts::new(&facts.mounts);
-    let others = host.real_homes(&facts.homes).iter().filter(|home| !shown.contains(home));
-    let names = others.flat_map(|home| mounts.aliases(home).into_iter().chain([home.clone()]));
-    names.filter(|name| shown.iter().any(|top| name != top && name.starts_with(top))).collect()
+    let real = host.real_homes(&facts.homes).iter().map(PathBuf::as_path);
+    let all = real.chain(host.home());
+    let all = all.filter(|home| *home != Path::new("/"));
+    let is_shown = |path: &Path| shown.iter().any(|top| path.starts_with(top));
+    let holds_own = |path: &Path| own.is_some_and(|own| own.starts_with(path));
+    let aliases = all.clone().flat_map(|home| mounts.aliases(home));
+    let aliases = aliases.filter(|alias| is_shown(alias) && !holds_own(alias));
+    let in_own = all.filter(|home| own.is_some_and(|own| *home != own && home.starts_with(own)));
+    aliases.chain(in_own.map(Path::to_owned)).collect()
 }
 
 /// The secrets that exist now, at every path where they are visible, and those that a variable names.

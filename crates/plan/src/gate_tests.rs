@@ -41,17 +41,27 @@ fn served() -> HostFacts {
 #[test]
 fn static_mode_shows_the_own_home_by_rule_where_a_file_system_can_be_served() {
     let fixed = Policy { mode: Mode::Static, ..policy() };
-    let plan = plan(&fixed, &served(), &developer()).unwrap();
+    let mut tree = developer();
+    tree.dir("/var/log/apt").dir("/var/spool");
+    let plan = plan(&fixed, &served(), &tree).unwrap();
     let gate = plan.sandbox.gate.unwrap();
     assert!(gate.is_fuse() && !gate.uses_on_ask() && !gate.asks_people());
-    assert_eq!(gate.answers, Answers::Readable(vec!["/home/u".into()]));
-    for told in ["/home/u", "/home/u/other/src", "/home/u/.config"] {
+    let shown = ["/home/u", "/var/log", "/srv"].map(PathBuf::from);
+    assert_eq!(gate.answers, Answers::Readable(shown.into()));
+    assert!(!gate.mounted.iter().any(|mounted| mounted.starts_with("/srv")), "{:?}", gate.mounted);
+    for told in ["/home/u", "/home/u/other/src", "/home/u/.config", "/srv", "/var", "/var/log/apt"]
+    {
         assert!(gate.is_told_by_rule(Path::new(told)), "{told}");
     }
+    // Of directories on the way, only the names are shown.
+    assert!(gate.shows_within(Path::new("/var/log")) && !gate.shows_within(Path::new("/var")));
+    let unmapped: Vec<&Path> = gate.shown_unmapped().collect();
+    assert_eq!(unmapped, [Path::new("/var/log"), Path::new("/srv")]);
     for hidden in [
         "/home/other/x",
         "/home/u/service/x",
-        "/var/lib/x",
+        "/var/spool",
+        "/srv/keys/id",
         "/home/u/.ssh",
         "/home/u/other/.env",
         "/home/u/.npm",
@@ -59,7 +69,7 @@ fn static_mode_shows_the_own_home_by_rule_where_a_file_system_can_be_served() {
         assert!(!gate.is_told_by_rule(Path::new(hidden)), "{hidden}");
     }
     let says = |text: &str| plan.explanation.notes.iter().any(|note| note.text.contains(text));
-    assert!(says("is readable, except secrets and .env files"), "{:?}", plan.explanation.notes);
+    assert!(says("is shown when it is used, except secrets"), "{:?}", plan.explanation.notes);
 }
 
 /// Proves: GATE-7 said
@@ -84,9 +94,26 @@ fn static_mode_says_why_the_rest_of_the_home_is_hidden() {
         assert!(promise.remark.is_some(), "{why}");
     }
     // A home that is named is in the view already.
-    let mut named = fixed;
+    let mut named = fixed.clone();
     named.filesystem.read_only_paths = vec!["/home/u".into()];
-    assert_eq!(plan(&named, &served(), &developer()).unwrap().sandbox.gate, None);
+    let gate = plan(&named, &served(), &developer()).unwrap().sandbox.gate.unwrap();
+    assert_eq!(gate.answers, Answers::Readable(vec!["/var/log".into(), "/srv".into()]));
+    // Landlock has to know where the listed programs are, and the command where it starts.
+    let mut listing = fixed.clone();
+    listing.process.allowed_executables = vec!["/usr/bin/true".into()];
+    let standing = HostFacts { cwd: "/srv/work".into(), ..served() };
+    for (policy, facts) in [(&listing, served()), (&fixed, standing)] {
+        let mut tree = developer();
+        tree.file("/usr/bin/true", "").dir("/srv/work");
+        let gate = plan(policy, &facts, &tree).unwrap().sandbox.gate.unwrap();
+        assert!(gate.shows_within(Path::new("/home/u/other")));
+        assert!(!gate.shows_within(Path::new("/srv/x")));
+        assert!(
+            gate.mounted.iter().any(|mounted| mounted.starts_with("/srv")),
+            "{:?}",
+            gate.mounted
+        );
+    }
 }
 
 /// Proves: GATE-1 grounds

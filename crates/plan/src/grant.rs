@@ -137,8 +137,9 @@ impl<'a> Granter<'a> {
                 continue;
             }
             let path = Path::new(listed.name);
+            let origin = if listed.has("static") { Origin::Tree } else { Origin::System };
             if let Ok(found) = self.host.resolve(path) {
-                grants.extend(self.shipped(found, listed.has("exec"), Origin::System));
+                grants.extend(self.shipped(found, listed.has("exec"), origin));
             }
         }
         self.system = grants.iter().map(|grant| grant.source.clone()).collect();

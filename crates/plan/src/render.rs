@@ -347,12 +347,11 @@ fn gate(plan: &Plan, page: &mut Page) {
             ));
         }
         Answers::Readable(shown) => {
-            for directory in shown {
-                let directory = directory.display();
-                page.line(format_args!(
-                    "none: what is not granted in {directory} is readable, except secrets and .env files"
-                ));
-            }
+            let shown: Vec<String> = shown.iter().map(|top| top.display().to_string()).collect();
+            page.line(format_args!(
+                "none: {what} are shown when they are used, except secrets and .env files, in {}",
+                shown.join(", ")
+            ));
         }
     }
     page.line(format_args!("noticed by {} ({})", gate.trigger.word(), gate.trigger_reason));

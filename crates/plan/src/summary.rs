@@ -179,7 +179,7 @@ fn questions(plan: &Plan) -> String {
     let on_ask = match gate.answers {
         Answers::OnAsk(on_ask) => on_ask,
         Answers::Readable(_) => {
-            return "none; what is not granted in your home is readable, except secrets".to_owned();
+            return "none; what is not granted is readable, except secrets".to_owned();
         }
     };
     match on_ask {

@@ -4,10 +4,8 @@
 use crate::error::{PlanError, Result};
 use crate::grant::HOST_TREE;
 use crate::host::Host;
-use crate::lists;
 use crate::model::MountOp;
 use palisade_policy::model::{Mode, Policy};
-use std::path::Path;
 
 /// An error for a denial of something that static mode alone shows from the start.
 pub(crate) fn refuse(policy: &Policy, host: &Host<'_>, mounts: &[MountOp]) -> Result<()> {
@@ -29,15 +27,7 @@ pub(crate) fn refuse(policy: &Policy, host: &Host<'_>, mounts: &[MountOp]) -> Re
 }
 
 fn is_of_static_mode(op: &MountOp) -> bool {
-    let is_listed = |target: &Path| {
-        lists::SYSTEM.iter().any(|listed| listed.has("static") && target.starts_with(listed.name))
-    };
-    match op {
-        MountOp::Bind { why, target, .. } | MountOp::Overlay { why, target, .. } => {
-            *why == HOST_TREE || is_listed(target)
-        }
-        _ => false,
-    }
+    matches!(op, MountOp::Bind { why, .. } | MountOp::Overlay { why, .. } if *why == HOST_TREE)
 }
 
 #[cfg(test)]
@@ -63,16 +53,17 @@ mod tests {
     fn a_denial_of_what_static_mode_shows_from_the_start_is_not_ignored() {
         let mut tree = FakeTree::new();
         tree.file("/srv/data/x", "").file("/var/log/syslog", "").dir("/home/u/notes");
-        for facts in [user(), HostFacts { serves_gate: true, ..user() }] {
-            for unheld in ["/srv/data/x", "/srv/", "/**", "/var/log/", "/srv/*.key"] {
-                let refused = plan(&denying(unheld), &facts, &tree);
-                assert!(matches!(refused, Err(PlanError::RuleNotHeld { .. })), "{unheld}");
-                let dynamic = Policy { mode: Mode::Dynamic, ..denying(unheld) };
-                plan(&dynamic, &facts, &tree).unwrap();
-            }
-            for held in ["~/notes/", "/home/other/x", "~/*.key"] {
-                plan(&denying(held), &facts, &tree).unwrap();
-            }
+        let served = HostFacts { serves_gate: true, ..user() };
+        for unheld in ["/srv/data/x", "/srv/", "/**", "/var/log/", "/srv/*.key"] {
+            let refused = plan(&denying(unheld), &user(), &tree);
+            assert!(matches!(refused, Err(PlanError::RuleNotHeld { .. })), "{unheld}");
+            let dynamic = Policy { mode: Mode::Dynamic, ..denying(unheld) };
+            plan(&dynamic, &user(), &tree).unwrap();
+            plan(&denying(unheld), &served, &tree).unwrap();
+        }
+        for held in ["~/notes/", "/home/other/x", "~/*.key"] {
+            plan(&denying(held), &user(), &tree).unwrap();
+            plan(&denying(held), &served, &tree).unwrap();
         }
     }
 }

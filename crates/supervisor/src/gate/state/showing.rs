@@ -41,7 +41,8 @@ impl GateState<'_> {
 
     /// As much as can be shown at once: who reads one file of a directory reads others.
     fn largest_shown(&mut self, found: &Found, now: Now) -> What {
-        let directory = self.offer(found, now);
+        let directory =
+            self.offer(found, now).filter(|directory| self.gate.shows_within(directory));
         match directory.filter(|directory| !self.is_known_in_part(directory)) {
             Some(directory) => What::Directory(directory),
             None if found.kind == FileKind::Directory => What::Name,

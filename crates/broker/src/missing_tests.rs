@@ -1,5 +1,6 @@
 use super::{Gate, ScaffoldMounts};
 use crate::{DIRECTORY, NO_MODE};
+use palisade_plan::model::Answers;
 use palisade_policy::model::OnAsk;
 use palisade_sys::Errno;
 use rustix::fs::{CWD, openat};
@@ -19,7 +20,7 @@ fn grounds(top: &std::path::Path) -> ScaffoldMounts {
         homes: Vec::new(),
         mounted: Vec::new(),
         executes: false,
-        on_ask: OnAsk::Ask,
+        answers: Answers::OnAsk(OnAsk::Ask),
         ask_timeout_ms: 0,
         most_questions: 0,
         above_project: Vec::new(),

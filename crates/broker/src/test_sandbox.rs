@@ -4,7 +4,7 @@
 use crate::{BrokerMessage, BrokerStartup, CommandIdentity, Duties, TreeLocks, run_broker};
 use palisade_bpf::{Arch, BaselineOptions, FilterSpec, Insn, Listening, Profile, broker_spec};
 use palisade_gate::{AccessReply, PathAccess};
-use palisade_plan::model::Gate;
+use palisade_plan::model::{Answers, Gate};
 use palisade_policy::model::OnAsk;
 use palisade_sys::clone::{CloneFlags, Forked, fork};
 use palisade_sys::fdpass::{reveal_senders, send_with_fds, socketpair};
@@ -68,7 +68,7 @@ impl TestSandbox {
             homes: Vec::new(),
             mounted: vec![self.theirs.clone(), "/".into()],
             executes: true,
-            on_ask: OnAsk::Wait,
+            answers: Answers::OnAsk(OnAsk::Wait),
             ask_timeout_ms: 1000,
             most_questions: 1,
             above_project: Vec::new(),

@@ -150,14 +150,14 @@ pub(crate) struct PolicyArgs {
     )]
     pub(crate) time_offset: Option<String>,
 
-    /// Never ask; only home directories, secrets and denied paths are hidden
+    /// Never ask; only secrets, denied paths and homes of other accounts are hidden
     #[arg(long = "static", help_heading = ISOLATION)]
     pub(crate) static_mode: bool,
 
     /// What happens to paths that are not granted: dynamic or static [default: dynamic]
     ///
-    /// dynamic: hidden, and asked about when the command uses them (default). static: readable, except home
-    /// directories, secrets and denied paths; nothing is asked.
+    /// dynamic: hidden, and asked about when the command uses them (default). static: readable, except secrets, denied
+    /// paths and homes of other accounts; nothing is asked. Your own home needs the gate as a file system (--gate).
     #[arg(long, value_name = "MODE", hide_short_help = true, help_heading = ISOLATION)]
     pub(crate) mode: Option<String>,
 

@@ -20,7 +20,7 @@ Examples:
   sandbox run -- npm test                       the project is writable; secrets are hidden
   sandbox -- npm test                           the same
   sandbox run --preset agent -- claude          a coding agent with its settings, login and API
-  sandbox run --static -- make                  never ask; only homes and secrets are hidden
+  sandbox run --static -- make                  never ask; only secrets and other homes are hidden
   sandbox run --ro ~/data --timeout 5m -- ./train.sh
   sandbox run --allow-for cargo -- cargo fetch  only the registry that cargo is configured to use
   sandbox run --allow-host api.example -- ./client

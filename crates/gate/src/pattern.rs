@@ -80,7 +80,7 @@ impl Pattern {
     }
 
     /// Whether the pattern could match something at or below `tree`.
-    pub(crate) fn may_be_within(&self, tree: &Path) -> bool {
+    pub fn may_be_within(&self, tree: &Path) -> bool {
         match self {
             Pattern::Exact(path) => path.starts_with(tree),
             Pattern::Tree(top) => top.starts_with(tree) || tree.starts_with(top),

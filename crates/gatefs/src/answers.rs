@@ -2,7 +2,7 @@
 
 use crate::by_number::by_number;
 use crate::callers::CallerClass;
-use crate::handles::Open;
+use crate::handles::{Open, ToldDirectory};
 use crate::host::HostFile;
 use crate::nodes::{NameGrant, Node, Origin};
 use crate::server::{ALWAYS, Answer, GateFsServer, reads_link};
@@ -16,7 +16,7 @@ use palisade_plan::model::Nature;
 use palisade_sys::{Errno, OFlags, Pid};
 use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, fstat, fstatvfs, readlinkat};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What open(2) takes from the caller: the rest is ours or the kernel's.
@@ -56,7 +56,7 @@ impl GateFsServer<'_> {
             // lost, and `granted_path` serves what was granted.
             None if class == CallerClass::Helper => return Err(Errno::NOENT),
             // Nobody is asked about it, so nobody is told that it is there.
-            None if self.gate.nature(&path) == Nature::Never => return Err(Errno::NOENT),
+            None if self.is_never_told(&path) => return Err(Errno::NOENT),
             // Nothing is mounted on a link: it is what the host has by now.
             _ => {
                 let found = self.host.look(&self.identity, &path).ok_or(Errno::NOENT)?;
@@ -240,7 +240,11 @@ impl GateFsServer<'_> {
             let path = self.nodes.path(id).ok_or(Errno::STALE)?;
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
             let directory = self.grounds.open(&self.identity, &path, flags)?;
-            return self.opened(id, Open::Directory(directory)).map(Some);
+            let open = match self.open_told(&path) {
+                Some(host) => Open::Told(ToldDirectory::new(Some(directory), host)),
+                None => Open::Directory(directory),
+            };
+            return self.opened(id, open).map(Some);
         }
         let may_list = self.node(id)?.name_grant != NameGrant::Enter && self.is_name_known(id);
         let is_inside = self.class(request)? == CallerClass::Inside;
@@ -253,7 +257,11 @@ impl GateFsServer<'_> {
                 let wants = Wants::Open { directory: true, path_only: false };
                 self.ask(request, Call::OpenDir, wants)
             }
-            None => self.opened(id, Open::Names(self.visible_names(id))).map(Some),
+            None => {
+                let path = self.nodes.path(id).ok_or(Errno::STALE)?;
+                let open = self.open_names(id, &path);
+                self.opened(id, open).map(Some)
+            }
         }
     }
 
@@ -345,7 +353,7 @@ impl GateFsServer<'_> {
         self.ask(request, Call::ReadLink, wants)
     }
 
-    fn link_target(&mut self, path: &std::path::Path) -> Result<Reply<'static>, Errno> {
+    fn link_target(&mut self, path: &Path) -> Result<Reply<'static>, Errno> {
         self.host.link_target(&self.identity, path).map(Reply::data)
     }
 
@@ -398,9 +406,17 @@ impl GateFsServer<'_> {
     fn answer_named(&mut self, id: NodeId, call: &Call) -> Answer {
         let path = self.nodes.path(id).ok_or(Errno::STALE)?;
         let kind = self.node(id)?.kind;
+        if self.gate.is_told_by_rule(&path)
+            && let Some(told) = self.answer_told(&path, call)
+        {
+            return told;
+        }
         Ok(Some(match call {
             Call::GetAttr => Reply::attributes(&named(id, kind, &self.identity), Duration::ZERO),
-            Call::OpenDir => self.opened(id, Open::Names(self.visible_names(id)))?,
+            Call::OpenDir => {
+                let open = self.open_names(id, &path);
+                self.opened(id, open)?
+            }
             Call::Access { mask } if mask & Access::WRITE_OK.bits() != 0 => {
                 return Err(Errno::ROFS);
             }
@@ -415,6 +431,27 @@ impl GateFsServer<'_> {
             }
             Call::Open => return Err(Errno::ACCESS),
         }))
+    }
+
+    /// Answers a call about something that static mode shows to everybody, as far as attributes alone are asked for.
+    fn answer_told(&mut self, path: &Path, call: &Call) -> Option<Answer> {
+        let answer = match call {
+            Call::GetAttr => {
+                let stat = self.host.look(&self.identity, path).ok_or(Errno::NOENT);
+                stat.map(|stat| Reply::attributes(&mirrored(&stat, &self.identity), Duration::ZERO))
+            }
+            Call::Access { mask } if mask & Access::WRITE_OK.bits() != 0 => Err(Errno::ROFS),
+            Call::Access { mask } => {
+                let file = self.host.pin(&self.identity, path);
+                file.and_then(|file| may_access(file.as_fd(), *mask)).map(|()| Reply::done())
+            }
+            Call::GetXattr { .. } | Call::ListXattr { .. } => {
+                let file = self.host.pin(&self.identity, path);
+                file.and_then(|file| answer_xattr(file.as_fd(), call))
+            }
+            Call::Open | Call::OpenDir | Call::ReadLink | Call::StatFs => return None,
+        };
+        Some(answer.map(Some))
     }
 
     /// Answers a call from the file that was granted for it.

@@ -4,6 +4,7 @@ use crate::host::HostFile;
 use palisade_fuse::{FileHandle, NodeId};
 use palisade_sys::{Errno, Pid};
 use rustix::fs::FileType;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -24,6 +25,30 @@ pub(crate) enum Open {
     Lent(HostFile, Pid),
     /// A directory of which only mounted names are shown: those that were there when it was opened.
     Names(Vec<VisibleName>),
+    /// A directory that static mode lists as the host has it, less secrets.
+    Told(ToldDirectory),
+}
+
+/// What the ground has by a directory's path, if anything, and what the host has.
+#[derive(Debug)]
+pub(crate) struct ToldDirectory {
+    pub(crate) own: Option<OwnedFd>,
+    pub(crate) host: HostFile,
+    /// How many of the host's names were told, and where the next one is.
+    pub(crate) reached: Cell<HostPosition>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostPosition {
+    pub(crate) names: u64,
+    /// As the host's file system counts.
+    pub(crate) cookie: u64,
+}
+
+impl ToldDirectory {
+    pub(crate) fn new(own: Option<OwnedFd>, host: HostFile) -> Self {
+        Self { own, host, reached: Cell::default() }
+    }
 }
 
 /// A name on which something is mounted, or below.

@@ -1,20 +1,27 @@
 //! The names in a directory: those of a ground with what is mounted on it, or all of a directory that was granted. No
-//! name is asked about for being listed: one that is not granted is not shown.
+//! name is asked about for being listed: one that is not granted is not shown. In static mode those are listed that would be
+//! shown when they are used.
 //!
 //! Names are read as they are asked for. A listing that is open holds a descriptor, or the few names that are mounted.
 
 use crate::grounds::Grounds;
-use crate::handles::{Open, VisibleName};
+use crate::handles::{HostPosition, Open, ToldDirectory, VisibleName};
+use crate::host::HostFile;
 use crate::nodes::Origin;
 use crate::server::{Answer, GateFsServer};
 use palisade_fuse::{DirectoryEntry, FileHandle, Listing, NodeId, Reply, Room};
 use palisade_sys::Errno;
 use rustix::fs::{FileType, RawDir, SeekFrom, seek};
+use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// Offsets from here on count the names that are mounted. A tmpfs counts its entries from 1 (`offset_dir_emit`).
 const MOUNTED: u64 = 1 << 62;
+/// From here on, those of the host that static mode tells are counted. The host's own offsets may be any number.
+const TOLD: u64 = 1 << 61;
 /// More than people grant in one directory.
 const MAX_NAMES: usize = 256;
 const BUFFER_BYTES: usize = 32 << 10;
@@ -36,6 +43,33 @@ impl GateFsServer<'_> {
                     list_names(&names, offset, &mut listing);
                 }
             }
+            Open::Told(told) => {
+                let path = self.nodes.path(handle.node).ok_or(Errno::STALE)?;
+                let is_own = |name: &[u8]| {
+                    told.own.as_ref().is_some_and(|own| Grounds::look_in(own, name).is_ok())
+                };
+                let mut room = Room::Added;
+                if let Some(own) = told.own.as_ref().filter(|_| offset < TOLD) {
+                    room = list_open(own.as_fd(), offset, &mut listing)?;
+                }
+                if room != Room::Full && offset < MOUNTED {
+                    let is_told = |name: &[u8]| {
+                        let is_dot = matches!(name, b"." | b"..");
+                        match is_dot {
+                            true => told.own.is_none(),
+                            false => self.is_listed(&path, name) && !is_own(name),
+                        }
+                    };
+                    room = list_host(told, offset.max(TOLD) - TOLD, is_told, &mut listing)?;
+                }
+                if room != Room::Full {
+                    let mut names = self.visible_names(handle.node);
+                    names.retain(|shown| {
+                        !self.is_listed(&path, &shown.name) && !is_own(&shown.name)
+                    });
+                    list_names(&names, offset, &mut listing);
+                }
+            }
             Open::Names(names) => {
                 let dots: [&[u8]; 2] = [b".", b".."];
                 for (name, next_offset) in dots.into_iter().zip(1..) {
@@ -54,6 +88,24 @@ impl GateFsServer<'_> {
             Open::File(_) | Open::HostFile(_) | Open::Lent(..) => return Err(Errno::NOTDIR),
         }
         Ok(Some(reply(&listing)))
+    }
+
+    /// What the host has of a directory that static mode lists.
+    pub(crate) fn open_told(&mut self, path: &Path) -> Option<HostFile> {
+        let is_told = self.gate.is_told_by_rule(path);
+        is_told.then(|| self.host.open(&self.identity, path, FileType::Directory).ok()).flatten()
+    }
+
+    /// A directory that is not in the view as a whole.
+    pub(crate) fn open_names(&mut self, id: NodeId, path: &Path) -> Open {
+        match self.open_told(path) {
+            Some(host) => Open::Told(ToldDirectory::new(None, host)),
+            None => Open::Names(self.visible_names(id)),
+        }
+    }
+
+    fn is_listed(&self, directory: &Path, name: &[u8]) -> bool {
+        self.gate.is_told_by_rule(&directory.join(OsStr::from_bytes(name)))
     }
 
     /// The names of stubs that something is mounted on, or below.
@@ -84,6 +136,48 @@ fn list_names(names: &[VisibleName], offset: u64, listing: &mut Listing) {
             return;
         }
     }
+}
+
+/// What the host has from the name with this number on. Listings are read in order; who goes back is counted for anew.
+fn list_host(
+    told: &ToldDirectory,
+    from: u64,
+    is_told: impl Fn(&[u8]) -> bool,
+    listing: &mut Listing,
+) -> Result<Room, Errno> {
+    let known = told.reached.get();
+    let mut at = if known.names <= from { known } else { HostPosition::default() };
+    let directory = told.host.to_read();
+    seek(directory, SeekFrom::Start(at.cookie))?;
+    let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        let next = HostPosition { names: at.names + 1, cookie: entry.next_entry_cookie() };
+        let is_skipped = at.names < from || !may_be_shown(entry.file_type()) || !is_told(name);
+        let added = DirectoryEntry {
+            ino: entry.ino().max(1),
+            next_offset: TOLD + next.names,
+            file_type: entry.file_type(),
+            name,
+        };
+        if !is_skipped && listing.add(&added) == Room::Full {
+            told.reached.set(at);
+            return Ok(Room::Full);
+        }
+        at = next;
+    }
+    told.reached.set(at);
+    Ok(Room::Added)
+}
+
+/// Devices, pipes and sockets look absent.
+fn may_be_shown(kind: FileType) -> bool {
+    matches!(
+        kind,
+        FileType::RegularFile | FileType::Directory | FileType::Symlink | FileType::Unknown
+    )
 }
 
 fn reply(listing: &Listing) -> Reply<'static> {

@@ -96,6 +96,11 @@ impl GateFsServer<'_> {
             || id.is_some_and(|id| self.nodes.is_held_at_or_below(id))
     }
 
+    /// Whether nobody learns that something is there, because nothing that is decided later would show it.
+    pub(crate) fn is_never_told(&self, path: &Path) -> bool {
+        self.gate.nature(path) == Nature::Never || self.gate.leaves_out(path)
+    }
+
     /// Whether something of the host looks absent to the command, because it is never granted: a device, a pipe or a socket.
     /// That it was wanted is reported, if the run lasts long enough. Of a secret the command is told that it is denied.
     pub(crate) fn looks_absent(

@@ -49,7 +49,7 @@ impl Keeper {
                 user_namespace,
                 mount_namespace,
                 layout: Layout { stores, ..layout(gate) },
-                identity: identity(inside),
+                identity: identity(inside, gate),
                 confine: || confine(keeper_spec),
             })
         })?;
@@ -141,14 +141,14 @@ fn layout(gate: &Gate) -> Layout {
     Layout { grounds, mounted, stores: Vec::new() }
 }
 
-fn identity(inside: &Namespaced) -> CallerIdentity {
+fn identity(inside: &Namespaced, gate: &Gate) -> CallerIdentity {
     if inside.identity.mapping == IdMapping::OwnId {
         return CallerIdentity::OrdinaryUser;
     }
     let command = host_owner(&inside.identity);
     CallerIdentity::Root(Root {
         command,
-        unmapped: unmapped(&inside.mounts),
+        unmapped: unmapped(&inside.mounts, gate.shown_unmapped()),
         map: Box::new(move |owner| idmap::user_namespace(owner, command)),
         maps: BTreeMap::new(),
     })
@@ -156,13 +156,16 @@ fn identity(inside: &Namespaced) -> CallerIdentity {
 
 /// System directories: the plan shows them with their own owners, and leaves out what only root may read, which
 /// a map would reveal.
-fn unmapped(mounts: &[MountOp]) -> BTreeSet<PathBuf> {
+fn unmapped<'p>(
+    mounts: &'p [MountOp],
+    when_used: impl Iterator<Item = &'p Path>,
+) -> BTreeSet<PathBuf> {
     let shown = mounts.iter().filter_map(|op| match op {
         MountOp::Bind { source, idmap: None, .. } => Some(source.ancestors()),
         _ => None,
     });
     let parts = shown.flatten().filter(|path| *path != Path::new("/"));
-    parts.map(Path::to_owned).collect()
+    parts.chain(when_used).map(Path::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,10 @@ fn what_lies_beside_a_part_of_the_system_is_not_mapped_either() {
     let owner = Some(Owner { uid: 0, gid: 0 });
     let mounts = [bind("/usr", None), bind("/etc/ssl", None), bind("/root/project", owner)];
     let expected = ["/etc", "/etc/ssl", "/usr"].map(PathBuf::from);
-    assert_eq!(unmapped(&mounts), BTreeSet::from(expected));
+    assert_eq!(unmapped(&mounts, std::iter::empty()), BTreeSet::from(expected.clone()));
+    let when_used = Path::new("/srv");
+    let more = expected.into_iter().chain([when_used.to_owned()]).collect();
+    assert_eq!(unmapped(&mounts, std::iter::once(when_used)), more);
 }
 
 /// A keeper that is busy has a full socket, and one that is gone has none: only the second is an error.

@@ -10,16 +10,17 @@ use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
     Command, Confinement, Egress, Execution, Explanation, Gate, Guard, Hardening, Identity,
-    Landlock, Located, MountOp, Namespaced, Note, OnUnknown, Plan, SandboxLifetime, SandboxPlan,
-    Seccomp, Supervision, Weight,
+    Landlock, Located, MountOp, Namespaced, Namespaces, Note, OnUnknown, Plan, SandboxLifetime,
+    SandboxPlan, Seccomp, Supervision, Weight,
 };
 use crate::reach::Reach;
 use crate::request::PlanRequest;
 use crate::seccomp::Unheld;
-use crate::see::{self, Outside, Seen, SeenOn};
+use crate::see::{self, Outside, RestOfHost, Seen, SeenOn};
 use crate::selfcheck::{self, CheckedLayers};
 use crate::{
     environment, gate, guard, identity, landlock, locate, namespaces, own, promises, seccomp,
+    unheld_rules,
 };
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,8 @@ struct Kept {
     seccomp: Option<Seccomp>,
     guard: Option<Guard>,
     gate: Option<Gate>,
+    /// Why static mode does not show what is used in the home directory.
+    why_no_gate: Option<&'static str>,
     hardening: Hardening,
     assigned: Assigned,
     egress: EgressConfig,
@@ -77,7 +80,8 @@ fn keep(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept)> {
         (_, false) => without_namespaces(request, host),
         (_, true) => with_namespaces(request, host),
     }?;
-    namespaces::refuse_unasked(policy, kept.gate.is_some() || kept.egress.asks())?;
+    let uses_on_ask = kept.gate.as_ref().is_some_and(Gate::uses_on_ask);
+    namespaces::refuse_unasked(policy, uses_on_ask || kept.egress.asks())?;
     Ok((seen, kept))
 }
 
@@ -88,17 +92,17 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     let walls = limits::Enforcers { own_user_namespace: true, filter: true, serves_files };
     let assigned = assign(request, walls)?;
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
-    let mut seen = see::see(request, host, Outside::Absent)?;
-    add_name_files(&identity, request.facts, host, &mut seen);
     let hostname = if namespaces.uts { &policy.process.hostname } else { &request.facts.hostname };
-    let egress = egress(request, hostname, host, &mut seen)?;
-    if serves_files {
-        seen.view.frame_areas(&own::FRAMED_AREAS);
+    let parts = ViewParts { namespaces: &namespaces, identity: &identity, hostname };
+    let mut viewed = match gate::may_show_when_used(policy, request.facts) {
+        true => view(request, host, &parts, RestOfHost::WhenUsed)?,
+        false => view(request, host, &parts, RestOfHost::FromStart)?,
+    };
+    // Nothing would show it after all.
+    if viewed.gate.is_none() && !viewed.seen.when_used.is_empty() {
+        viewed = view(request, host, &parts, RestOfHost::FromStart)?;
     }
-    let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
-    let mut guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
-    let around = Surroundings { is_guarded: guard.is_some(), has_own_pids: namespaces.pid };
-    let gate = gate::choose(policy, request.facts, host, &mounts, &seen.denied, around);
+    let Viewed { seen, mounts, mut guard, gate, why_no_gate, egress } = viewed;
     // Files in the private home may be granted for writing later. Only the broker, which judges names, may
     // write there.
     if let (Some(guard), Some(home)) =
@@ -136,11 +140,52 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
         )?),
         guard,
         gate,
+        why_no_gate,
         hardening: Hardening::all(),
         assigned,
         egress,
     };
     Ok((seen, kept))
+}
+
+/// What a view depends on besides the request.
+struct ViewParts<'p> {
+    namespaces: &'p Namespaces,
+    identity: &'p Identity,
+    /// As the command sees it.
+    hostname: &'p str,
+}
+
+/// What the command sees, and what notices the use of the rest.
+struct Viewed {
+    seen: Seen,
+    mounts: Vec<MountOp>,
+    guard: Option<Guard>,
+    gate: Option<Gate>,
+    why_no_gate: Option<&'static str>,
+    egress: EgressConfig,
+}
+
+fn view(
+    request: &PlanRequest<'_>,
+    host: &Host<'_>,
+    parts: &ViewParts<'_>,
+    rest: RestOfHost,
+) -> Result<Viewed> {
+    let (policy, facts) = (request.policy, request.facts);
+    let mut seen = see::see(request, host, Outside::Absent, rest)?;
+    add_name_files(parts.identity, facts, host, &mut seen);
+    let egress = egress(request, parts.hostname, host, &mut seen)?;
+    if gate::serves_files(policy, facts) {
+        seen.view.frame_areas(&own::FRAMED_AREAS);
+    }
+    let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
+    let guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
+    unheld_rules::refuse(policy, host, &mounts)?;
+    let around = Surroundings { is_guarded: guard.is_some(), has_own_pids: parts.namespaces.pid };
+    let gate::Chosen { gate, why_none: why_no_gate } =
+        gate::choose(policy, facts, host, &mounts, &seen, around);
+    Ok(Viewed { seen, mounts, guard, gate, why_no_gate, egress })
 }
 
 fn egress(
@@ -179,9 +224,10 @@ fn without_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(See
     if facts.landlock_abi == 0 {
         return Err(PlanError::NoLandlock);
     }
-    let mut seen = see::see(request, host, Outside::Shared)?;
+    let mut seen = see::see(request, host, Outside::Shared, RestOfHost::FromStart)?;
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
+    unheld_rules::refuse(policy, host, &mounts)?;
     let guard = guard_names(request, host, &mounts, Mounted::No, &mut seen)?;
     let assigned = assign(
         request,
@@ -202,6 +248,7 @@ fn without_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(See
         seccomp: Some(seccomp::choose(policy, unheld)?),
         guard,
         gate: None,
+        why_no_gate: None,
         hardening: Hardening { mount_flags: false, ..Hardening::all() },
         assigned,
         egress: EgressConfig::default(),
@@ -233,6 +280,7 @@ fn without_isolation(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen
         seccomp: None,
         guard: None,
         gate: None,
+        why_no_gate: None,
         hardening: Hardening {
             no_new_privs: false,
             drop_capabilities: false,
@@ -423,11 +471,22 @@ fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -
         Weight::Routine,
         "files written to the home directory outside a grant are private to the run and discarded",
     );
+    let is_static = isolated && policy.mode == Mode::Static && policy.view == View::Host;
+    let is_shown_when_used = is_static && kept.gate.is_some();
     note(
-        isolated && policy.mode == Mode::Static && policy.view == View::Host,
+        is_shown_when_used,
         Weight::Routine,
-        "mode static: home directories are hidden except what is granted in yours, and /var except what is \
-         listed; add paths with --ro",
+        "mode static: what nothing grants is shown when it is used, except secrets and .env files; other home \
+         directories are hidden, and /var except what is listed",
+    );
+    let why_not = kept.why_no_gate.map(|why| format!(" ({why})")).unwrap_or_default();
+    note(
+        is_static && !is_shown_when_used,
+        Weight::Routine,
+        &format!(
+            "mode static: home directories are hidden except what is granted in yours{why_not}, and /var except what \
+             is listed; add paths with --ro"
+        ),
     );
     let filesystem = &policy.filesystem;
     let names_trees =

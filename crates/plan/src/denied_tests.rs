@@ -308,6 +308,14 @@ fn a_home_directory_that_is_mounted_elsewhere_is_not_in_a_static_view() {
         assert!(!shows(&shown, hidden), "{hidden}");
     }
     assert!(shows(&shown, "/mnt/disk/films") && shows(&shown, "/srv/data/table"));
+    let served = HostFacts { serves_gate: true, ..facts.clone() };
+    let gate = plan(&policy, &served, &tree).unwrap().sandbox.gate.unwrap();
+    for hidden in ["/mnt/disk/u", "/mnt/disk/other/notes", "/second", "/srv/music/song"] {
+        assert!(!gate.is_told_by_rule(Path::new(hidden)), "{hidden}");
+    }
+    for told in ["/mnt/disk/films", "/srv/data/table", "/home/u/notes"] {
+        assert!(gate.is_told_by_rule(Path::new(told)), "{told}");
+    }
     let mut named = policy;
     named.filesystem.read_only_paths = vec!["/srv/music".to_owned()];
     assert!(shows(&plan(&named, &facts, &tree).unwrap(), "/srv/music/song"));

@@ -68,6 +68,11 @@ pub enum PlanError {
     #[error("{what}: nothing is asked in this run; questions need {needs}")]
     NothingIsAsked { what: &'static str, needs: &'static str },
     #[error(
+        "the rule `deny: {rule}` ({place}) is not enforced in static mode, which shows {shown} from the start; use \
+         `deniedPaths`, or `mode: dynamic`"
+    )]
+    RuleNotHeld { rule: String, place: String, shown: PathBuf },
+    #[error(
         "{what} has no effect at LEVEL_0, which isolates nothing; remove it or raise the level"
     )]
     NoIsolation { what: &'static str },
@@ -145,6 +150,7 @@ impl PlanError {
             | Self::WorkingDirectory { .. }
             | Self::NoWorkingDirectory { .. }
             | Self::NothingIsAsked { .. }
+            | Self::RuleNotHeld { .. }
             | Self::NotAllowed { .. }
             | Self::NoRoomLeft { .. }
             | Self::NoIsolation { .. } => true,

@@ -1,15 +1,18 @@
-//! Determines which paths that are missing in the view may be asked about (GATE-1), and which never are.
+//! Determines which paths that are missing in the view may be asked about (GATE-1), and which never are. In static mode
+//! nobody is asked: the same paths are shown by rule (GATE-7).
 //!
-//! Questions only extend the view; they protect nothing. This module decides by name and location what is a
+//! Answers only extend the view; they protect nothing. This module decides by name and location what is a
 //! secret and what is never asked about. `palisade-gate` decides what may be granted.
 
+use crate::aliases::Mounts;
 use crate::denied::{Class, Denied, listed_paths};
 use crate::dotenv::is_dotenv;
 use crate::facts::HostFacts;
 use crate::host::Host;
 use crate::lists::{self, Listed};
-use crate::model::{Gate, MountOp, Nature, Trigger};
+use crate::model::{Answers, Gate, MountOp, Nature, Trigger};
 use crate::paths::Scope;
+use crate::see::Seen;
 use crate::{locate, own};
 use palisade_policy::model::{GateChoice, Mode, OnAsk, Policy, View};
 use std::path::{Component, Path, PathBuf};
@@ -26,17 +29,24 @@ pub(crate) struct Surroundings {
     pub(crate) has_own_pids: bool,
 }
 
-/// `None` if the run asks no questions.
+/// Whether a run notices the use of paths that are missing in its view.
+#[derive(Debug, Default)]
+pub(crate) struct Chosen {
+    pub(crate) gate: Option<Gate>,
+    /// Why static mode cannot show what is used.
+    pub(crate) why_none: Option<&'static str>,
+}
+
 pub(crate) fn choose(
     policy: &Policy,
     facts: &HostFacts,
     host: &Host<'_>,
     mounts: &[MountOp],
-    denied: &Denied,
+    Seen { denied, when_used, .. }: &Seen,
     Surroundings { is_guarded, has_own_pids }: Surroundings,
-) -> Option<Gate> {
-    if !is_asked(policy) {
-        return None;
+) -> Chosen {
+    if policy.view != View::Host {
+        return Chosen::default();
     }
     let hard = |class: Class| matches!(class, Class::Asked | Class::Own);
     let never = own::OWN_AREAS.into_iter().map(PathBuf::from);
@@ -56,37 +66,64 @@ pub(crate) fn choose(
         ),
         chosen => chosen,
     };
-    Some(Gate {
+    let private_home = private_home(mounts, host);
+    let answers = match (policy.mode, trigger) {
+        (Mode::Dynamic, _) => Answers::OnAsk(policy.on_ask),
+        // Notified calls would cost more than the rest of the view, and names could not be listed.
+        (Mode::Static, Trigger::Notify) => {
+            return Chosen { gate: None, why_none: Some(trigger_reason) };
+        }
+        // A home directory that was named is in the view as a whole.
+        (Mode::Static, Trigger::Fuse) => {
+            let shown = private_home.iter().chain(when_used);
+            Answers::Readable(shown.cloned().collect())
+        }
+    };
+    if matches!(&answers, Answers::Readable(shown) if shown.is_empty()) {
+        return Chosen::default();
+    }
+    let other_homes = match &answers {
+        Answers::OnAsk(_) => Vec::new(),
+        Answers::Readable(shown) => homes_within(shown, private_home.as_deref(), facts, host),
+    };
+    let gate = Gate {
         trigger,
         trigger_reason,
         grounds: grounds(mounts, host),
-        never: never.chain(denied.of(hard)).collect(),
+        never: never.chain(denied.of(hard)).chain(other_homes).collect(),
         secrets,
         homes,
         mounted: mounts.iter().filter(|op| is_mounted(op)).map(|op| op.target().into()).collect(),
         above_project: above_project(facts, host),
         left_by_tools: left_by_tools(facts, host),
-        private_home: private_home(mounts, host),
+        private_home,
         directories: mounts
             .iter()
             .filter(|op| is_directory(op))
             .map(|op| op.target().into())
             .collect(),
-        executes: policy.process.allow_exec && policy.process.allowed_executables.is_empty(),
-        on_ask: policy.on_ask,
+        executes: executes(policy),
+        answers,
         ask_timeout_ms: policy.ask_timeout,
         most_questions: MAX_OPEN_QUESTIONS,
         known_callers: true,
-    })
-}
-
-fn is_asked(policy: &Policy) -> bool {
-    policy.mode == Mode::Dynamic && policy.view == View::Host
+    };
+    Chosen { gate: Some(gate), why_none: None }
 }
 
 /// Whether a process of ours serves the root of the view.
 pub(crate) fn serves_files(policy: &Policy, facts: &HostFacts) -> bool {
-    is_asked(policy) && trigger(policy.gate, facts).0 == Trigger::Fuse
+    policy.view == View::Host && trigger(policy.gate, facts).0 == Trigger::Fuse
+}
+
+/// Whether static mode can leave the host's directories to the gate, if names turn out to be guarded. Landlock, which restricts
+/// programs to those that the policy lists, knows only what is there from the start.
+pub(crate) fn may_show_when_used(policy: &Policy, facts: &HostFacts) -> bool {
+    policy.mode == Mode::Static && serves_files(policy, facts) && executes(policy)
+}
+
+fn executes(policy: &Policy) -> bool {
+    policy.process.allow_exec && policy.process.allowed_executables.is_empty()
 }
 
 /// What notices the first use of a path, and why that one.
@@ -109,7 +146,50 @@ impl Gate {
 
     /// Whether the user may be asked about paths that are not granted.
     pub fn asks_people(&self) -> bool {
-        matches!(self.on_ask, OnAsk::Ask | OnAsk::Wait)
+        matches!(self.answers, Answers::OnAsk(OnAsk::Ask | OnAsk::Wait))
+    }
+
+    /// Whether the policy's `onAsk` has an effect on paths.
+    pub fn uses_on_ask(&self) -> bool {
+        matches!(self.answers, Answers::OnAsk(_))
+    }
+
+    /// Whether static mode shows nothing there, whatever is used.
+    pub fn leaves_out(&self, path: &Path) -> bool {
+        match &self.answers {
+            Answers::OnAsk(_) => false,
+            Answers::Readable(shown) => {
+                !shown.iter().any(|top| path.starts_with(top) || top.starts_with(path))
+            }
+        }
+    }
+
+    /// Whether static mode may show all of a directory, and not only what is in it by name.
+    pub fn shows_within(&self, directory: &Path) -> bool {
+        matches!(&self.answers, Answers::Readable(shown) if shown.iter().any(|top| directory.starts_with(top)))
+    }
+
+    /// What static mode shows with its own owners: a map would reveal what only root may read.
+    pub fn shown_unmapped(&self) -> impl Iterator<Item = &Path> {
+        let shown = match &self.answers {
+            Answers::OnAsk(_) => &[][..],
+            Answers::Readable(shown) => shown,
+        };
+        let others = shown.iter().filter(|top| Some(*top) != self.private_home.as_ref());
+        others.map(PathBuf::as_path)
+    }
+
+    /// Whether static mode tells, and lists, that this is there: everything that it would show.
+    pub fn is_told_by_rule(&self, path: &Path) -> bool {
+        matches!(self.answers, Answers::Readable(_))
+            && !self.leaves_out(path)
+            && !self.is_left_by_tools(path)
+            && self.nature(path) == Nature::Ordinary
+    }
+
+    /// Whether tools leave it in every home: a run has its own.
+    pub fn is_left_by_tools(&self, path: &Path) -> bool {
+        self.left_by_tools.iter().any(|left| path.starts_with(left))
     }
 
     /// Classifies something on the host by its real path.
@@ -165,7 +245,7 @@ impl Gate {
     /// Whether tools look for this path on their own, above every project or among their files in every home.
     /// It is then reported as missing unless it is granted.
     pub fn is_probe(&self, path: &Path) -> bool {
-        if self.left_by_tools.iter().any(|left| path.starts_with(left))
+        if self.is_left_by_tools(path)
             || lists::PROBES
                 .iter()
                 .any(|listed| listed.name.starts_with('/') && path.starts_with(listed.name))
@@ -264,6 +344,25 @@ fn homes(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
     let mut homes: Vec<PathBuf> = host.home().map(Path::to_owned).into_iter().collect();
     homes.extend(facts.homes.iter().filter(|home| Some(home.as_path()) != host.home()).cloned());
     homes
+}
+
+/// Home directories that are shown at a second place by a bind mount, and those of other accounts in the own one.
+fn homes_within(
+    shown: &[PathBuf],
+    own: Option<&Path>,
+    facts: &HostFacts,
+    host: &Host<'_>,
+) -> Vec<PathBuf> {
+    let mounts = Mounts::new(&facts.mounts);
+    let real = host.real_homes(&facts.homes).iter().map(PathBuf::as_path);
+    let all = real.chain(host.home());
+    let all = all.filter(|home| *home != Path::new("/"));
+    let is_shown = |path: &Path| shown.iter().any(|top| path.starts_with(top));
+    let holds_own = |path: &Path| own.is_some_and(|own| own.starts_with(path));
+    let aliases = all.clone().flat_map(|home| mounts.aliases(home));
+    let aliases = aliases.filter(|alias| is_shown(alias) && !holds_own(alias));
+    let in_own = all.filter(|home| own.is_some_and(|own| *home != own && home.starts_with(own)));
+    aliases.chain(in_own.map(Path::to_owned)).collect()
 }
 
 /// The secrets that exist now, at every path where they are visible, and those that a variable names.

@@ -1,7 +1,7 @@
 use crate::facts::HostFacts;
 use crate::fake::{FakeTree, plan, policy, user};
-use crate::model::{Gate, Nature};
-use palisade_policy::model::{Mode, Policy, View};
+use crate::model::{Answers, Gate, Nature};
+use palisade_policy::model::{Filesystem, GateChoice, Mode, Policy, View};
 use std::path::{Path, PathBuf};
 
 fn developer() -> FakeTree {
@@ -27,6 +27,93 @@ fn questions_belong_to_dynamic_mode_and_the_hosts_view() {
     assert!(gate_of(&policy()).is_some());
     assert_eq!(gate_of(&Policy { mode: Mode::Static, ..policy() }), None);
     assert_eq!(gate_of(&Policy { view: View::Minimal, ..policy() }), None);
+}
+
+fn served() -> HostFacts {
+    HostFacts {
+        homes: vec!["/home/u".into(), "/home/other".into(), "/home/u/service".into()],
+        serves_gate: true,
+        ..user()
+    }
+}
+
+/// Proves: GATE-7 readable-home, GATE-7 left-out
+#[test]
+fn static_mode_shows_the_own_home_by_rule_where_a_file_system_can_be_served() {
+    let fixed = Policy { mode: Mode::Static, ..policy() };
+    let mut tree = developer();
+    tree.dir("/var/log/apt").dir("/var/spool");
+    let plan = plan(&fixed, &served(), &tree).unwrap();
+    let gate = plan.sandbox.gate.unwrap();
+    assert!(gate.is_fuse() && !gate.uses_on_ask() && !gate.asks_people());
+    let shown = ["/home/u", "/var/log", "/srv"].map(PathBuf::from);
+    assert_eq!(gate.answers, Answers::Readable(shown.into()));
+    assert!(!gate.mounted.iter().any(|mounted| mounted.starts_with("/srv")), "{:?}", gate.mounted);
+    for told in ["/home/u", "/home/u/other/src", "/home/u/.config", "/srv", "/var", "/var/log/apt"]
+    {
+        assert!(gate.is_told_by_rule(Path::new(told)), "{told}");
+    }
+    // Of directories on the way, only the names are shown.
+    assert!(gate.shows_within(Path::new("/var/log")) && !gate.shows_within(Path::new("/var")));
+    let unmapped: Vec<&Path> = gate.shown_unmapped().collect();
+    assert_eq!(unmapped, [Path::new("/var/log"), Path::new("/srv")]);
+    for hidden in [
+        "/home/other/x",
+        "/home/u/service/x",
+        "/var/spool",
+        "/srv/keys/id",
+        "/home/u/.ssh",
+        "/home/u/other/.env",
+        "/home/u/.npm",
+    ] {
+        assert!(!gate.is_told_by_rule(Path::new(hidden)), "{hidden}");
+    }
+    let says = |text: &str| plan.explanation.notes.iter().any(|note| note.text.contains(text));
+    assert!(says("is shown when it is used, except secrets"), "{:?}", plan.explanation.notes);
+}
+
+/// Proves: GATE-7 said
+#[test]
+fn static_mode_says_why_the_rest_of_the_home_is_hidden() {
+    let fixed = Policy { mode: Mode::Static, ..policy() };
+    let notify = Policy { gate: GateChoice::Notify, ..fixed.clone() };
+    let unguarded = Policy {
+        filesystem: Filesystem { protect_names: false, ..fixed.filesystem.clone() },
+        ..fixed.clone()
+    };
+    for (policy, facts, why) in [
+        (&fixed, user(), "/dev/fuse cannot be opened"),
+        (&notify, served(), "the policy says so"),
+        (&unguarded, served(), "fuse needs protected names"),
+    ] {
+        let plan = plan(policy, &facts, &developer()).unwrap();
+        assert_eq!(plan.sandbox.gate, None, "{why}");
+        let mut notes = plan.explanation.notes.iter().map(|note| &note.text);
+        assert!(notes.any(|note| note.starts_with("mode static") && note.contains(why)), "{why}");
+        let promise = plan.explanation.promises.iter().find(|it| it.id == "GATE-7").unwrap();
+        assert!(promise.remark.is_some(), "{why}");
+    }
+    // A home that is named is in the view already.
+    let mut named = fixed.clone();
+    named.filesystem.read_only_paths = vec!["/home/u".into()];
+    let gate = plan(&named, &served(), &developer()).unwrap().sandbox.gate.unwrap();
+    assert_eq!(gate.answers, Answers::Readable(vec!["/var/log".into(), "/srv".into()]));
+    // Landlock has to know where the listed programs are, and the command where it starts.
+    let mut listing = fixed.clone();
+    listing.process.allowed_executables = vec!["/usr/bin/true".into()];
+    let standing = HostFacts { cwd: "/srv/work".into(), ..served() };
+    for (policy, facts) in [(&listing, served()), (&fixed, standing)] {
+        let mut tree = developer();
+        tree.file("/usr/bin/true", "").dir("/srv/work");
+        let gate = plan(policy, &facts, &tree).unwrap().sandbox.gate.unwrap();
+        assert!(gate.shows_within(Path::new("/home/u/other")));
+        assert!(!gate.shows_within(Path::new("/srv/x")));
+        assert!(
+            gate.mounted.iter().any(|mounted| mounted.starts_with("/srv")),
+            "{:?}",
+            gate.mounted
+        );
+    }
 }
 
 /// Proves: GATE-1 grounds

@@ -27,6 +27,9 @@ pub(crate) enum GrantKind {
 /// The name of [`Origin::Toolchain`] in the plan.
 pub(crate) const TOOLCHAIN: &str = "toolchain";
 
+/// The name of [`Origin::Tree`] in the plan.
+pub(crate) const HOST_TREE: &str = "host tree";
+
 /// Why something is in the view. A later origin overrides an earlier one at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
@@ -69,7 +72,7 @@ impl Grant {
     pub(crate) fn why(&self) -> &'static str {
         match (self.origin, self.kind) {
             (Origin::RootPath, _) => "rootPath",
-            (Origin::Tree, _) => "host tree",
+            (Origin::Tree, _) => HOST_TREE,
             (Origin::System, _) => "system",
             (Origin::Toolchain, _) => TOOLCHAIN,
             (Origin::Cache, _) => "cache",
@@ -134,8 +137,9 @@ impl<'a> Granter<'a> {
                 continue;
             }
             let path = Path::new(listed.name);
+            let origin = if listed.has("static") { Origin::Tree } else { Origin::System };
             if let Ok(found) = self.host.resolve(path) {
-                grants.extend(self.shipped(found, listed.has("exec"), Origin::System));
+                grants.extend(self.shipped(found, listed.has("exec"), origin));
             }
         }
         self.system = grants.iter().map(|grant| grant.source.clone()).collect();

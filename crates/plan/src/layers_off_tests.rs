@@ -67,7 +67,7 @@ fn without_the_guard_the_command_writes_by_itself() {
     let whole = off(&[]);
     let asks = |plan: &Plan| {
         let rules = plan.sandbox.seccomp.as_ref().unwrap().filter.rules();
-        rules.iter().any(|rule| rule.answer == palisade_bpf::CallAnswer::Broker)
+        rules.iter().any(|rule| rule.answer == CallAnswer::Broker)
     };
     assert!(whole.sandbox.guard.is_some() && asks(&whole));
     let plan = off(&[Layer::Guard]);

@@ -54,6 +54,7 @@ mod settings;
 mod sourced;
 mod summary;
 mod text;
+mod unheld_rules;
 mod view;
 mod virtualenv;
 mod writable;

@@ -435,7 +435,7 @@ impl PartlyWritable {
     }
 }
 
-/// Where the user may be asked about a path that is missing in the view.
+/// Where a path that is missing in the view is noticed, and who decides about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Gate {
@@ -472,12 +472,24 @@ pub struct Gate {
     pub directories: Vec<PathBuf>,
     /// Whether the user is also asked about programs. Not if the policy lists the programs that may start.
     pub executes: bool,
-    pub on_ask: OnAsk,
+    #[serde(flatten)]
+    pub answers: Answers,
     pub ask_timeout_ms: u64,
     /// The maximum number of open questions.
     pub most_questions: usize,
     /// Whether a process with a permission is identified by more than its pid, which can be reused.
     pub known_callers: bool,
+}
+
+/// Who decides about a path that no grant and no rule of the policy names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Answers {
+    /// Dynamic mode: people, or one answer to everything.
+    OnAsk(OnAsk),
+    /// Static mode: nobody. What is below these directories and is not secret is shown for reading when it is used. Everything
+    /// else looks absent.
+    Readable(#[serde(serialize_with = "crate::text::paths")] Vec<PathBuf>),
 }
 
 /// What notices the first use of a path that is not granted. The mount view enforces the same with both.

@@ -4,7 +4,9 @@
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::limit::{Grip, Limit, LimitKind};
-use crate::model::{Confinement, Egress, MountAccess, MountOp, OnUnknown, Plan, Probe, ProxyPlan};
+use crate::model::{
+    Answers, Confinement, Egress, MountAccess, MountOp, OnUnknown, Plan, Probe, ProxyPlan,
+};
 use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
 /// The promises of an otherwise complete plan.
@@ -135,16 +137,24 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
 fn gate(plan: &Plan) -> Vec<Promise> {
     if plan.explanation.mode == Mode::Static {
         let promise = Promise::new("GATE-7", "read-only view less the deny-list, no questions");
-        return vec![promise.held(&[Layer::MountView])];
+        let hidden = "what nothing grants in the home directory is hidden";
+        let has_private_home = matches!(&plan.sandbox.confinement,
+            Confinement::Namespaces(inside) if inside.private_home.is_some());
+        let is_hidden = has_private_home && plan.sandbox.gate.is_none();
+        return vec![promise.held(&[Layer::MountView]).remark(is_hidden.then_some(hidden))];
     }
     let Some(gate) = &plan.sandbox.gate else {
         let absent = |(id, what)| Promise::new(id, what).absent("the minimal view asks nothing");
         return [("GATE-1", ASKED), ("GATE-2", COVERED)].map(absent).into();
     };
-    let unasked = match gate.on_ask {
-        OnAsk::Ask | OnAsk::Wait => None,
-        OnAsk::Deny => Some("nothing is asked: what would be asked is denied (--on-ask deny)"),
-        OnAsk::Allow => Some("nothing is asked: what would be asked is granted (--on-ask allow)"),
+    let unasked = match gate.answers {
+        Answers::OnAsk(OnAsk::Deny) => {
+            Some("nothing is asked: what would be asked is denied (--on-ask deny)")
+        }
+        Answers::OnAsk(OnAsk::Allow) => {
+            Some("nothing is asked: what would be asked is granted (--on-ask allow)")
+        }
+        Answers::OnAsk(OnAsk::Ask | OnAsk::Wait) | Answers::Readable(_) => None,
     };
     let programs = "programs are not asked about: the policy says which may start";
     vec![

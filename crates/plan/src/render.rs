@@ -3,8 +3,8 @@
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::model::{
-    Confinement, Egress, Grace, MountAccess, MountOp, Namespaced, NatHelper, OnUnknown, Plan,
-    ProxyPlan, Publish, Resource,
+    Answers, Confinement, Egress, Grace, MountAccess, MountOp, Namespaced, NatHelper, OnUnknown,
+    Plan, ProxyPlan, Publish, Resource,
 };
 use palisade_policy::model::OnAsk;
 use palisade_policy::network::shown_upstream;
@@ -327,8 +327,8 @@ fn gate(plan: &Plan, page: &mut Page) {
     let Some(gate) = &plan.sandbox.gate else { return };
     let what = if gate.executes { "files, directories and programs" } else { "files, directories" };
     page.section("questions");
-    match gate.on_ask {
-        OnAsk::Ask | OnAsk::Wait => {
+    match &gate.answers {
+        Answers::OnAsk(OnAsk::Ask | OnAsk::Wait) => {
             let seconds = gate.ask_timeout_ms / 1000;
             page.line(format_args!(
                 "about {what} that are not granted; denied after {seconds} s without an answer"
@@ -338,18 +338,29 @@ fn gate(plan: &Plan, page: &mut Page) {
                 plan.supervision.ask_key
             ));
         }
-        OnAsk::Deny => page.line(format_args!("none: {what} that are not granted are denied")),
-        OnAsk::Allow => {
+        Answers::OnAsk(OnAsk::Deny) => {
+            page.line(format_args!("none: {what} that are not granted are denied"));
+        }
+        Answers::OnAsk(OnAsk::Allow) => {
             page.line(format_args!(
                 "none: {what} that are not granted are allowed, except secrets"
+            ));
+        }
+        Answers::Readable(shown) => {
+            let shown: Vec<String> = shown.iter().map(|top| top.display().to_string()).collect();
+            page.line(format_args!(
+                "none: {what} are shown when they are used, except secrets and .env files, in {}",
+                shown.join(", ")
             ));
         }
     }
     page.line(format_args!("noticed by {} ({})", gate.trigger.word(), gate.trigger_reason));
     let (never, secrets) = (gate.never.len(), gate.secrets.len());
-    page.line(format_args!(
-        "{never} paths are never asked about, {secrets} known secrets one at a time"
-    ));
+    let (never_used, secret) = match gate.uses_on_ask() {
+        true => ("are never asked about", "one at a time"),
+        false => ("are never shown", "are denied"),
+    };
+    page.line(format_args!("{never} paths {never_used}, {secrets} known secrets {secret}"));
 }
 
 fn promises(plan: &Plan, page: &mut Page) {

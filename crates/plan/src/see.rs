@@ -34,6 +34,8 @@ pub(crate) struct Seen {
     /// Set if it is not the caller's own.
     pub(crate) home: Option<PathBuf>,
     pub(crate) create_dirs: Vec<PathBuf>,
+    /// What the gate's file system shows when it is used, each with everything below.
+    pub(crate) when_used: Vec<PathBuf>,
     pub(crate) notes: Vec<String>,
     /// Shown only with the plan, not at every run.
     pub(crate) routine_notes: Vec<String>,
@@ -47,6 +49,15 @@ pub(crate) enum Outside {
     /// Only the few that are shared with the host.
     Shared,
     Everything,
+}
+
+/// When static mode shows what dynamic mode would ask about outside the home directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestOfHost {
+    /// Each directory in a mount.
+    FromStart,
+    /// The gate's file system shows it.
+    WhenUsed,
 }
 
 /// Answers queries about paths in the view.
@@ -76,13 +87,17 @@ impl Sight for SeenOn<'_> {
 
 impl Seen {
     fn hidden(&self, path: &Path, host: &Host<'_>) -> Option<EntryKind> {
-        let has_view = self.outside == Outside::Absent;
+        let has_view = self.outside == Outside::Absent && !self.is_shown_when_used(path);
         has_view.then(|| self.view.hidden(path, host)).flatten()
+    }
+
+    fn is_shown_when_used(&self, path: &Path) -> bool {
+        self.when_used.iter().any(|top| path.starts_with(top))
     }
 
     pub(crate) fn has_dir(&self, dir: &Path, host: &Host<'_>) -> bool {
         let is_reachable = match self.outside {
-            Outside::Absent => false,
+            Outside::Absent => self.is_shown_when_used(dir),
             Outside::Shared => {
                 own::SHARED_WITH_HOST.into_iter().any(|shared| dir.starts_with(shared))
             }
@@ -97,13 +112,13 @@ impl Seen {
 
 /// LEVEL_0: only the working directory must exist.
 pub(crate) fn nothing_hidden(policy: &Policy, facts: &HostFacts, host: &Host<'_>) -> Result<Seen> {
-    let cwd = wanted_cwd(policy, facts)?;
     let seen = Seen {
         view: Composition::default(),
         denied: Denied::default(),
-        cwd: host.resolve(&cwd).map_or(cwd, |found| found.path),
+        cwd: resolved_cwd(policy, facts, host)?,
         home: None,
         create_dirs: Vec::new(),
+        when_used: Vec::new(),
         notes: Vec::new(),
         routine_notes: Vec::new(),
         outside: Outside::Everything,
@@ -114,12 +129,18 @@ pub(crate) fn nothing_hidden(policy: &Policy, facts: &HostFacts, host: &Host<'_>
 
 /// Combines grants and denials: as mounts, or with [`Outside::Shared`] as what Landlock alone should allow,
 /// without mounts of our own.
-pub(crate) fn see(request: &PlanRequest<'_>, host: &Host<'_>, outside: Outside) -> Result<Seen> {
+pub(crate) fn see(
+    request: &PlanRequest<'_>,
+    host: &Host<'_>,
+    outside: Outside,
+    rest: RestOfHost,
+) -> Result<Seen> {
     let PlanRequest { policy, facts, missing, policy_files, .. } = *request;
     let filesystem = &policy.filesystem;
     let is_minimal = policy.view == View::Minimal;
     let mut granter = Granter::new(facts, host);
     let (mut links, mut notes) = (links_on_the_way(facts, host), Vec::new());
+    let mut when_used = Vec::new();
     let mut grants = granter.system(policy.mode);
     grants.extend(granter.resolver(policy.network.mode));
     if !is_minimal {
@@ -128,6 +149,16 @@ pub(crate) fn see(request: &PlanRequest<'_>, host: &Host<'_>, outside: Outside) 
             grants.extend(tree.grants);
             links.extend(tree.links);
             notes.extend(tree.notes);
+        }
+        if rest == RestOfHost::WhenUsed {
+            // The command stands in its working directory from the start.
+            let cwd = resolved_cwd(policy, facts, host)?;
+            let is_used =
+                |grant: &mut Grant| grant.origin == Origin::Tree && !cwd.starts_with(&grant.source);
+            for grant in grants.extract_if(.., is_used) {
+                when_used.push(grant.source);
+                links.extend(grant.links);
+            }
         }
         if filesystem.toolchains {
             for grant in granter.listed(lists::TOOLCHAINS, Origin::Toolchain) {
@@ -221,8 +252,7 @@ pub(crate) fn see(request: &PlanRequest<'_>, host: &Host<'_>, outside: Outside) 
         }
     }
 
-    let cwd = wanted_cwd(policy, facts)?;
-    let cwd = host.resolve(&cwd).map_or(cwd, |found| found.path);
+    let cwd = resolved_cwd(policy, facts, host)?;
     let cwd = match cwd.strip_prefix(&root) {
         Ok(rest) if is_minimal && has_workspace => join(Path::new(WORKSPACE), rest),
         _ => cwd,
@@ -233,6 +263,7 @@ pub(crate) fn see(request: &PlanRequest<'_>, host: &Host<'_>, outside: Outside) 
         cwd,
         home,
         create_dirs: asked.create_dirs,
+        when_used,
         notes,
         routine_notes,
         outside,
@@ -373,6 +404,12 @@ fn wanted_cwd(policy: &Policy, facts: &HostFacts) -> Result<PathBuf> {
         Some(text) => Scope::new(facts).typed(text),
         None => Ok(facts.cwd.clone()),
     }
+}
+
+/// With links resolved, if it exists.
+fn resolved_cwd(policy: &Policy, facts: &HostFacts, host: &Host<'_>) -> Result<PathBuf> {
+    let cwd = wanted_cwd(policy, facts)?;
+    Ok(host.resolve(&cwd).map_or(cwd, |found| found.path))
 }
 
 /// PROC-8: the command must be able to enter its working directory.

@@ -3,7 +3,8 @@
 
 use crate::layer::{Promise, Strength};
 use crate::model::{
-    Confinement, Egress, MountAccess, MountOp, Namespaced, OnUnknown, Plan, ProxyPlan, Weight,
+    Answers, Confinement, Egress, MountAccess, MountOp, Namespaced, OnUnknown, Plan, ProxyPlan,
+    Weight,
 };
 use palisade_policy::model::{NetworkMode, OnAsk};
 use std::collections::BTreeMap;
@@ -175,7 +176,13 @@ fn questions(plan: &Plan) -> String {
     let Some(gate) = &plan.sandbox.gate else {
         return "none; what is not granted is hidden".to_owned();
     };
-    match gate.on_ask {
+    let on_ask = match gate.answers {
+        Answers::OnAsk(on_ask) => on_ask,
+        Answers::Readable(_) => {
+            return "none; what is not granted is readable, except secrets".to_owned();
+        }
+    };
+    match on_ask {
         OnAsk::Ask | OnAsk::Wait => {
             let seconds = gate.ask_timeout_ms / 1000;
             format!("about what is not granted; denied after {seconds} s without an answer")

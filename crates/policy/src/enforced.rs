@@ -7,9 +7,8 @@
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::merge::stack::Stack;
 use crate::merge::{Merged, Subject};
-use crate::model::{Mode, NetworkMode, Policy};
+use crate::model::{NetworkMode, Policy};
 use crate::presets::Preset;
-use palisade_gate::Effect;
 
 struct Unenforced {
     key: &'static str,
@@ -21,10 +20,6 @@ struct Unenforced {
 
 #[rustfmt::skip] // A table.
 const UNENFORCED: &[Unenforced] = &[
-    Unenforced {
-        key: "filesystem.rules", asked: |p| p.mode == Mode::Static && p.filesystem.rules.iter().any(|rule| rule.effect == Effect::Deny),
-        why: "static mode asks nothing, and what a rule denies would be readable", instead: "use `mode: dynamic`, or `deniedPaths`",
-    },
     Unenforced {
         key: "process.uid", asked: |p| p.process.uid.is_some(),
         why: "the user id inside cannot be chosen yet", instead: "remove the key",

@@ -22,7 +22,7 @@ use palisade_gate::Rule;
 use palisade_launch::Inherited;
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_plan::limit::LimitKind;
-use palisade_plan::model::{Confinement, Plan, SandboxLifetime, Weight};
+use palisade_plan::model::{Confinement, Gate, Plan, SandboxLifetime, Weight};
 use palisade_policy::model::Policy;
 use palisade_policy::{Diagnostic, LayerKind, Problem};
 use palisade_record::metrics::Metrics;
@@ -331,7 +331,8 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
     journal.commit()?;
 
     let stores = Stores::new(caller);
-    if request.ask_in == AskIn::Approve && plan.sandbox.gate.is_some() {
+    if request.ask_in == AskIn::Approve && plan.sandbox.gate.as_ref().is_some_and(Gate::uses_on_ask)
+    {
         tell("answer the questions of this run with `sandbox approve` in another terminal");
     }
     let start = StartRequest {

@@ -19,7 +19,7 @@ use palisade_gate::{
     Access, Decider, Decision, Effect, FileKind, PathContext, Pattern, Rule, offer,
 };
 use palisade_launch::probe::{RealTree, limit_facts};
-use palisade_plan::model::{self, Confinement, Gate, MountOp, Nature, Plan};
+use palisade_plan::model::{self, Answers, Confinement, Gate, MountOp, Nature, Plan};
 use palisade_policy::model::{Policy, Resources};
 use palisade_policy::{OnAsk, Provenance};
 use serde::Serialize;
@@ -232,6 +232,9 @@ impl Asked<'_> {
 
     fn at_the_gate(&self, gate: &Gate, path: &Path) -> WhyReason {
         let nature = gate.nature(path);
+        if gate.leaves_out(path) {
+            return self.hidden("static mode shows nothing there that is not granted", &["mode"]);
+        }
         if nature == Nature::Never {
             let is_own = self.caller.facts.own_paths.iter().any(|own| path.starts_with(own));
             return if is_own {
@@ -250,34 +253,53 @@ impl Asked<'_> {
         let rules = gate_rules(&self.policy.merged.policy, self.caller);
         let mut decider = Decider::new(rules, 0);
         let is_secret = nature == Nature::Secret;
+        // Static mode shows for reading alone.
+        let may_be_allowed = self.access != Access::Write || gate.uses_on_ask();
         match decider.decide(path, self.access, Timestamp::now()) {
             Decision::Denied(rule) => by_rule(rule),
             // As in the gate: a rule for a directory does not cover a secret in it.
-            Decision::Allowed(rule) if !is_secret || matches!(rule.pattern, Pattern::Exact(_)) => {
+            Decision::Allowed(rule)
+                if may_be_allowed && (!is_secret || matches!(rule.pattern, Pattern::Exact(_))) =>
+            {
                 by_rule(rule)
             }
-            Decision::Allowed(_) | Decision::Ask
-                if !is_secret && gate.on_ask != OnAsk::Allow && gate.is_probe(path) =>
-            {
-                let why = "tools look for it above every project, where it does not exist unless it is granted";
-                self.hidden(why, &[])
-            }
-            Decision::Allowed(_) | Decision::Ask => {
-                let around = PathContext {
-                    home: self.caller.facts.home.as_deref(),
-                    mounted: &gate.mounted,
-                    never: &gate.never,
-                    secrets: &gate.secrets,
-                };
-                let kind = if path.is_dir() { FileKind::Directory } else { FileKind::File };
-                let directory = offer(path, kind, &around).filter(|_| !is_secret);
-                WhyReason::Asked {
-                    secret: is_secret,
-                    on_ask: gate.on_ask,
-                    timeout_ms: gate.ask_timeout_ms,
-                    directory: directory.filter(|directory| !gate.holds_hidden(directory)),
-                }
-            }
+            Decision::Allowed(_) | Decision::Ask => match gate.answers {
+                Answers::Readable(_) => self.shown_by_rule(gate, path),
+                Answers::OnAsk(on_ask) => self.asked(gate, path, on_ask),
+            },
+        }
+    }
+
+    /// In static mode, where nobody is asked.
+    fn shown_by_rule(&self, gate: &Gate, path: &Path) -> WhyReason {
+        if gate.nature(path) == Nature::Secret {
+            self.hidden("it is a secret", &["mode"])
+        } else if gate.is_left_by_tools(path) {
+            self.hidden("tools leave it in every home, and a run has its own", &["mode"])
+        } else {
+            self.visible("static mode shows it when it is used", false, gate.executes, &["mode"])
+        }
+    }
+
+    fn asked(&self, gate: &Gate, path: &Path, on_ask: OnAsk) -> WhyReason {
+        let is_secret = gate.nature(path) == Nature::Secret;
+        if !is_secret && on_ask != OnAsk::Allow && gate.is_probe(path) {
+            let why = "tools look for it above every project, where it does not exist unless it is granted";
+            return self.hidden(why, &[]);
+        }
+        let around = PathContext {
+            home: self.caller.facts.home.as_deref(),
+            mounted: &gate.mounted,
+            never: &gate.never,
+            secrets: &gate.secrets,
+        };
+        let kind = if path.is_dir() { FileKind::Directory } else { FileKind::File };
+        let directory = offer(path, kind, &around).filter(|_| !is_secret);
+        WhyReason::Asked {
+            secret: is_secret,
+            on_ask,
+            timeout_ms: gate.ask_timeout_ms,
+            directory: directory.filter(|directory| !gate.holds_hidden(directory)),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::merge::{LayerKind, Merged, PolicyLayer, Subject, Trust, merge};
 use crate::model::rule::StoredRule;
 use crate::settings::joined;
 use crate::syntax::tree::Format;
-use crate::{Direction, diff, export, not_enforced, show_lines};
+use crate::{Direction, diff, export, show_lines};
 use LayerKind::{Organisation, Project, User};
 use palisade_gate::{Access, Effect, Pattern, Store};
 use std::cell::Cell;
@@ -155,16 +155,6 @@ fn what_is_exported_says_the_same_again() {
     let before = merged(vec![layer(User, text)]);
     let again = layer(User, &export(&before).to_string());
     assert_eq!(diff(&before, &merged(vec![again])), []);
-}
-
-/// Proves: POL-2 not-enforced
-#[test]
-fn a_denial_is_not_ignored_in_static_mode() {
-    let with = |rules: &str| {
-        merged(vec![layer(User, &format!("mode: static\nfilesystem: {{ rules: [{rules}] }}"))])
-    };
-    assert_eq!(not_enforced(&with("{ allow: /x }")), []);
-    assert_eq!(not_enforced(&with("{ deny: /x }"))[0].key, "filesystem.rules");
 }
 
 /// Proves: GATE-5 timeout

@@ -52,6 +52,13 @@ impl StoredRule {
         })
     }
 
+    /// Whether it denies something at this path or below, as far as that can be told from its pattern.
+    pub fn may_deny_within(&self, tree: &Path, home: Option<&Path>) -> bool {
+        // A rule below the home directory of somebody who has none names nothing.
+        let Ok(pattern) = Pattern::parse(&self.pattern, home) else { return false };
+        self.effect == Effect::Deny && pattern.may_be_within(tree)
+    }
+
     /// `FILE:LINE`.
     pub fn place(&self) -> String {
         match self.line {

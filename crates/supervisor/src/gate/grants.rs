@@ -232,9 +232,10 @@ impl Grants {
         }
     }
 
-    /// A directory holds what is asked about on its own: less of it is shown.
-    pub(super) fn not_whole(&mut self, token: u64, out: &mut VecDeque<Action>) {
-        let Some(job) = self.jobs.get_mut(&token) else { return };
+    /// A directory holds what is asked about on its own: less of it is shown. Gives the directory.
+    pub(super) fn not_whole(&mut self, token: u64, out: &mut VecDeque<Action>) -> Option<PathBuf> {
+        let job = self.jobs.get_mut(&token)?;
+        let directory = job.part.place().to_owned();
         match job.part.less() {
             Some(less) => {
                 job.is_name |= job.grafts.is_empty() && less == What::Name;
@@ -245,6 +246,7 @@ impl Grants {
                 self.failed(token, out);
             }
         }
+        Some(directory)
     }
 
     pub(super) fn opened(&mut self, token: u64, file: Option<OwnedFd>, out: &mut VecDeque<Action>) {

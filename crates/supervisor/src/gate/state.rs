@@ -7,6 +7,7 @@
 mod deciding;
 mod outcome;
 mod revoking;
+mod showing;
 mod waiting_line;
 
 pub(super) use revoking::Revocation;
@@ -27,7 +28,7 @@ use palisade_ask::{Act, Answer, Lifetime, Now, QuestionId, Queue, Source};
 use palisade_gate::{Access, Decider, Rule};
 use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_keeper::{Change, FileKind, KeeperEvent, KeeperRequest};
-use palisade_plan::model::{Gate, Guard};
+use palisade_plan::model::{Answers, Gate, Guard};
 use palisade_policy::model::OnAsk;
 use palisade_sys::{Errno, FileIdentity};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -157,8 +158,12 @@ impl<'p> GateState<'p> {
         self.roots = roots;
     }
 
+    /// What the policy says of questions; static mode has none.
     pub(super) fn on_ask(&self) -> OnAsk {
-        self.gate.on_ask
+        match self.gate.answers {
+            Answers::OnAsk(on_ask) => on_ask,
+            Answers::Readable(_) => OnAsk::Deny,
+        }
     }
 
     /// A call waits for something that is missing inside.
@@ -308,7 +313,8 @@ impl<'p> GateState<'p> {
             }
             KeeperEvent::Surveyed { token, is_whole } => self.has_surveyed(token, is_whole, at),
             KeeperEvent::NotWhole { token } => {
-                self.grants.not_whole(token, &mut self.actions);
+                let directory = self.grants.not_whole(token, &mut self.actions);
+                directory.into_iter().for_each(|directory| self.know_survey(directory, false));
                 self.forget_unused(token);
             }
             KeeperEvent::Opened { token } => {

@@ -14,7 +14,7 @@ fn facts(on_ask: OnAsk) -> Gate {
         homes: vec!["/home/u".into()],
         mounted: vec!["/usr".into(), "/home/u/project".into(), "/home/u".into()],
         executes: true,
-        on_ask,
+        answers: Answers::OnAsk(on_ask),
         ask_timeout_ms: 60_000,
         most_questions: 256,
         above_project: vec!["/home/u".into(), "/home".into(), "/".into()],
@@ -583,3 +583,5 @@ mod state_made_tests;
 mod state_program_tests;
 #[path = "state_revoke_tests.rs"]
 mod state_revoke_tests;
+#[path = "state_static_tests.rs"]
+mod state_static_tests;

@@ -106,7 +106,7 @@ mod tests {
     fn who_is_in_a_directory_of_it_is_found_with_its_name() {
         let mut child =
             Command::new("cat").current_dir("/proc").stdin(Stdio::piped()).spawn().unwrap();
-        let proc = mount_id(&File::open("/proc").unwrap()).unwrap();
+        let proc = mount_id(File::open("/proc").unwrap()).unwrap();
         let (users, has_more) = users_of(&HashSet::from([proc]), &[std::process::id()]);
         let found = users.iter().find(|user| user.pid == child.id()).unwrap();
         assert!(found.is_cwd && !found.has_own_mounts && !has_more, "{users:?}");

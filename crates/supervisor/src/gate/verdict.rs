@@ -21,6 +21,8 @@ pub(super) enum Reason {
     MadeByCaller,
     OnAsk,
     NobodyToAsk,
+    /// Static mode asks nobody.
+    StaticMode,
     TooManyQuestions,
     /// Devices, sockets and pipes cannot be granted.
     NotAFile,
@@ -47,6 +49,7 @@ impl Reason {
             Self::MadeByCaller => "made-once",
             Self::OnAsk => "on-ask",
             Self::NobodyToAsk => "nobody-to-ask",
+            Self::StaticMode => "static-mode",
             Self::TooManyQuestions => "too-many-questions",
             Self::NotAFile => "not-a-file",
             Self::ReadingOnly => "granted-for-reading",

@@ -11,7 +11,7 @@ use palisade_ask::{Act, Asked, FileSubject, NewQuestion, Now, Subject};
 use palisade_gate::{Access, Decision, PathContext, Pattern, offer};
 use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_keeper::{Change, FileKind, KeeperRequest, What};
-use palisade_plan::model::Nature;
+use palisade_plan::model::{Answers, Nature};
 use palisade_policy::model::OnAsk;
 use palisade_sys::Errno;
 use std::collections::HashMap;
@@ -97,6 +97,12 @@ impl GateState<'_> {
         if !natures.contains(&Nature::Secret) {
             inquiry.nature = Nature::Ordinary;
         }
+        let Some(inquiry) = self.inquiries.get(&token) else { return };
+        let is_left_out =
+            |path: &Path| self.gate.leaves_out(path) && !self.is_visible(path, access);
+        if inquiry.paths().any(is_left_out) {
+            return self.let_go(token);
+        }
         // So does the name that would be made or renamed: it may have been denied by itself.
         let names: Vec<PathBuf> = inquiry.links.iter().cloned().chain(inquiry.entry()).collect();
         for name in &names {
@@ -165,6 +171,8 @@ impl GateState<'_> {
             return self.grant(token, What::Found, access, Lasting::Once);
         }
         let mut allowed = None;
+        // Static mode shows for reading alone.
+        let may_be_allowed = access != Access::Write || self.gate.uses_on_ask();
         for (path, nature) in wanted.iter().zip(natures) {
             let is_secret = nature == Nature::Secret;
             match self.decider.decide(path, access, now.wall) {
@@ -174,7 +182,8 @@ impl GateState<'_> {
                 }
                 // What is said of a directory was not said of the key that lies in it.
                 Decision::Allowed(rule)
-                    if !is_secret || matches!(rule.pattern, Pattern::Exact(_)) =>
+                    if may_be_allowed
+                        && (!is_secret || matches!(rule.pattern, Pattern::Exact(_))) =>
                 {
                     let tree = match &rule.pattern {
                         Pattern::Tree(tree) => Some(tree.clone()),
@@ -214,7 +223,11 @@ impl GateState<'_> {
         let also: Vec<PathBuf> = inquiry.needs.iter().map(|need| need.path.clone()).collect();
         let is_revoked = inquiry.paths().any(|path| self.decider.is_revoked(path));
         let is_secret = self.is_secret(token);
-        match self.gate.on_ask {
+        let on_ask = match self.gate.answers {
+            Answers::OnAsk(on_ask) => on_ask,
+            Answers::Readable(_) => return self.show_by_rule(token, now),
+        };
+        match on_ask {
             // Even who allows everything did not mean the keys.
             OnAsk::Allow if !is_secret && access != Access::Write && !is_revoked => {
                 self.record(token, &Verdict::allowed(Reason::OnAsk), now);
@@ -313,12 +326,17 @@ impl GateState<'_> {
     pub(super) fn has_surveyed(&mut self, token: u64, is_whole: bool, at: &mut Moment<'_>) {
         let Some(inquiry) = self.inquiries.get_mut(&token) else { return };
         let Some(directory) = inquiry.surveyed.take() else { return };
+        let requests = inquiry_touches(&self.inquiries, token);
+        self.know_survey(directory, is_whole);
+        self.ask(token, requests, at);
+    }
+
+    /// Whether a directory could be shown as a whole when that was last tried.
+    pub(super) fn know_survey(&mut self, directory: PathBuf, is_whole: bool) {
         if self.surveyed.len() >= MAX_OFFERS {
             self.surveyed.clear();
         }
         self.surveyed.insert(directory, is_whole);
-        let requests = inquiry_touches(&self.inquiries, token);
-        self.ask(token, requests, at);
     }
 
     /// Why it cannot be written, whatever people answer: the errno, and the reason. What a yes cannot help is not asked.
@@ -344,11 +362,11 @@ impl GateState<'_> {
         if inquiry.access() != Access::Write || inquiry.needs_parent() {
             return false;
         }
-        let settles = match self.gate.on_ask {
-            OnAsk::Allow => true,
-            OnAsk::Wait => false,
-            OnAsk::Ask if at.people == People::Present => false,
-            OnAsk::Ask | OnAsk::Deny => {
+        let settles = match self.gate.answers {
+            Answers::Readable(_) | Answers::OnAsk(OnAsk::Allow) => true,
+            Answers::OnAsk(OnAsk::Wait) => false,
+            Answers::OnAsk(OnAsk::Ask) if at.people == People::Present => false,
+            Answers::OnAsk(OnAsk::Ask | OnAsk::Deny) => {
                 let read = self.decider.decide(&found.path, Access::Read, at.now.wall);
                 matches!(read, Decision::Allowed(_))
             }

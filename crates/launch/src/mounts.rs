@@ -377,7 +377,8 @@ pub(crate) fn collect(
         }
         MountOp::Frame { mode, .. } => {
             let mode = format!("{mode:o}");
-            new_fs("tmpfs", &[FsOption::Text("mode", &mode)], NO_DEVICES)
+            let attrs = NO_DEVICES | MountAttrs::NOEXEC;
+            new_fs("tmpfs", &[FsOption::Text("mode", &mode)], attrs)
         }
         MountOp::Proc { .. } => {
             let mount = new_fs("proc", &[], NO_DEVICES | MountAttrs::NOEXEC)?;

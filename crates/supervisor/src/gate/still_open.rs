@@ -7,14 +7,13 @@ use palisade_sys::mounts::mount_id;
 use rustix::fs::{Mode, OFlags};
 use std::collections::HashSet;
 use std::fs::read_dir;
-use std::time::{Duration, Instant};
 
 /// So many processes are named.
 const MAX_NAMED: usize = 64;
-/// So many descriptors of one process are looked at.
-const MAX_DESCRIPTORS: usize = 4096;
-/// Everything else waits meanwhile, and the command decides how much there is to look at.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// So many processes and descriptors are looked at in all: everything else waits meanwhile, and the command decides how many
+/// there are.
+const MAX_PROCESSES: usize = 2048;
+const MAX_DESCRIPTORS: usize = 16 * 1024;
 
 /// The mounts that a process sees, by the numbers that `/proc/PID/fdinfo` knows them by.
 pub(super) fn mounts_of(pid: u32) -> HashSet<u64> {
@@ -25,17 +24,17 @@ pub(super) fn mounts_of(pid: u32) -> HashSet<u64> {
 
 /// The processes below `roots` that use one of these mounts, and whether there may be more than are named.
 pub(super) fn users_of(gone: &HashSet<u64>, roots: &[u32]) -> (Vec<StillOpen>, bool) {
-    let begun = Instant::now();
+    let mut left = MAX_DESCRIPTORS;
     let shown: HashSet<u64> = roots.iter().flat_map(|root| mounts_of(*root)).collect();
     let mut users = Vec::new();
-    for pid in descendants(roots) {
-        if users.len() == MAX_NAMED || begun.elapsed() > PATIENCE {
+    for (number, pid) in descendants(roots).into_iter().enumerate() {
+        if users.len() == MAX_NAMED || number == MAX_PROCESSES || left == 0 {
             return (users, true);
         }
         let found = StillOpen {
             pid,
             name: String::new(),
-            descriptors: descriptors_on(pid, gone),
+            descriptors: descriptors_on(pid, gone, &mut left),
             is_cwd: is_in(pid, gone),
             has_own_mounts: is_elsewhere(&mounts_of(pid), &shown),
         };
@@ -52,12 +51,14 @@ fn is_elsewhere(mounts: &HashSet<u64>, shown: &HashSet<u64>) -> bool {
     !mounts.is_empty() && mounts.is_disjoint(shown)
 }
 
-fn descriptors_on(pid: u32, gone: &HashSet<u64>) -> Vec<u32> {
+/// Looks at no more than are `left` to be looked at.
+fn descriptors_on(pid: u32, gone: &HashSet<u64>, left: &mut usize) -> Vec<u32> {
     let Ok(entries) = read_dir(format!("/proc/{pid}/fdinfo")) else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut open: Vec<u32> = numbers
-        .take(MAX_DESCRIPTORS)
-        .filter(|descriptor| {
+        .take(*left)
+        .inspect(|_| *left -= 1)
+        .filter(|descriptor: &u32| {
             let told = std::fs::read(format!("/proc/{pid}/fdinfo/{descriptor}"));
             told.is_ok_and(|told| mount_in(&told).is_some_and(|mount| gone.contains(&mount)))
         })
@@ -95,11 +96,12 @@ mod tests {
         let proc = mount_id(&file).unwrap();
         assert!(mounts_of(own).contains(&proc));
         let descriptor = u32::try_from(file.as_raw_fd()).unwrap();
-        assert!(descriptors_on(own, &HashSet::from([proc])).contains(&descriptor));
-        assert!(descriptors_on(own, &HashSet::new()).is_empty());
-        assert!(
-            mounts_of(u32::MAX).is_empty() && descriptors_on(u32::MAX, &mounts_of(own)).is_empty()
-        );
+        let on =
+            |pid: u32, gone: &HashSet<u64>, mut left: usize| descriptors_on(pid, gone, &mut left);
+        assert!(on(own, &HashSet::from([proc]), 100).contains(&descriptor));
+        assert!(on(own, &HashSet::from([proc]), 0).is_empty());
+        assert!(on(own, &HashSet::new(), 100).is_empty());
+        assert!(mounts_of(u32::MAX).is_empty() && on(u32::MAX, &mounts_of(own), 100).is_empty());
     }
 
     #[test]

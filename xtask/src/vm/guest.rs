@@ -54,8 +54,10 @@ fn run() -> Result<()> {
     leaks::adopt_orphans()?;
 
     lists.check_names(&suite::names(&stage.tests)?)?;
+    let is_asked_for =
+        |name: &str| manifest.filter.as_deref().is_none_or(|part| name.contains(part));
     let is_wanted = |by: &str, name: &str| {
-        manifest.filter.as_deref().is_none_or(|part| name.contains(part))
+        is_asked_for(name)
             && !lists.is_absent(by, name)
             && (!manifest.is_short || lists.is_short(by, name))
     };
@@ -64,10 +66,7 @@ fn run() -> Result<()> {
     run_as(None, Path::new("/root"), &stage, &everything, &mut found)?;
     let delegated = Delegated::to(&user)?;
     delegated.inside(|| run_as(Some(&user), &user.home, &stage, &everything, &mut found))?;
-    let is_notified = |by: &str, name: &str| {
-        manifest.filter.as_deref().is_none_or(|part| name.contains(part))
-            && lists.notified.holds(by, name)
-    };
+    let is_notified = |by: &str, name: &str| is_asked_for(name) && lists.notified.holds(by, name);
     if lists.notified.tests.iter().any(|name| is_notified("user", name)) {
         println!("calls are notified now: {}", lists.notified.why);
         let notified = Selection { gate: Some("notify"), is_wanted: &is_notified };
@@ -76,8 +75,7 @@ fn run() -> Result<()> {
     }
     for setting in &lists.settings {
         let is_set = |_: &str, name: &str| {
-            manifest.filter.as_deref().is_none_or(|part| name.contains(part))
-                && setting.tests.iter().any(|test| test == name)
+            is_asked_for(name) && setting.tests.iter().any(|test| test == name)
         };
         if !setting.tests.iter().any(|name| is_set("user", name)) {
             continue;
@@ -86,10 +84,7 @@ fn run() -> Result<()> {
         let run = || run_as(Some(&user), &user.home, &stage, &set, &mut found);
         with_setting(setting, || delegated.inside(run))?;
     }
-    let is_managed = |_: &str, name: &str| {
-        manifest.filter.as_deref().is_none_or(|part| name.contains(part))
-            && lists.managed.holds("user", name)
-    };
+    let is_managed = |_: &str, name: &str| is_asked_for(name) && lists.managed.holds("user", name);
     if lists.managed.tests.iter().any(|name| is_managed("user", name)) {
         println!("the user has a service manager now: {}", lists.managed.why);
         let managed = groups::start_manager(&user)?;

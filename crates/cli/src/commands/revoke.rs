@@ -32,7 +32,8 @@ From then on nothing of it is found in that sandbox, and its next use is a quest
 allowed it. A call that is being granted it fails; open questions stay open.
 
 What a process opened before stays open in that process, and what it mapped stays mapped. Processes that \
-have something open there, or are in it, are listed; end them if they must not go on. A private copy stays the command's own. What was granted when the sandbox was started (--ro, --rw, \
+have something open there, or are in it, are listed; end them if they must not go on. A private copy \
+stays the command's own. What was granted when the sandbox was started (--ro, --rw, \
 the policy) stays until it ends. A permanent answer stays saved for later runs; `sandbox policy forget` \
 removes it.
 

@@ -60,9 +60,9 @@ pub(crate) struct CompatArguments {
     /// Only this suite; repeatable.
     #[arg(long, value_name = "NAME")]
     suite: Vec<String>,
-    /// Run only modules, scripts and workloads whose name contains this.
+    /// Run only modules, scripts and workloads whose name contains this; repeatable.
     #[arg(long)]
-    filter: Option<String>,
+    filter: Vec<String>,
     /// How often each workload runs on each side [default: 1; 20 with --long].
     #[arg(long)]
     rounds: Option<NonZeroU32>,
@@ -116,7 +116,7 @@ pub(crate) fn compat(arguments: &CompatArguments) -> Result<()> {
     let form = if arguments.long { Form::Long } else { Form::Short };
     let wanted = chosen(&suites, &arguments.suite)?;
     if arguments.list {
-        return list(&wanted, form, arguments.filter.as_deref());
+        return list(&wanted, form, &arguments.filter);
     }
     let start = Instant::now();
     if !arguments.no_setup {
@@ -125,10 +125,10 @@ pub(crate) fn compat(arguments: &CompatArguments) -> Result<()> {
     let users = users(arguments)?;
     let tools = Tools::new(arguments.build)?;
     let _load = Load::start(arguments.load.unwrap_or(form.busy_processes()))?;
-    let mut records = Records::new(form, arguments.filter.is_none() && arguments.suite.is_empty());
+    let mut records = Records::new(form, arguments.filter.is_empty() && arguments.suite.is_empty());
     for suite in wanted {
         let source = suite.source.as_ref().map(fetch::source).transpose()?;
-        let units = suite.units(form, source.as_deref(), arguments.filter.as_deref())?;
+        let units = suite.units(form, source.as_deref(), &arguments.filter)?;
         if units.is_empty() {
             continue;
         }
@@ -196,10 +196,10 @@ fn chosen<'a>(suites: &'a [Suite], names: &[String]) -> Result<Vec<&'a Suite>> {
     Ok(suites.iter().filter(|suite| names.is_empty() || names.contains(&suite.name)).collect())
 }
 
-fn list(suites: &[&Suite], form: Form, filter: Option<&str>) -> Result<()> {
+fn list(suites: &[&Suite], form: Form, filters: &[String]) -> Result<()> {
     for suite in suites {
         let source = suite.source.as_ref().map(fetch::source).transpose()?;
-        for unit in suite.units(form, source.as_deref(), filter)? {
+        for unit in suite.units(form, source.as_deref(), filters)? {
             println!("{} {}", suite.name, unit.name);
         }
     }

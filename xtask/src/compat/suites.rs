@@ -134,7 +134,7 @@ impl Suite {
         &self,
         form: Form,
         source: Option<&Path>,
-        filter: Option<&str>,
+        filters: &[String],
     ) -> Result<Vec<Unit>> {
         let mut tests = self.short.clone();
         if form == Form::Long {
@@ -162,7 +162,9 @@ impl Suite {
                 }
             }
         }
-        units.retain(|unit| filter.is_none_or(|part| unit.name.contains(part)));
+        units.retain(|unit| {
+            filters.is_empty() || filters.iter().any(|part| unit.name.contains(part))
+        });
         units.retain(|unit| !self.left_out.keys().any(|pattern| matches(pattern, &unit.name)));
         units.sort();
         units.dedup_by(|one, other| one.name == other.name);

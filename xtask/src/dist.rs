@@ -53,7 +53,10 @@ pub(crate) fn static_binary() -> Result<PathBuf> {
     let directory = tree::root().join("target/dist");
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
     let binary = directory.join("sandbox");
-    fs::copy(&built, &binary).with_context(|| binary.display().to_string())?;
+    // Renamed into place: tests that run beside this may run the one of before, or have a link to it.
+    let new = tempfile::Builder::new().prefix("sandbox-").tempfile_in(&directory)?;
+    fs::copy(&built, new.path()).with_context(|| new.path().display().to_string())?;
+    new.persist(&binary).with_context(|| binary.display().to_string())?;
     Ok(binary)
 }
 

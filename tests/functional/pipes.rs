@@ -125,6 +125,25 @@ fn a_file_on_standard_input_cannot_be_emptied_through_its_descriptor() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), "content\n");
 }
 
+/// Proves: FS-1 read-only
+///
+/// Where Landlock holds truncation, every open costs a walk up the tree. A file that is only written can be truncated
+/// anyway.
+#[test]
+fn truncation_is_held_for_what_is_read_from_a_file_and_not_for_output_into_one() {
+    let world = World::new();
+    let file = world.write("outside/plain", "content\n");
+    let holds_truncation = |redirection: &str| {
+        let script = format!("{} plan --json -- true {redirection}", sandbox_program().display());
+        let output = world.bare("sh").args(["-c", &script]).run();
+        output.assert_code(0);
+        let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        plan["sandbox"]["landlock"]["refuseTruncation"].as_bool().unwrap()
+    };
+    assert!(holds_truncation(&format!("<{}", file.display())));
+    assert!(!holds_truncation(&format!("2>>{}", file.display())));
+}
+
 /// Proves: FS-3 own-root
 #[test]
 fn a_directory_is_no_stream() {

@@ -153,10 +153,11 @@ fn settle(
     rustix::process::umask(Mode::empty());
     let handles = Handles::new(hold_many());
     let callers = || open("/proc", OFlags::PATH | OFlags::DIRECTORY).map(Callers::new);
-    // With the rights that we have by now.
-    let watcher = Watcher::start(callers()?, identity, confine)?;
-    let callers = callers()?;
     rustix::process::fchdir(&own_files).call("fchdir")?;
+    // With the rights that we have by now. Closing a mount waits until no CPU uses it, which can take milliseconds on a
+    // busy machine.
+    let watcher = Watcher::start(callers()?, identity, confine, own_files)?;
+    let callers = callers()?;
     let connection = Connection::new(device)?;
     let host = Host::new(root, mountinfo);
     Ok(Settled { connection, host, callers, watcher, handles })

@@ -37,11 +37,13 @@ struct WatchedCall {
 }
 
 impl Watcher {
-    /// `confine` installs the filter of the server, which every thread needs for itself.
+    /// `confine` installs the filter of the server, which every thread needs for itself. `to_close` is closed by the
+    /// thread.
     pub(crate) fn start(
         callers: Callers,
         identity: ServerIdentity,
         confine: fn() -> std::result::Result<(), String>,
+        to_close: OwnedFd,
     ) -> Result<Self> {
         let (calls, received) = channel();
         let (returned, sending) = pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
@@ -50,6 +52,7 @@ impl Watcher {
         let watch = move || {
             // Without it nothing is watched: the server sees that the pipe is closed, and fails.
             if confine().is_ok() {
+                drop(to_close);
                 run(&callers, &Identity::new(identity), &received, &sending);
             }
         };
@@ -145,7 +148,7 @@ mod tests {
     fn a_call_that_returns_is_noticed() {
         let callers = || Callers::new(std::fs::File::open("/proc").unwrap().into());
         let identity = ServerIdentity::OrdinaryUser;
-        let watcher = Watcher::start(callers(), identity, || Ok(())).unwrap();
+        let watcher = Watcher::start(callers(), identity, || Ok(()), std::fs::File::open("/").unwrap().into()).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo ready; read line; sleep 5"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -31,6 +31,8 @@ pub(crate) const STEP: &str = "building the mount view";
 /// A directory on the new root for what must be attached somewhere before it is mounted at its target. Each
 /// user creates and removes it: nothing of it is left when the root is made read-only.
 pub(crate) const STAGE: &str = "/.palisade-stage";
+/// In a directory of ours, for as long as it takes to mount it elsewhere.
+const STAGED_FILE: &str = ".palisade-file";
 /// Of a copy of one of the caller's files.
 const COPY_MODE: u32 = 0o644;
 /// `PROC_SUPER_MAGIC`: a false procfs must not catch our writes (CVE-2025-52881).
@@ -156,9 +158,13 @@ impl Builder {
     /// Attaches everything in order, and makes the root read-only.
     pub(crate) fn furnish(&self, ops: &[MountOp], pieces: &[Option<OwnedFd>]) -> Result<()> {
         let are_made = self.make_own_names(ops)?;
+        let mut frame = None;
         for ((op, piece), is_made) in ops.iter().zip(pieces).zip(are_made) {
             if !is_made {
-                self.place(op, piece.as_ref())?;
+                self.place(op, piece.as_ref(), frame)?;
+            }
+            if matches!(op, MountOp::Frame { .. }) {
+                frame = piece.as_ref();
             }
         }
         self.close_stage()?;
@@ -177,6 +183,7 @@ impl Builder {
     }
 
     /// Files of ours that are mounted somewhere lose their names, and the gate's file system shows nothing without a name.
+    /// Detaching it waits until no CPU uses it, so this is only for a view without a file system of ours.
     fn open_stage(&self) -> Result<(), LaunchError> {
         if self.fuse.is_none() || self.is_stage_open.replace(true) {
             return Ok(());
@@ -213,7 +220,13 @@ impl Builder {
         }
     }
 
-    fn place(&self, op: &MountOp, piece: Option<&OwnedFd>) -> Result<()> {
+    /// `frame` is a file system of ours that is attached already, and can still be written.
+    fn place(
+        &self,
+        op: &MountOp,
+        piece: Option<&OwnedFd>,
+        frame: Option<&OwnedFd>,
+    ) -> Result<()> {
         let attach =
             |target: &Path, kind| self.attach(piece.ok_or_else(|| no_piece(op))?, target, kind);
         match op {
@@ -225,7 +238,7 @@ impl Builder {
                 let (parent, name) = self.parent_of(target)?;
                 symlink_beneath(&*parent, points_to, Path::new(name)).during(STEP)
             }
-            MountOp::File { target, content, mode } => self.file(target, content, *mode),
+            MountOp::File { target, content, mode } => self.file(target, (content, *mode), frame),
             MountOp::Copy { target, content, .. } => {
                 self.parent_of(target)?;
                 new_file(&self.root, target, (content, COPY_MODE)).during(STEP)
@@ -315,16 +328,22 @@ impl Builder {
     }
 
     /// A file of ours with this content; where the target lies in a bound tree, mounted over it.
-    fn file(&self, target: &Path, content: &str, mode: u32) -> Result<()> {
+    fn file(&self, target: &Path, file: (&str, u32), frame: Option<&OwnedFd>) -> Result<()> {
         let Some(place) = self.existing(target, true)? else {
             self.parent_of(target)?;
-            return new_file(&self.root, target, (content, mode)).during(STEP);
+            return new_file(&self.root, target, file).during(STEP);
         };
-        self.open_stage()?;
-        let staged = Path::new(STAGE).join("file");
-        self.parent_of(&staged)?;
-        new_file(&self.root, &staged, (content, mode)).during(STEP)?;
-        let source = open_beneath(&self.root, &staged, OFlags::PATH).during(STEP)?;
+        let (root, name) = match frame {
+            Some(frame) => (frame, PathBuf::from(STAGED_FILE)),
+            None => {
+                self.open_stage()?;
+                let staged = Path::new(STAGE).join(STAGED_FILE);
+                self.parent_of(&staged)?;
+                (&self.root, staged)
+            }
+        };
+        new_file(root, &name, file).during(STEP)?;
+        let source = open_beneath(root, &name, OFlags::PATH).during(STEP)?;
         let copy = mounts::open_tree(&source, Path::new(""), Recursion::Single).during(STEP)?;
         let attrs =
             MountAttrs::RDONLY | MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::NOEXEC;
@@ -332,11 +351,13 @@ impl Builder {
         mounts::mount_setattr(&copy, Recursion::Single, &attr).during(STEP)?;
         mounts::move_mount(&copy, &place, Path::new("")).during(STEP)?;
         // The mount keeps the file alive; its name is no longer needed.
-        self.unlink(&staged, rustix::fs::AtFlags::empty())?;
-        match self.fuse {
+        let relative = name.strip_prefix("/").unwrap_or(&name);
+        let no_flags = rustix::fs::AtFlags::empty();
+        rustix::fs::unlinkat(root, relative, no_flags).at("unlink", &name).during(STEP)?;
+        match (frame, &self.fuse) {
             // It stays for the next one.
-            Some(_) => Ok(()),
-            None => self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR),
+            (Some(_), _) | (None, Some(_)) => Ok(()),
+            (None, None) => self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR),
         }
     }
 

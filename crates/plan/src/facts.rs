@@ -35,8 +35,9 @@ pub struct HostFacts {
     pub gid_ranges: Vec<(u32, u32)>,
     /// `/proc/self/mountinfo`.
     pub mounts: Vec<HostMount>,
-    /// Whether stdin, stdout or stderr is a file. The command gets it on a mount of the host.
-    pub file_among_streams: bool,
+    /// Whether stdin, stdout or stderr is a file that is open for reading only. The command gets it on a mount of the
+    /// host.
+    pub stream_reads_file: bool,
     /// Our own state, logs, trust and user configuration. Must never be visible in a sandbox.
     pub own_paths: Vec<PathBuf>,
     /// A file for the self-check that the caller can read and that no grant includes.

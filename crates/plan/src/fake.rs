@@ -149,7 +149,7 @@ pub(crate) fn user() -> HostFacts {
         uid_ranges: vec![(0, u32::MAX)],
         gid_ranges: vec![(0, u32::MAX)],
         mounts: Vec::new(),
-        file_among_streams: false,
+        stream_reads_file: false,
         own_paths: vec!["/home/u/.config/palisade".into(), "/home/u/.local/state/palisade".into()],
         homes: Vec::new(),
         canary: Some("/home/u/.local/state/palisade/canary".into()),

@@ -36,8 +36,8 @@ pub(crate) fn second_floor(
         restrict_reads: false,
         // If truncation is restricted, the kernel walks up the tree on every open, even for reading, which
         // costs a third more. Read-only mounts refuse truncation anyway. But a file that is passed as a stream
-        // is on a mount of the host, and `/proc/self/fd/0` names it.
-        refuse_truncation: facts.file_among_streams,
+        // is on a mount of the host, and `/proc/self/fd/0` names it. One that is open for writing needs no name.
+        refuse_truncation: facts.stream_reads_file,
         readable: Vec::new(),
         writable,
         guarded,

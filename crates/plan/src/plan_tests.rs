@@ -333,7 +333,7 @@ fn truncation_is_held_where_a_stream_is_a_file_of_the_host() {
         plan(&policy(), facts, &developer()).unwrap().sandbox.landlock.unwrap().refuse_truncation
     };
     assert!(!held(&user()), "every open would cost more");
-    assert!(held(&HostFacts { file_among_streams: true, ..user() }));
+    assert!(held(&HostFacts { stream_reads_file: true, ..user() }));
 }
 
 /// Proves: RES-2 shown, SYS-2 promised

@@ -38,7 +38,7 @@ impl Corner {
                 uid_ranges: Vec::new(),
                 gid_ranges: Vec::new(),
                 mounts: Vec::new(),
-                file_among_streams: false,
+                stream_reads_file: false,
                 own_paths: Vec::new(),
                 homes: Vec::new(),
                 canary: None,

@@ -206,19 +206,19 @@ pub fn take_ids_with_capabilities(uid: u32, gid: u32) -> Result<()> {
     setresuid(uid)
 }
 
-/// Asks the kernel for its last capability instead of trusting our headers. Drops only what is still set, so that a
-/// caller with an empty set needs no CAP_SETPCAP.
+/// Asks the kernel for its last capability instead of trusting our headers. A caller with an empty set needs no
+/// CAP_SETPCAP.
 fn drop_bounding_set() -> Result<()> {
     for capability in 0..u64::BITS {
+        // Nearly all are set, so each is asked about only if it cannot be dropped.
+        let Err(errno) = prctl(libc::PR_CAPBSET_DROP, capability) else { continue };
         match prctl(libc::PR_CAPBSET_READ, capability) {
             Ok(0) => {}
-            Ok(_) => {
-                prctl(libc::PR_CAPBSET_DROP, capability).map_err(|errno| {
-                    SysError::new("prctl PR_CAPBSET_DROP", capability.to_string(), errno)
-                })?;
-            }
             Err(Errno::INVAL) => break,
-            Err(errno) => return Err(errno).call("prctl PR_CAPBSET_READ"),
+            Ok(_) | Err(_) => {
+                let capability = capability.to_string();
+                return Err(SysError::new("prctl PR_CAPBSET_DROP", capability, errno));
+            }
         }
     }
     Ok(())

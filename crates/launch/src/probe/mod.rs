@@ -58,7 +58,7 @@ pub fn facts() -> Result<HostFacts, FactsError> {
         uid_ranges,
         gid_ranges,
         mounts: mountinfo::parse(&mountinfo).collect(),
-        file_among_streams: is_file_among_streams(),
+        stream_reads_file: does_stream_read_file(),
         own_paths: Vec::new(),
         canary: None,
         registries: BTreeMap::new(),
@@ -75,11 +75,15 @@ fn serves_gate(mountinfo: &[u8]) -> bool {
     device.is_ok() && !mountinfo::hides_processes(mountinfo)
 }
 
-fn is_file_among_streams() -> bool {
+/// What was opened for writing can be truncated through its own descriptor.
+fn does_stream_read_file() -> bool {
     let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
     streams.into_iter().any(|stream| {
-        rustix::fs::fstat(stream)
-            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
+        let is_file = rustix::fs::fstat(stream)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
+        let is_written = rustix::fs::fcntl_getfl(stream)
+            .is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR));
+        is_file && !is_written
     })
 }
 

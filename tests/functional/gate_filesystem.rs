@@ -11,11 +11,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::gate::{Client, asking, hidden, no};
 use crate::inside::eventually;
 
-const FUSE: [&str; 2] = ["--gate", "fuse"];
+pub(crate) const FUSE: [&str; 2] = ["--gate", "fuse"];
 const SERVER: &str = "sandbox-gatefs";
 
 /// None where the file system cannot be mounted, which is said.
-fn world() -> Option<World> {
+pub(crate) fn world() -> Option<World> {
     let device = fs::OpenOptions::new().read(true).write(true).open("/dev/fuse");
     if device.is_err() {
         eprintln!("skipped: needs /dev/fuse, readable and writable");
@@ -24,7 +24,7 @@ fn world() -> Option<World> {
 }
 
 /// The process of the file system, a child of the supervisor.
-fn server(run: &Running) -> Option<Pid> {
+pub(crate) fn server(run: &Running) -> Option<Pid> {
     let path = format!("/proc/{0}/task/{0}/children", run.pid());
     let children = fs::read_to_string(path).ok()?;
     let is_it = |pid: &&str| {

@@ -56,6 +56,7 @@ mod gate_output;
 mod gate_programs;
 mod gate_revoke;
 mod gate_screen;
+mod gate_server;
 mod gate_standing;
 mod gate_terminal;
 mod gate_unattended;

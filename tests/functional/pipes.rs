@@ -138,7 +138,7 @@ fn truncation_is_held_for_what_is_read_from_a_file_and_not_for_output_into_one()
         let output = world.bare("sh").args(["-c", &script]).run();
         output.assert_code(0);
         let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        plan["sandbox"]["landlock"]["refuseTruncation"].as_bool().unwrap()
+        plan["landlock"]["refuseTruncation"].as_bool().unwrap()
     };
     assert!(holds_truncation(&format!("<{}", file.display())));
     assert!(!holds_truncation(&format!("2>>{}", file.display())));

@@ -122,6 +122,43 @@ fn the_keeper_may_mount_and_starts_nothing() {
     }
 }
 
+/// Proves: SYS-1 gate-server
+#[test]
+fn the_server_of_the_gate_looks_and_starts_nothing() {
+    for arch in BOTH {
+        let program = gatefs_spec(arch).compile(Listening::No).expect("compiles");
+        for name in ["openat2", "getdents64", "mkdirat", "renameat2", "writev", "sendmsg"] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::Allow, "{name}");
+        }
+        for name in [
+            "execve",
+            "execveat",
+            "clone",
+            "clone3",
+            "socket",
+            "connect",
+            "ptrace",
+            "process_vm_readv",
+            "pidfd_getfd",
+            "mount",
+            "open_tree",
+            "move_mount",
+            "mount_setattr",
+            "setns",
+            "unshare",
+            "kill",
+            "capset",
+            "setresuid",
+            "bpf",
+            "ioctl",
+        ] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::KillProcess, "{name}");
+        }
+        assert_eq!(ask(&program, arch, "prctl", &[1, 9]), Action::Allow, "PR_SET_PDEATHSIG");
+        assert_eq!(ask(&program, arch, "prctl", &[4, 1]), Action::Errno(1), "PR_SET_DUMPABLE");
+    }
+}
+
 /// Proves: SYS-1 egress
 #[test]
 fn the_egress_process_carries_bytes_and_opens_nothing_else() {

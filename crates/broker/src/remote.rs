@@ -9,9 +9,9 @@ use crate::caller::Caller;
 use crate::{NO_MODE, call::CWD};
 use palisade_gate::RemoteMounts;
 use palisade_sys::OFlags;
+use palisade_sys::proc::read_kernel_file;
 use rustix::fs::{openat, readlinkat};
 use std::fs::File;
-use std::io::Read as _;
 use std::os::fd::OwnedFd;
 
 /// Of the view.
@@ -22,11 +22,12 @@ impl Remote {
     /// Of a process that sees what the command sees.
     pub(crate) fn look_up(proc: &OwnedFd) -> Self {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let mut text = Vec::new();
-        // If unknown, everything is looked up.
         let opened = openat(proc, "self/mountinfo", flags, NO_MODE);
-        let read = opened.map(|file| File::from(file).read_to_end(&mut text));
-        if matches!(read, Ok(Ok(_))) { Self(RemoteMounts::of(&text)) } else { Self::default() }
+        match opened.map(|file| read_kernel_file(File::from(file))) {
+            Ok(Ok(text)) => Self(RemoteMounts::of(&text)),
+            // If unknown, everything is looked up.
+            Ok(Err(_)) | Err(_) => Self::default(),
+        }
     }
 
     /// Whether a path of the caller is on a remote mount, as far as its text shows.

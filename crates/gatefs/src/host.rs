@@ -7,11 +7,11 @@
 use crate::identity::Identity;
 use palisade_gate::RemoteMounts;
 use palisade_sys::beneath::open_beneath;
-use palisade_sys::proc::{self, PollFd, PollFlags};
+use palisade_sys::proc::{self, PollFd, PollFlags, read_kernel_file};
 use palisade_sys::{Errno, Mode, OFlags, mounts};
 use rustix::fs::{FileType, ResolveFlags, Stat, fstat, openat2, readlinkat};
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::Seek as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 use std::time::Duration;
@@ -53,9 +53,8 @@ impl Host {
     }
 
     fn read_mounts(&mut self) {
-        let mut text = Vec::new();
-        let read = self.mountinfo.rewind().and_then(|()| self.mountinfo.read_to_end(&mut text));
-        if read.is_ok() {
+        let read = self.mountinfo.rewind().and_then(|()| read_kernel_file(&self.mountinfo));
+        if let Ok(text) = read {
             self.remote = RemoteMounts::of(&text);
         }
     }

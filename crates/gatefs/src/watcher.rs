@@ -148,7 +148,13 @@ mod tests {
     fn a_call_that_returns_is_noticed() {
         let callers = || Callers::new(std::fs::File::open("/proc").unwrap().into());
         let identity = ServerIdentity::OrdinaryUser;
-        let watcher = Watcher::start(callers(), identity, || Ok(()), std::fs::File::open("/").unwrap().into()).unwrap();
+        let watcher = Watcher::start(
+            callers(),
+            identity,
+            || Ok(()),
+            std::fs::File::open("/").unwrap().into(),
+        )
+        .unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo ready; read line; sleep 5"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());

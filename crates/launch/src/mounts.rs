@@ -221,12 +221,7 @@ impl Builder {
     }
 
     /// `frame` is a file system of ours that is attached already, and can still be written.
-    fn place(
-        &self,
-        op: &MountOp,
-        piece: Option<&OwnedFd>,
-        frame: Option<&OwnedFd>,
-    ) -> Result<()> {
+    fn place(&self, op: &MountOp, piece: Option<&OwnedFd>, frame: Option<&OwnedFd>) -> Result<()> {
         let attach =
             |target: &Path, kind| self.attach(piece.ok_or_else(|| no_piece(op))?, target, kind);
         match op {

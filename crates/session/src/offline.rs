@@ -4,8 +4,8 @@
 //! reads them, so the name is unknown.
 
 use palisade_record::OfflineAttempts;
+use palisade_sys::proc::read_kernel_file;
 use std::fs::File;
-use std::io::Read as _;
 use std::os::fd::OwnedFd;
 
 /// Reads the counters after all processes inside have ended: the open files keep the namespace alive. `None` if nothing
@@ -22,9 +22,7 @@ pub(crate) fn attempts(counters: Vec<OwnedFd>) -> Option<OfflineAttempts> {
 }
 
 fn read(counters: OwnedFd) -> Option<String> {
-    let mut text = String::new();
-    File::from(counters).read_to_string(&mut text).ok()?;
-    Some(text)
+    String::from_utf8(read_kernel_file(File::from(counters)).ok()?).ok()
 }
 
 /// `/proc/net/snmp`: a line of names, followed by a line of numbers.

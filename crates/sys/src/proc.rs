@@ -6,6 +6,7 @@
 mod at_exec;
 mod command_line;
 mod jobs;
+mod kernel_file;
 mod rlimit;
 mod signals;
 mod slice;
@@ -24,6 +25,7 @@ use crate::error::{At, Result, check, last_errno};
 pub use at_exec::{keep_over_exec, take_inherited};
 pub use command_line::replace_command_line;
 pub use jobs::{JobId, foreground_group, kill_own_group, own_group, session_of};
+pub use kernel_file::read_kernel_file;
 pub use rlimit::{Resource, ResourceLimit, get_rlimit, run_only_on, set_rlimit, usable_cpus};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{

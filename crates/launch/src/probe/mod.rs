@@ -16,9 +16,11 @@ pub use tree::RealTree;
 
 use palisade_plan::facts::{HostFacts, HostMount, NatFacts};
 use palisade_sys::landlock::landlock_abi;
+use palisade_sys::proc::read_kernel_file;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A fact that could not be read.
@@ -94,7 +96,8 @@ pub fn mounts() -> Result<Vec<HostMount>, FactsError> {
 }
 
 fn read_proc(path: &'static str) -> Result<Vec<u8>, FactsError> {
-    std::fs::read(path).map_err(|error| FactsError::Proc { path, error })
+    let read = File::open(path).and_then(read_kernel_file);
+    read.map_err(|error| FactsError::Proc { path, error })
 }
 
 /// The ids that exist in this user namespace: the first column and the count of an id map.

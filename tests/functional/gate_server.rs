@@ -58,7 +58,7 @@ fn a_server_that_was_taken_over_changes_nothing_of_the_host() {
     }
     let directory = open_to_all();
     let [file, made] = ["file", "made"].map(|name| directory.path().join(name));
-    let by_link = format!("/proc/1/root{}", file.display());
+    let by_link = format!("/proc/self/root{}", file.display());
     let calls = [
         json!(["openat", AT_FDCWD, file, O_WRONLY, 0]),
         json!(["mkdirat", AT_FDCWD, made, 0o777]),

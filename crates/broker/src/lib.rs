@@ -36,6 +36,7 @@ mod judge;
 mod lock;
 mod message;
 mod missing;
+mod newborn;
 mod numbered;
 mod own_path;
 mod path_call;

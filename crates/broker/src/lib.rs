@@ -14,6 +14,9 @@
 //! Landlock.
 //!
 //! Refused calls also arrive, get their errno, and are reported to the supervisor.
+//!
+//! One thread does all of this until calls queue up. Then several do, side by side where no call can change what another was
+//! judged by (`serve/workers.rs`, `lock.rs`).
 
 #![forbid(unsafe_code)]
 

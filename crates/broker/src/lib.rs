@@ -37,6 +37,7 @@ mod glance;
 mod hand_out;
 mod judge;
 mod lock;
+mod lookout;
 mod message;
 mod missing;
 mod newborn;

@@ -13,6 +13,7 @@ use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
 use crate::hand_out::hand_out;
+use crate::lookout::Lookout;
 use crate::message::BrokerMessage;
 use crate::missing::{Missing, ScaffoldMounts};
 use crate::path_call::{PathCall, PathCalls};
@@ -43,8 +44,8 @@ pub(crate) struct Gate {
     calls: Arc<PathCalls>,
     openat2: Option<u32>,
     pub(super) text: PathText,
-    remote: Remote,
-    pub(super) grounds: ScaffoldMounts,
+    remote: Arc<Remote>,
+    pub(super) grounds: Arc<ScaffoldMounts>,
     absent: Absent,
     /// The same for changes: that a file does not exist says nothing about the directory it is created in.
     unchangeable: Absent,
@@ -68,8 +69,8 @@ impl Gate {
             calls: Arc::new(PathCalls::of(Arch::native(), gate.executes)),
             openat2: table::number(Arch::native(), "openat2"),
             text: PathText::new(),
-            remote: Remote::look_up(proc),
-            grounds: ScaffoldMounts::look_up(gate, proc),
+            remote: Arc::new(Remote::look_up(proc)),
+            grounds: Arc::new(ScaffoldMounts::look_up(gate, proc)),
             absent: Absent::default(),
             unchangeable: Absent::default(),
             pending: PendingCalls::new(listener, proc),
@@ -88,9 +89,14 @@ impl Gate {
         self.openat2 == Some(notification.number)
     }
 
-    /// The same for another thread, without what was learned since.
-    pub(crate) fn calls(&self) -> Arc<PathCalls> {
-        Arc::clone(&self.calls)
+    /// What another thread lets continue by itself.
+    pub(crate) fn for_another_thread(&self) -> Lookout {
+        Lookout {
+            calls: Arc::clone(&self.calls),
+            remote: Arc::clone(&self.remote),
+            grounds: Arc::clone(&self.grounds),
+            text: PathText::new(),
+        }
     }
 
     /// Something came into being.

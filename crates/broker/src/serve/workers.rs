@@ -1,9 +1,10 @@
 //! Threads that serve callers in parallel, for commands whose processes wait for each other's calls.
 //!
-//! All of them receive from one listener. What is frequent and needs nothing but its own locks, opening files for writing and
-//! making directories, a worker judges, performs and answers by itself. For everything else it holds the server, which
-//! is then one thread's as it is without workers: questions, messages, git configuration, programs, refused calls.
-//! The first thread receives no calls any more. It attends to what the others would have to poll for.
+//! All of them receive from one listener. What is frequent and needs nothing but its own locks, a worker judges, performs
+//! and answers by itself: opening files for writing, making directories, and looking at paths that are not asked about. For everything
+//! else it holds the server, which is then one thread's as it is without workers: questions, messages, git
+//! configuration, programs, refused calls. The first thread receives no calls any more. It attends to what the others
+//! would have to poll for.
 //!
 //! Workers are started when calls queue up, so that a start costs nothing, and never end. They have the same rights, the same
 //! filter and the same end as the process: whatever ends one of them ends the broker.
@@ -13,7 +14,7 @@ use crate::build_dirs::BuildDirs;
 use crate::call::{Asked, Call, Calls};
 use crate::caller::{Caller, set_own_umask};
 use crate::hand_out::hand_out;
-use crate::path_call::PathCalls;
+use crate::lookout::Lookout;
 use crate::perform::{CallExecutor, Done};
 use crate::serve::gate::Gate;
 use crate::serve::{BrokerServer, is_brokered};
@@ -41,7 +42,7 @@ pub(crate) struct ParallelCalls {
     /// It is set before the call is answered that made it so. Whatever is called because of that answer is received later, and
     /// the worker that receives it reads this after that. A call that a worker is performing meanwhile was made before.
     needs_order: AtomicBool,
-    /// Held shared by a worker that performs and answers a call by itself.
+    /// Held shared by a worker that performs or answers a call by itself.
     in_flight: RwLock<()>,
     /// Written to when the attending thread has to look again.
     wake_up: OwnedFd,
@@ -172,10 +173,11 @@ impl<'p> SharedServer<'p> {
     /// Attends to everything but the receiving of calls.
     fn attend(&self, calls: &Calls, receivers: Receivers) -> ! {
         let arriving = match receivers {
-            // Whether a worker receives it first cannot be known. That the last caller is gone is always told.
+            // A worker may receive it first, and then receiving would block. That the last caller is gone is always told.
             Receivers::Workers => PollFlags::empty(),
             Receivers::FirstThread => PollFlags::IN,
         };
+        let _end = EndsBroker;
         loop {
             let (attention, closing) = {
                 let mut state = self.lock();
@@ -221,15 +223,14 @@ impl<'p> SharedServer<'p> {
 struct Worker<'p> {
     calls: &'p Calls,
     filter: &'p FilterSpec,
-    /// The calls that the gate looks at, which are the server's.
-    gated: Option<Arc<PathCalls>>,
+    lookout: Option<Lookout>,
     build_dirs: Arc<BuildDirs>,
     executor: CallExecutor,
     host_proc: &'static OwnedFd,
     listener: &'static Listener,
 }
 
-/// A worker that ends, by a panic, takes the broker with it: the run has failed then, instead of going on with calls that
+/// A thread that ends, by a panic, takes the broker with it: the run has failed then, instead of going on with calls that
 /// nobody answers.
 struct EndsBroker;
 
@@ -239,6 +240,15 @@ impl Drop for EndsBroker {
     }
 }
 
+/// What became of a call without the server.
+enum Tried {
+    Answered,
+    /// Nothing was done.
+    LeftToServer,
+    /// It is done, or cannot be; the server has to tell or to ask.
+    Attempted(Caller, Call, Done),
+}
+
 impl<'p> Worker<'p> {
     fn new(server: &BrokerServer<'p>, calls: &'p Calls) -> Self {
         let mut executor = server.executor.for_another_thread();
@@ -246,7 +256,7 @@ impl<'p> Worker<'p> {
         Self {
             calls,
             filter: server.filter,
-            gated: server.gate.as_ref().map(Gate::calls),
+            lookout: server.gate.as_ref().map(Gate::for_another_thread),
             build_dirs: Arc::clone(&server.build_dirs),
             executor,
             host_proc: server.host_proc,
@@ -268,30 +278,43 @@ impl<'p> Worker<'p> {
     }
 
     fn answer(&mut self, server: &SharedServer<'p>, notification: &Notification) {
-        if let Some((caller, call)) = self.own_call(notification)
-            && let Some(in_flight) = server.parallel.pass_by()
-        {
-            let Some(done) = self.perform(&caller, call) else { return };
-            drop(in_flight);
-            return match done {
-                Done::LeftToServer => server.with(|it| it.answer(self.calls, notification)),
-                done => server.with(|it| it.follow_up(&caller, call, done)),
-            };
+        match self.try_answer(server, notification) {
+            Tried::Answered => {}
+            Tried::LeftToServer => server.with(|it| it.answer(self.calls, notification)),
+            Tried::Attempted(caller, call, done) => {
+                server.with(|it| it.follow_up(&caller, call, done));
+            }
         }
-        server.with(|it| it.answer(self.calls, notification));
     }
 
-    /// A call that a worker performs by itself.
-    fn own_call(&self, notification: &Notification) -> Option<(Caller, Call)> {
-        if self.gated.as_ref().is_some_and(|gated| gated.parse(notification).is_some()) {
-            return None;
+    /// As far as that goes without the server.
+    fn try_answer(&mut self, server: &SharedServer<'p>, notification: &Notification) -> Tried {
+        let Some(thread) = notification.thread else { return Tried::LeftToServer };
+        let (proc, listener) = (self.host_proc, self.listener);
+        let caller = Caller { thread, proc, listener, notification: *notification };
+        let looked_for = self.lookout.as_ref().and_then(|it| it.calls.parse(notification));
+        let call = match self.calls.parse(notification) {
+            _ if looked_for.is_some() => None,
+            Some(Asked::Perform(call)) if call.may_go_beside_others() => Some(call),
+            _ => return Tried::LeftToServer,
+        };
+        let Some(_in_flight) = server.parallel.pass_by() else { return Tried::LeftToServer };
+        match (looked_for, call) {
+            (Some(call), _)
+                if self.lookout.as_mut().is_some_and(|it| it.is_clear(&caller, call)) =>
+            {
+                let _ = self.listener.respond(notification.id, Response::Continue);
+                Tried::Answered
+            }
+            (None, Some(call)) if is_brokered(self.filter, notification) => {
+                match self.perform(&caller, call) {
+                    None => Tried::Answered,
+                    Some(Done::LeftToServer) => Tried::LeftToServer,
+                    Some(done) => Tried::Attempted(caller, call, done),
+                }
+            }
+            _ => Tried::LeftToServer,
         }
-        let Some(Asked::Perform(call)) = self.calls.parse(notification) else { return None };
-        if !call.may_go_beside_others() || !is_brokered(self.filter, notification) {
-            return None;
-        }
-        let (thread, proc, listener) = (notification.thread?, self.host_proc, self.listener);
-        Some((Caller { thread, proc, listener, notification: *notification }, call))
     }
 
     /// Performs a call and answers it; or returns what became of it, where the server has more to do.

@@ -59,7 +59,7 @@ fn processes_that_make_files_at_once_are_answered_as_bare() {
     }
 }
 
-/// What the host finds of what the script tried: nothing.
+/// What the host finds of what the script tried: nothing. The script itself looks for a git directory with a setting.
 fn assert_nothing_is_planted(project: &Path) {
     let read = |path: &str| fs::read_to_string(project.join(path)).unwrap_or_default();
     assert_eq!(read(".git/hooks/pre-commit"), "");
@@ -68,11 +68,6 @@ fn assert_nothing_is_planted(project: &Path) {
     for name in ["old", "was-old", "fresh"] {
         let is_old = project.join(name).join("older").exists();
         assert!(!is_old || read(&format!("{name}/.envrc")).is_empty(), "{name}/.envrc");
-    }
-    for name in ["bare-0", "bare-1"] {
-        let has = |part: &str| project.join(name).join(part).exists();
-        let is_git_directory = has("objects") && has("refs") && has("HEAD");
-        assert!(!(is_git_directory && read(&format!("{name}/config")).contains("evil")), "{name}");
     }
 }
 
@@ -84,7 +79,7 @@ fn parallel_calls_get_no_protected_name_from_each_other() {
     let _ = fs::remove_dir_all(world.project().join(".git/hooks"));
     world.write_in_project("old/older", "");
     let path = script(&world, include_str!("parallel_races.py"));
-    let inside = world.sandbox_run(["--ro", "~/scripts"], [PYTHON, &path, "6"]);
+    let inside = world.sandbox_run(["--ro", "~/scripts"], [PYTHON, &path, "12"]);
     let mut run = inside.deadline(TIMEOUT).keep_stdin_open().spawn();
     // The host looks while they are at it, too.
     while !run.prints("done") {

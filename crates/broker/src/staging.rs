@@ -186,15 +186,23 @@ impl StagedConfigs {
         self.open.iter_mut().filter(|staged| staged.state == State::Closed)
     }
 
-    /// Drops what can no longer be written to.
+    /// Drops what can no longer be written to. What was closed meanwhile stays, to be judged.
     pub(crate) fn forget_unwritten(&mut self) {
+        // If that is unknown, the first close is taken for the last.
+        let is_written = |staged: &StagedConfig| {
+            has_writers(&staged.file).unwrap_or(staged.state == State::Open)
+        };
+        let is_written: Vec<bool> = self.open.iter().map(is_written).collect();
+        // A close is told before its file counts as not written to.
+        self.hear();
         let events = self.events.as_ref();
+        let mut is_written = is_written.into_iter();
         self.open.retain(|staged| {
+            let is_written = is_written.next().unwrap_or_default();
             let is_needed = match staged.state {
                 State::Superseded => false,
                 State::Closed => true,
-                // If that is unknown, the first close is taken for the last.
-                state => has_writers(&staged.file).unwrap_or(state == State::Open),
+                State::Open | State::Judged => is_written,
             };
             if !is_needed && let Some(events) = events {
                 let _ = inotify::remove_watch(events, staged.watch);

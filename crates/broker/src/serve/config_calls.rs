@@ -114,6 +114,17 @@ impl CallExecutor {
         if self.staged.is_empty() {
             return refused;
         }
+        self.commit_closed(&mut refused);
+        self.staged.forget_unwritten();
+        if self.staged.closed().next().is_some() {
+            // Closed an instant ago, and nothing more will be told of it.
+            self.commit_closed(&mut refused);
+            self.staged.forget_unwritten();
+        }
+        refused
+    }
+
+    fn commit_closed(&mut self, refused: &mut Vec<NotCommitted>) {
         if self.staged.hear() {
             for staged in self.staged.closed() {
                 let Ok(git_dir) = self.map.path_of(staged.dir.as_fd()) else { continue };
@@ -134,8 +145,6 @@ impl CallExecutor {
                 }
             }
         }
-        self.staged.forget_unwritten();
-        refused
     }
 
     /// The same after the last process that could write has ended.

@@ -246,7 +246,7 @@ enum Tried {
     /// Nothing was done.
     LeftToServer,
     /// It is done, or cannot be; the server has to tell or to ask.
-    Attempted(Caller, Call, Done),
+    Attempted(Box<(Caller, Call, Done)>),
 }
 
 impl<'p> Worker<'p> {
@@ -281,7 +281,8 @@ impl<'p> Worker<'p> {
         match self.try_answer(server, notification) {
             Tried::Answered => {}
             Tried::LeftToServer => server.with(|it| it.answer(self.calls, notification)),
-            Tried::Attempted(caller, call, done) => {
+            Tried::Attempted(attempted) => {
+                let (caller, call, done) = *attempted;
                 server.with(|it| it.follow_up(&caller, call, done));
             }
         }
@@ -310,7 +311,7 @@ impl<'p> Worker<'p> {
                 match self.perform(&caller, call) {
                     None => Tried::Answered,
                     Some(Done::LeftToServer) => Tried::LeftToServer,
-                    Some(done) => Tried::Attempted(caller, call, done),
+                    Some(done) => Tried::Attempted(Box::new((caller, call, done))),
                 }
             }
             _ => Tried::LeftToServer,

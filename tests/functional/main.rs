@@ -14,6 +14,7 @@ mod audit;
 mod bad_input;
 mod blocked_calls;
 mod broker;
+mod broker_parallel;
 mod broker_threads;
 mod build_dirs;
 mod check_path;

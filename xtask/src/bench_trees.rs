@@ -18,7 +18,7 @@ pub(crate) struct Work<'a> {
     pub(crate) script: &'a str,
 }
 
-const WORKS: [Work<'static>; 4] = [
+const WORKS: [Work<'static>; 5] = [
     Work { name: "untar", undo: "rm -rf out && mkdir out", script: "tar -xf tree.tar -C out" },
     Work {
         name: "git checkout",
@@ -39,6 +39,12 @@ const WORKS: [Work<'static>; 4] = [
         undo: "rm -rf lines && mkdir lines",
         script: "i=0; while [ $i -lt 3000 ]; do echo $i > lines/$i; echo $i > /dev/null; \
                  i=$((i+1)); done",
+    },
+    Work {
+        name: "redirections of four shells",
+        undo: "rm -rf lines && mkdir lines",
+        script: "for shell in 0 1 2 3; do mkdir lines/$shell; (i=0; while [ $i -lt 1500 ]; do \
+                 echo $i > lines/$shell/$i; i=$((i+1)); done) & done; wait",
     },
 ];
 

@@ -4,9 +4,9 @@
 use crate::{DIRECTORY, NO_MODE};
 use palisade_plan::model::{Gate, Guard};
 use palisade_sys::mounts;
-use std::cell::OnceCell;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 #[derive(Debug)]
 pub(crate) struct BrokeredTrees {
@@ -17,7 +17,7 @@ pub(crate) struct BrokeredTrees {
     /// host that it hides may be asked about, so calls are performed there too.
     scaffolding: Vec<(PathBuf, bool)>,
     /// The mounts of that scaffolding, as the asking process sees them.
-    own_mounts: OnceCell<Vec<u64>>,
+    own_mounts: OnceLock<Vec<u64>>,
 }
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl BrokeredTrees {
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.top.as_os_str().len()));
         let scaffolding = gate.map(scaffolding).unwrap_or_default();
         let build_dirs = guard.map(|guard| guard.build_dirs.clone()).unwrap_or_default();
-        Self { pieces, build_dirs, scaffolding, own_mounts: OnceCell::new() }
+        Self { pieces, build_dirs, scaffolding, own_mounts: OnceLock::new() }
     }
 
     pub(crate) fn standing(&self, path: &Path) -> Placement<'_> {

@@ -121,6 +121,14 @@ impl Call {
         }
     }
 
+    /// Whether other calls of its kind may be judged and performed at the same time. What one of them makes changes
+    /// nothing of what another is judged by, except what makes a git directory, which is judged alone (`lock.rs`).
+    ///
+    /// Links do not: a link takes what was looked at by its name, and a symbolic link could come to have that name.
+    pub(crate) fn may_go_beside_others(self) -> bool {
+        matches!(self, Self::Open { .. } | Self::MakeDirectory { .. })
+    }
+
     /// Whether its target exists once it has succeeded, even if it did not before.
     pub(crate) fn may_make(self) -> bool {
         match self {

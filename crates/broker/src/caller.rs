@@ -10,8 +10,10 @@ use palisade_sys::notify::{Listener, Notification};
 use palisade_sys::other;
 use palisade_sys::{Errno, Mode, OFlags, Pid};
 use rustix::fs::{openat, readlinkat};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// `PATH_MAX`, with the NUL.
@@ -159,27 +161,41 @@ impl Caller {
 
 /// The umasks of recent callers: asking the kernel costs more than creating a file.
 #[derive(Debug, Default)]
-pub(crate) struct Umasks(HashMap<Pid, (Mode, Instant)>);
+pub(crate) struct Umasks(Mutex<HashMap<Pid, (Mode, Instant)>>);
 
 impl Umasks {
-    pub(crate) fn of(&mut self, caller: &Caller) -> Result<Mode, Errno> {
+    /// What is read while another thread forgets all of them must not be kept, so that one waits.
+    pub(crate) fn of(&self, caller: &Caller) -> Result<Mode, Errno> {
         let now = Instant::now();
-        if let Some((umask, met)) = self.0.get(&caller.thread)
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((umask, met)) = known.get(&caller.thread)
             && now.duration_since(*met) < UMASK_HOLDS
         {
             return Ok(*umask);
         }
         let umask = caller.umask().ok_or(Errno::SRCH)?;
-        if self.0.len() >= MAX_UMASKS {
-            self.0.clear();
+        if known.len() >= MAX_UMASKS {
+            known.clear();
         }
-        self.0.insert(caller.thread, (umask, now));
+        known.insert(caller.thread, (umask, now));
         Ok(umask)
     }
 
     /// A thread is changing its umask, and threads share it.
-    pub(crate) fn forget(&mut self) {
-        self.0.clear();
+    pub(crate) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+thread_local! {
+    /// What this thread of the broker has set last, if anything.
+    static OWN_UMASK: Cell<Option<Mode>> = const { Cell::new(None) };
+}
+
+/// Sets the umask of this thread, which is to share none with others.
+pub(crate) fn set_own_umask(umask: Mode) {
+    if OWN_UMASK.replace(Some(umask)) != Some(umask) {
+        rustix::process::umask(umask);
     }
 }
 

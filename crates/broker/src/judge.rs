@@ -1,12 +1,14 @@
 //! Decides whether a file may be created under a name: by the list of guarded names, and by git's own
 //! structure.
 //!
-//! Every creating, writing and renaming call in the guarded trees comes through a broker, one at a time, and
-//! the brokers of several runs exclude each other (`lock.rs`). So what is found here still holds when the call
-//! is performed: no other process in a sandbox can move anything. Removing is not judged: it plants nothing.
+//! Every creating, writing and renaming call in the guarded trees comes through a broker. Its threads, and the brokers of
+//! several runs, exclude each other (`lock.rs`): only opening and making directories go side by side, and nothing they
+//! do changes what is found here about another name. So it still holds when the call is performed: no other process in a
+//! sandbox can move anything. Removing is not judged: it plants nothing.
 
 use crate::exists::exists;
 use crate::git::{self, Part};
+use crate::newborn::Newborn;
 use crate::place::ResolvedParent;
 use crate::python;
 use crate::verdict::{Allowed, Coming, Denied, Verdict};
@@ -14,16 +16,12 @@ use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::{Below, Matcher, NamePattern, gitconfig};
 use palisade_plan::model::PartlyWritable;
 use palisade_sys::OFlags;
-use rustix::fs::{AtFlags, Dir, FileType, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Stat, openat, readlinkat, statat};
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-
-/// A run does not create more directories in normal use; beyond this they count as existing before the run.
-const MAX_NEWBORN: usize = 1_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Judge {
@@ -32,8 +30,7 @@ pub(crate) struct Judge {
     limited: Vec<PartlyWritable>,
     /// Relative values of `core.hooksPath` when the run started.
     hooks: Vec<PathBuf>,
-    /// The directories created in this run, by device and inode.
-    newborn: HashSet<(u64, u64)>,
+    newborn: Newborn,
     /// Without a run: the guarded tree's path on the host.
     foreseen: Option<Foreseen>,
 }
@@ -47,7 +44,7 @@ pub(crate) struct Foreseen {
 
 impl Judge {
     pub(crate) fn new(matcher: Matcher, limited: Vec<PartlyWritable>) -> Self {
-        Self { matcher, limited, hooks: Vec::new(), newborn: HashSet::new(), foreseen: None }
+        Self { matcher, limited, hooks: Vec::new(), newborn: Newborn::default(), foreseen: None }
     }
 
     /// Judges before a run, on the host: a missing directory would be created in the run.
@@ -160,19 +157,26 @@ impl Judge {
     }
 
     /// Forgets that a directory was created in this run.
-    pub(crate) fn forget(&mut self, dir: BorrowedFd<'_>) {
+    pub(crate) fn forget(&self, dir: BorrowedFd<'_>) {
         if let Ok(found) = rustix::fs::fstat(dir) {
-            self.newborn.remove(&(found.st_dev, found.st_ino));
+            self.newborn.forget((found.st_dev, found.st_ino));
         }
     }
 
-    /// Remembers a directory that was created in this run.
-    pub(crate) fn remember(&mut self, parent: BorrowedFd<'_>, name: &OsStr) {
-        if let Ok(made) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
-            && self.newborn.len() < MAX_NEWBORN
-        {
-            self.newborn.insert((made.st_dev, made.st_ino));
-        }
+    /// Makes a directory, and remembers that it was created in this run.
+    pub(crate) fn remember<E>(
+        &self,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        make: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.newborn.remember(|| {
+            make()?;
+            let made = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+            let is_directory =
+                |made: &Stat| FileType::from_raw_mode(made.st_mode) == FileType::Directory;
+            Ok(made.filter(is_directory).map(|made| (made.st_dev, made.st_ino)))
+        })
     }
 
     fn may_come_for_git(&self, place: &ResolvedParent, coming: Coming<'_>) -> Verdict<Allowed> {
@@ -281,8 +285,7 @@ impl Judge {
     }
 
     fn is_newborn(&self, dir: BorrowedFd<'_>) -> bool {
-        rustix::fs::fstat(dir)
-            .is_ok_and(|found| self.newborn.contains(&(found.st_dev, found.st_ino)))
+        rustix::fs::fstat(dir).is_ok_and(|found| self.newborn.has((found.st_dev, found.st_ino)))
     }
 
     /// Whether programs of the host may know `dir`: it existed before this run.
@@ -290,8 +293,7 @@ impl Judge {
         if self.foreseen.is_some() {
             return rustix::fs::lstat(self.on_host(dir).as_ref()).is_ok();
         }
-        rustix::fs::lstat(dir)
-            .map_or(true, |found| !self.newborn.contains(&(found.st_dev, found.st_ino)))
+        rustix::fs::lstat(dir).map_or(true, |found| !self.newborn.has((found.st_dev, found.st_ino)))
     }
 
     fn on_host<'p>(&self, path: &'p Path) -> Cow<'p, Path> {

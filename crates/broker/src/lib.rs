@@ -14,6 +14,9 @@
 //! Landlock.
 //!
 //! Refused calls also arrive, get their errno, and are reported to the supervisor.
+//!
+//! One thread does all of this until calls queue up. Then several do, side by side where no call can change what another was
+//! judged by (`serve/workers.rs`, `lock.rs`).
 
 #![forbid(unsafe_code)]
 
@@ -34,8 +37,10 @@ mod glance;
 mod hand_out;
 mod judge;
 mod lock;
+mod lookout;
 mod message;
 mod missing;
+mod newborn;
 mod numbered;
 mod own_path;
 mod path_call;

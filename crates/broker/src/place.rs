@@ -25,6 +25,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// As many as the kernel follows.
 const MAX_LINKS: usize = 40;
@@ -82,14 +83,14 @@ pub(crate) struct Map {
     /// expensive as through `self`.
     pub(crate) own_descriptors: OwnedFd,
     /// Directories that were shown for one call, by device and inode.
-    shown_once: HashMap<(u64, u64), PathBuf>,
+    shown_once: Mutex<HashMap<(u64, u64), PathBuf>>,
 }
 
 impl Map {
     /// Only for the process that makes it.
     pub(crate) fn new(ground: BrokeredTrees, proc: &'static OwnedFd) -> Result<Self, Errno> {
         let own_descriptors = openat(proc, "self/fd", DIRECTORY, NO_MODE)?;
-        Ok(Self { ground, proc, own_descriptors, shown_once: HashMap::new() })
+        Ok(Self { ground, proc, own_descriptors, shown_once: Mutex::default() })
     }
 
     /// Resolves everything but the last name.
@@ -131,7 +132,7 @@ impl Map {
 
     /// Records a directory that is shown for one call at this path: a process that keeps it open is later on a
     /// detached mount, for which the kernel reports no path.
-    pub(crate) fn remember_shown(&mut self, path: &Path) {
+    pub(crate) fn remember_shown(&self, path: &Path) {
         let held = openat(CWD, path, DIRECTORY, NO_MODE).and_then(|directory| inode_of(&directory));
         if let Ok(held) = held {
             self.remember_directory(held, path.to_owned());
@@ -139,11 +140,12 @@ impl Map {
     }
 
     /// The same by device and inode.
-    pub(crate) fn remember_directory(&mut self, held: (u64, u64), path: PathBuf) {
-        if self.shown_once.len() >= MAX_SHOWN {
-            self.shown_once.clear();
+    pub(crate) fn remember_directory(&self, held: (u64, u64), path: PathBuf) {
+        let mut shown = self.shown_once.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.len() >= MAX_SHOWN {
+            shown.clear();
         }
-        self.shown_once.insert(held, path);
+        shown.insert(held, path);
     }
 
     /// The mount that covers it now: a process that entered a directory before it became writable is still on
@@ -154,14 +156,16 @@ impl Map {
         let Some(held) = inode_of(&place.parent).ok().filter(|_| is_read_only) else {
             return Found::Ours(place);
         };
-        let shown = self.shown_once.get(&held);
-        let directory = shown.map_or_else(|| place.directory().to_owned(), Clone::clone);
+        let shown = self.shown_once.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = shown.get(&held).cloned();
+        let was_shown = shown.is_some();
+        let directory = shown.unwrap_or_else(|| place.directory().to_owned());
         let now = openat(CWD, &directory, DIRECTORY, NO_MODE).ok();
         let now = now.filter(|now| inode_of(now) == Ok(held));
         let path = directory.join(&place.name);
         match now {
             Some(parent) => Found::Ours(ResolvedParent { parent, path, ..place }),
-            None if shown.is_some() => Found::Ours(ResolvedParent { path, ..place }),
+            None if was_shown => Found::Ours(ResolvedParent { path, ..place }),
             None => Found::Elsewhere,
         }
     }

@@ -1,14 +1,18 @@
 //! Opens files that may block for long (a pipe without a reader, a file under a lease) in a child process, so
 //! that one waiting caller does not delay others (F15).
+//!
+//! The child inherits the locks of our other threads as they are at that moment, the allocator's among them: it makes
+//! system calls and nothing else.
 
 use crate::NO_MODE;
 use crate::hand_out::hand_out;
 use crate::place::ResolvedParent;
-use palisade_sys::clone::{Forked, fork};
+use palisade_sys::clone::{Forked, fork_among_threads};
 use palisade_sys::notify::{Listener, Response};
 use palisade_sys::proc::{self, sig};
 use palisade_sys::{Errno, OFlags, Pid, creds};
 use rustix::fs::openat;
+use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 /// Each is a process; no legitimate caller needs more.
@@ -58,7 +62,9 @@ impl Helpers {
             return Err(Errno::NFILE);
         }
         let broker = rustix::process::getpid();
-        match fork().map_err(|error| error.errno)? {
+        let path = CString::new(format!("self/fd/{}", opening.file.as_raw_fd()))
+            .map_err(|_| Errno::INVAL)?;
+        match fork_among_threads().map_err(|error| error.errno)? {
             Forked::Child => {
                 let is_bound_to_broker = creds::set_pdeathsig(sig::SIGKILL).is_ok()
                     && rustix::process::getppid() == Some(broker);
@@ -66,11 +72,10 @@ impl Helpers {
                     let _ = listener.respond(id, Response::Fail(Errno::IO));
                     proc::exit_now(1)
                 }
-                let path = format!("self/fd/{}", opening.file.as_raw_fd());
                 let once = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
                 let flags = opening.flags.difference(once) | OFlags::CLOEXEC | OFlags::NOCTTY;
                 // If the caller is gone by now there is nobody to tell.
-                let _ = match openat(host_proc, path, flags, NO_MODE) {
+                let _ = match openat(host_proc, path.as_c_str(), flags, NO_MODE) {
                     Ok(file) => {
                         let close_on_exec = opening.flags.contains(OFlags::CLOEXEC);
                         hand_out(listener, id, file, close_on_exec)
@@ -84,6 +89,10 @@ impl Helpers {
                 Ok(())
             }
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Reaps those that are done, or whose caller died: a pipe must not find a writer in its place.

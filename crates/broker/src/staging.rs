@@ -20,6 +20,7 @@ use rustix::fs::{AtFlags, Stat, fstat, inotify, openat, statat, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 /// At most this many repositories have their configuration open at a time; each takes three of our descriptors.
 const MAX_STAGED: usize = 64;
@@ -45,7 +46,7 @@ pub(crate) struct Writer {
 #[derive(Debug, Default)]
 pub(crate) struct StagedConfigs {
     /// Made with the first of them.
-    events: Option<OwnedFd>,
+    events: Option<Arc<OwnedFd>>,
     open: Vec<StagedConfig>,
 }
 
@@ -83,7 +84,12 @@ impl StagedConfigs {
 
     /// Readable when a descriptor was closed.
     pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
-        self.events.as_ref().filter(|_| !self.is_empty()).map(OwnedFd::as_fd)
+        self.events.as_ref().filter(|_| !self.is_empty()).map(|events| events.as_fd())
+    }
+
+    /// The same for a thread that waits for it while others go on.
+    pub(crate) fn shared_events(&self) -> Option<Arc<OwnedFd>> {
+        self.events.as_ref().filter(|_| !self.is_empty()).map(Arc::clone)
     }
 
     /// A descriptor to write to instead of the configuration `name`, which exists in `dir`. `proc` is where our
@@ -137,7 +143,10 @@ impl StagedConfigs {
     fn watch(&mut self, proc: &OwnedFd, file: &OwnedFd) -> Result<i32, Errno> {
         let events = match self.events.take() {
             Some(events) => events,
-            None => inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?,
+            None => {
+                let flags = inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC;
+                Arc::new(inotify::init(flags)?)
+            }
         };
         let events = self.events.insert(events);
         // inotify_add_watch(2) takes no directory descriptor. Nothing else here depends on the working
@@ -177,15 +186,23 @@ impl StagedConfigs {
         self.open.iter_mut().filter(|staged| staged.state == State::Closed)
     }
 
-    /// Drops what can no longer be written to.
+    /// Drops what can no longer be written to. What was closed meanwhile stays, to be judged.
     pub(crate) fn forget_unwritten(&mut self) {
+        // If that is unknown, the first close is taken for the last.
+        let is_written = |staged: &StagedConfig| {
+            has_writers(&staged.file).unwrap_or(staged.state == State::Open)
+        };
+        let is_written: Vec<bool> = self.open.iter().map(is_written).collect();
+        // A close is told before its file counts as not written to.
+        self.hear();
         let events = self.events.as_ref();
+        let mut is_written = is_written.into_iter();
         self.open.retain(|staged| {
+            let is_written = is_written.next().unwrap_or_default();
             let is_needed = match staged.state {
                 State::Superseded => false,
                 State::Closed => true,
-                // If that is unknown, the first close is taken for the last.
-                state => has_writers(&staged.file).unwrap_or(state == State::Open),
+                State::Open | State::Judged => is_written,
             };
             if !is_needed && let Some(events) = events {
                 let _ = inotify::remove_watch(events, staged.watch);

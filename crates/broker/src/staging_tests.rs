@@ -83,6 +83,27 @@ fn what_is_written_stands_in_place_when_it_is_closed() {
 
 /// Proves: FS-9 git-in-place
 #[test]
+fn what_is_closed_after_the_last_event_was_heard_is_not_forgotten() {
+    let mut scene = Fixture::with(HARMLESS);
+    let mut file = scene.open(APPEND);
+    file.write_all(NAMED.as_bytes()).unwrap();
+    assert!(!scene.staged.hear());
+    drop(file);
+    scene.staged.forget_unwritten();
+    assert_eq!((scene.settle(), scene.text()), (0, format!("{HARMLESS}{NAMED}")));
+    // The same for what was judged before.
+    let (first, mut second) = (scene.open(APPEND), scene.open(APPEND));
+    drop(first);
+    assert_eq!(scene.settle(), 0);
+    second.write_all(NAMED.as_bytes()).unwrap();
+    drop(second);
+    scene.staged.forget_unwritten();
+    assert_eq!((scene.settle(), scene.text()), (0, format!("{HARMLESS}{NAMED}{NAMED}")));
+    assert!(scene.staged.is_empty());
+}
+
+/// Proves: FS-9 git-in-place
+#[test]
 fn a_staging_file_reads_and_writes_like_the_file_it_stands_for() {
     let mut scene = Fixture::with(HARMLESS);
     let mut file = scene.open(OFlags::RDWR);

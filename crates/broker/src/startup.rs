@@ -7,8 +7,7 @@
 
 use crate::brokered_trees::BrokeredTrees;
 use crate::build_dirs::BuildDirs;
-use crate::caller::Umasks;
-use crate::caller::no_callers_remain;
+use crate::caller::{no_callers_remain, set_own_umask};
 use crate::duties::{CommandIdentity, Duties};
 use crate::judge::Judge;
 use crate::lock::{Locks, TreeLocks};
@@ -17,7 +16,7 @@ use crate::perform::CallExecutor;
 use crate::perform::owners::RootOwner;
 use crate::place::Map;
 use crate::serve::gate;
-use crate::serve::{BrokerServer, EventSender, serve};
+use crate::serve::{BrokerServer, EventSender, ParallelCalls, serve};
 use crate::slow::Helpers;
 use crate::staging::StagedConfigs;
 use crate::{DIRECTORY, NO_MODE};
@@ -27,6 +26,7 @@ use palisade_sys::notify::Listener;
 use palisade_sys::proc;
 use palisade_sys::{At as _, Errno, Mode, Pid, SysError, creds, other};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct BrokerStartup<'p> {
@@ -45,7 +45,8 @@ pub struct BrokerStartup<'p> {
 
 /// Serves until no caller is left; the process does nothing else.
 pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
-    let mut events = EventSender { supervisor: startup.supervisor, lost: 0, lost_suspicious: 0 };
+    let supervisor = Arc::new(startup.supervisor);
+    let mut events = EventSender { supervisor, lost: 0, lost_suspicious: 0 };
     let (command, host_proc) =
         match settle(&startup.duties, &startup.handshake, startup.supervisor_pid) {
             Ok(settled) => settled,
@@ -53,6 +54,11 @@ pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
         };
     // A call that is not received yet is interrupted by every signal, and not all handlers restart it.
     let _ = proc::run_soon_after_waking();
+    // The filter forbids what this needs.
+    let parallel = match ParallelCalls::new() {
+        Ok(parallel) => Arc::new(parallel),
+        Err(errno) => fail(&mut events, format!("eventfd: {errno}")),
+    };
     if let Err(why) = (startup.confine)() {
         fail(&mut events, why);
     }
@@ -66,7 +72,7 @@ pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
             {
                 Ok(map) => serve(server(
                     &startup.duties,
-                    (locks, map),
+                    (locks, map, parallel),
                     startup.handshake,
                     listener,
                     events,
@@ -134,7 +140,7 @@ fn take_listener(handshake: &OwnedFd, command: &OwnedFd) -> Result<Listener, Sys
 
 fn server<'p>(
     duties: &Duties<'p>,
-    (locks, map): (Locks, Map),
+    (locks, map, parallel): (Locks, Map, Arc<ParallelCalls>),
     handshake: OwnedFd,
     listener: Listener,
     events: EventSender,
@@ -149,36 +155,34 @@ fn server<'p>(
         (Some(guard), None) => guard.matcher(),
         (None, _) => Matcher::new(MatchContext::default()),
     };
+    let limited = duties.guard.map_or_else(Vec::new, |guard| guard.limited.clone());
+    let hooks = duties.guard.map_or_else(Vec::new, |guard| guard.hooks.clone());
+    let judge = Judge::new(matcher, limited).with_hooks(hooks);
+    set_own_umask(Mode::empty());
     BrokerServer {
         listener,
         filter: duties.filter,
         executables: duties.executables,
         gate: duties.gate.map(|gate| gate::Gate::new(gate, listener, host_proc)),
-        build_dirs: BuildDirs::open(duties.guard.map_or(&[], |guard| guard.build_dirs.as_slice())),
+        build_dirs: Arc::new(BuildDirs::open(
+            duties.guard.map_or(&[], |guard| guard.build_dirs.as_slice()),
+        )),
         executor: CallExecutor {
             locks,
-            map,
-            judge: Judge::new(
-                matcher,
-                duties.guard.map_or_else(Vec::new, |guard| guard.limited.clone()),
-            )
-            .with_hooks(duties.guard.map_or_else(Vec::new, |guard| guard.hooks.clone())),
+            map: Arc::new(map),
+            judge: Arc::new(judge),
             staged: StagedConfigs::default(),
+            stages: true,
             asks_first: false,
             landlock_truncates: duties.landlock_truncates,
             root_owner: RootOwner::of(duties),
-            umasks: Umasks::default(),
-            own_umask: cleared_umask(),
+            umasks: Arc::default(),
         },
         helpers: Helpers::default(),
         events,
         host_proc,
         read_only: std::collections::HashSet::new(),
         handshake,
+        parallel,
     }
-}
-
-fn cleared_umask() -> Mode {
-    rustix::process::umask(Mode::empty());
-    Mode::empty()
 }

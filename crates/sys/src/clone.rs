@@ -1,5 +1,5 @@
-//! Creates processes and namespaces with clone3(2) and unshare(2). Must never fork a threaded process: the
-//! child would inherit locks that are never released.
+//! Creates processes and namespaces with clone3(2) and unshare(2). Must never fork a threaded process, whose child
+//! would inherit locks that are never released, except for a child that takes none ([`fork_among_threads`]).
 
 #![expect(
     unsafe_code,
@@ -88,7 +88,7 @@ fn fork_alone(call: impl FnOnce(&mut libc::c_int) -> Returned) -> Result<Forked>
     forked(call)
 }
 
-/// Only for callers that have checked that the process has one thread.
+/// Only for callers that have checked that the process has one thread, or whose child takes no lock.
 fn forked(call: impl FnOnce(&mut libc::c_int) -> Returned) -> Result<Forked> {
     let mut pidfd: libc::c_int = -1;
     let raw = call(&mut pidfd).map_err(|errno| SysError::new("clone3", "", errno))?;
@@ -119,7 +119,8 @@ fn clone3_raw(
         size = size_of::<CloneArgs>();
     }
     // SAFETY: without CLONE_VM the child gets its own copy of memory and continues on its copy of this
-    // stack, as after fork(2). We are the only thread (`fork_alone`), so no lock is held in that copy.
+    // stack, as after fork(2). We are the only thread (`fork_alone`), so no lock is held in that copy, or the child
+    // waits for one at worst (`fork_among_threads`).
     // `args`, of which the kernel reads `size` bytes, and the `pidfd` it points to outlive the call.
     check(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size) })
 }
@@ -162,6 +163,22 @@ pub fn fork() -> Result<Forked> {
     clone3(CloneFlags::NONE)
 }
 
+/// A plain fork that yields a pidfd, in a process that may have several threads.
+///
+/// A lock that another thread holds now is held in the child forever, the allocator's among them: until it exits, the
+/// child must make system calls only, and neither allocate nor free.
+pub fn fork_among_threads() -> Result<Forked> {
+    forked(|pidfd| match clone3_raw(CloneFlags::NONE, None, pidfd) {
+        Err(Errno::NOSYS | Errno::PERM) => clone(CloneFlags::NONE, pidfd),
+        returned => returned,
+    })
+}
+
+/// Gives this thread an umask and a working directory of its own, which are those of the process until it changes them.
+pub fn unshare_umask_and_directory() -> Result<()> {
+    unshare_bits(libc::CLONE_FS).map_err(|errno| SysError::new("unshare", "CLONE_FS", errno))
+}
+
 /// Moves this process into new namespaces. See unshare(2).
 pub fn unshare(flags: CloneFlags) -> Result<()> {
     let bits = libc::c_int::try_from(flags.bits())
@@ -187,7 +204,7 @@ pub fn is_single_threaded() -> Result<bool> {
 }
 
 fn unshare_bits(bits: libc::c_int) -> std::result::Result<(), Errno> {
-    // SAFETY: the bits are namespaces or CLONE_THREAD: none touches memory or the descriptor table.
+    // SAFETY: the bits are namespaces, CLONE_THREAD or CLONE_FS: none touches memory or the descriptor table.
     check(unsafe { libc::unshare(bits) }.into()).map(drop)
 }
 

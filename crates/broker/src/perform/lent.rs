@@ -5,7 +5,7 @@
 
 use crate::call::Call;
 use crate::caller::Caller;
-use crate::lock::Locks;
+use crate::lock::{Company, Locks};
 use crate::perform::{CallExecutor, Done, Outcome, Stop, done};
 use crate::place::{GRANTS, ResolvedParent, errno_of};
 use crate::replacing::{Movable, TO_WRITE};
@@ -49,7 +49,9 @@ impl Lent {
 impl CallExecutor {
     pub(crate) fn perform_lent(&mut self, caller: &Caller, call: Call, lent: &Lent) -> Done {
         self.asks_first = false;
-        match self.with_locks(Locks::nothing(), |shop| shop.attempt_lent(caller, call, lent)) {
+        match self.with_locks((Locks::nothing(), Company::Alone), |shop| {
+            shop.attempt_lent(caller, call, lent)
+        }) {
             // Nothing of it is to be asked or left to the kernel.
             Done::Unseen(_) | Done::Answer(Response::Continue) => {
                 Done::Answer(Response::Fail(Errno::ACCESS))

@@ -16,7 +16,7 @@ mod removing;
 pub(crate) mod socket;
 
 use crate::call::{Call, PathArg};
-use crate::caller::{Caller, Umasks};
+use crate::caller::{Caller, Umasks, set_own_umask};
 use crate::git;
 use crate::judge::Judge;
 use crate::lock::{Company, LockError, Locks, Needed};
@@ -33,6 +33,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What becomes of a brokered call.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub(crate) enum Done {
         tree: PathBuf,
         is_first: bool,
     },
+    /// Nothing was done: it needs what only the server has.
+    LeftToServer,
 }
 
 pub(crate) const CONTINUE: Done = Done::Answer(Response::Continue);
@@ -66,23 +69,22 @@ pub(crate) const CONTINUE: Done = Done::Answer(Response::Continue);
 /// A call in two trees finds out what it needs one after the other, each first shared and then alone.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Everything the broker works with between two calls.
+/// Everything a thread of the broker works with between two calls.
 #[derive(Debug)]
 pub(crate) struct CallExecutor {
     pub(crate) locks: Locks,
-    pub(crate) map: Map,
-    pub(crate) judge: Judge,
-    /// Git configuration that is being written.
+    pub(crate) map: Arc<Map>,
+    pub(crate) judge: Arc<Judge>,
+    /// Git configuration that is being written; none where that is left to the server.
     pub(crate) staged: StagedConfigs,
+    pub(crate) stages: bool,
     /// Whether what the host has behind our scaffolding is to be asked about before something is made there.
     pub(crate) asks_first: bool,
     /// Whether Landlock handles truncation.
     pub(crate) landlock_truncates: bool,
     /// Of a command that root started.
-    pub(crate) root_owner: Option<RootOwner>,
-    pub(crate) umasks: Umasks,
-    /// What was set last.
-    pub(crate) own_umask: Mode,
+    pub(crate) root_owner: Option<Arc<RootOwner>>,
+    pub(crate) umasks: Arc<Umasks>,
 }
 
 /// How a call ends that is not performed.
@@ -95,6 +97,7 @@ pub(crate) enum Stop {
     Unseen(Box<ResolvedParent>),
     /// Left to the kernel, which reads the arguments anew: only where Landlock will not be the one to answer.
     Continue,
+    LeftToServer,
 }
 
 /// What became of a call, or of a part of it.
@@ -107,35 +110,52 @@ impl From<Errno> for Stop {
 }
 
 impl CallExecutor {
+    /// The same for another thread, which leaves to the server what writes git configuration.
+    pub(crate) fn for_another_thread(&self) -> Self {
+        Self {
+            locks: self.locks.for_another_thread(),
+            map: Arc::clone(&self.map),
+            judge: Arc::clone(&self.judge),
+            staged: StagedConfigs::default(),
+            stages: false,
+            asks_first: self.asks_first,
+            landlock_truncates: self.landlock_truncates,
+            root_owner: self.root_owner.clone(),
+            umasks: Arc::clone(&self.umasks),
+        }
+    }
+
     pub(crate) fn perform(&mut self, caller: &Caller, call: Call) -> Done {
         let needed = match call {
             Call::Rename { .. } => self.locks.guess(Company::Alone),
             Call::Remove { .. } => Locks::nothing(),
             _ => self.locks.guess(Company::Shared),
         };
-        self.with_locks(needed, |shop| shop.attempt(caller, call))
+        let turn = if call.may_go_beside_others() { Company::Shared } else { Company::Alone };
+        self.with_locks((needed, turn), |shop| shop.attempt(caller, call))
     }
 
-    /// Tries it with these locks, and again with those that it turned out to need.
+    /// Tries it with these locks in such a turn, and again with those that it turned out to need.
     pub(crate) fn with_locks(
         &mut self,
-        mut needed: Needed,
+        (mut needed, turn): (Needed, Company),
         mut attempt: impl FnMut(&mut Self) -> Outcome,
     ) -> Done {
         for _ in 0..MAX_ATTEMPTS {
-            match self.locks.take(needed) {
-                Ok(()) => {}
+            let turn = match self.locks.take(needed, turn) {
+                Ok(turn) => turn,
                 Err(LockError::Busy { tree, is_first }) => return Done::Busy { tree, is_first },
                 Err(LockError::Failed(errno)) => return Done::Answer(Response::Fail(errno)),
-            }
+            };
             let outcome = attempt(self);
-            self.locks.release();
+            self.locks.release(turn);
             needed = match outcome {
                 Ok(done) => return done,
                 Err(Stop::Fail(errno)) => return Done::Answer(Response::Fail(errno)),
                 Err(Stop::Denied(path, denied)) => return Done::Denied { path, denied },
                 Err(Stop::Unseen(place)) => return Done::Unseen(*place),
                 Err(Stop::Continue) => return CONTINUE,
+                Err(Stop::LeftToServer) => return Done::LeftToServer,
                 Err(Stop::Lock(more)) => more,
             };
         }
@@ -185,8 +205,14 @@ impl CallExecutor {
         let allowed = self.judged_new(place, Coming::Directory)?;
         self.take_umask(caller)?;
         caller.confirm()?;
-        mkdirat(&place.parent, &place.name, Mode::from_raw_mode(mode & 0o7777))?;
-        self.note(place, allowed);
+        let make = || mkdirat(&place.parent, &place.name, Mode::from_raw_mode(mode & 0o7777));
+        match allowed {
+            Allowed::AsNewborn => self.judge.remember(place.parent.as_fd(), &place.name, make)?,
+            allowed => {
+                make()?;
+                self.note(place, allowed);
+            }
+        }
         Ok(done())
     }
 
@@ -378,26 +404,19 @@ impl CallExecutor {
         self.judge.may_be_linked(place).map_err(|denied| Stop::Denied(place.path.clone(), denied))
     }
 
-    pub(crate) fn note(&mut self, place: &ResolvedParent, allowed: Allowed) {
+    pub(crate) fn note(&self, place: &ResolvedParent, allowed: Allowed) {
         match allowed {
-            Allowed::AsNewborn => self.judge.remember(place.parent.as_fd(), &place.name),
             Allowed::AsOldRepository => self.judge.forget(place.parent.as_fd()),
-            Allowed::Plainly | Allowed::AsJudgedContent => {}
+            // A directory is remembered as it is made.
+            Allowed::Plainly | Allowed::AsNewborn | Allowed::AsJudgedContent => {}
         }
     }
 
     /// What is made gets the modes the caller would have given it.
-    pub(crate) fn take_umask(&mut self, caller: &Caller) -> Result<(), Errno> {
+    pub(crate) fn take_umask(&self, caller: &Caller) -> Result<(), Errno> {
         let umask = self.umasks.of(caller)?;
-        self.set_umask(umask);
+        set_own_umask(umask);
         Ok(())
-    }
-
-    pub(crate) fn set_umask(&mut self, umask: Mode) {
-        if umask != self.own_umask {
-            rustix::process::umask(umask);
-            self.own_umask = umask;
-        }
     }
 }
 

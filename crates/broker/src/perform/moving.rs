@@ -1,7 +1,7 @@
 //! Renames and links: what gets another name, judged by the name it gets.
 
 use crate::call::{CWD, PathArg};
-use crate::caller::Caller;
+use crate::caller::{Caller, set_own_umask};
 use crate::git;
 use crate::judge::{is_among_modules, is_git_directory, setting};
 use crate::lock::Company;
@@ -72,7 +72,7 @@ impl CallExecutor {
                 return Err(Errno::EXIST.into());
             }
             // As the caller itself would: what it may not remove it may not rename.
-            self.set_umask(Mode::empty());
+            set_own_umask(Mode::empty());
             let source = (old.parent.as_fd(), old.name.as_os_str());
             let setting = setting(new, new.directory());
             match git::commit_config(source, new.parent.as_fd(), &new.name, &setting) {
@@ -88,7 +88,7 @@ impl CallExecutor {
                 }
                 // What was granted for longer behaves as what was granted once.
                 Err(Errno::XDEV) if RenameFlags::NOREPLACE.contains(flags) && new.is_granted() => {
-                    self.set_umask(Mode::empty());
+                    set_own_umask(Mode::empty());
                     Movable::open(old.duplicate()?, caller)?.move_to(new, flags)?;
                 }
                 renamed => renamed?,

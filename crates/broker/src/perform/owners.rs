@@ -13,6 +13,7 @@ use palisade_sys::Errno;
 use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const ROOT: u32 = 0;
 /// `(uid_t) -1`: as it is.
@@ -28,9 +29,9 @@ pub(crate) struct RootOwner {
 
 impl RootOwner {
     /// None where root did not start the run.
-    pub(crate) fn of(duties: &Duties<'_>) -> Option<Self> {
+    pub(crate) fn of(duties: &Duties<'_>) -> Option<Arc<Self>> {
         let CommandIdentity::Given { uid, gid } = duties.identity else { return None };
-        Some(Self { uid, gid, trees_of_others: duties.trees_of_others.clone() })
+        Some(Arc::new(Self { uid, gid, trees_of_others: duties.trees_of_others.clone() }))
     }
 }
 
@@ -65,7 +66,7 @@ impl CallExecutor {
         path: &Path,
         [uid, gid]: [u32; 2],
     ) -> Outcome {
-        let root = self.root_owner.as_ref();
+        let root = self.root_owner.as_deref();
         let is_of_others =
             |root: &RootOwner| root.trees_of_others.iter().any(|tree| path.starts_with(tree));
         if [uid, gid].contains(&ROOT) && root.is_some_and(is_of_others) {

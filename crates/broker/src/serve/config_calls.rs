@@ -37,6 +37,9 @@ impl CallExecutor {
         flags: OFlags,
         mode: Mode,
     ) -> Outcome {
+        if !self.stages {
+            return Err(Stop::LeftToServer);
+        }
         // Creates it if requested, and returns the kernel's answer if it cannot be opened.
         let untouched = flags.difference(OFlags::TRUNC)
             | OFlags::NOFOLLOW
@@ -64,6 +67,9 @@ impl CallExecutor {
         place: &ResolvedParent,
         length: u64,
     ) -> Outcome {
+        if !self.stages {
+            return Err(Stop::LeftToServer);
+        }
         let file = self.stage(caller, place, OFlags::WRONLY)?;
         rustix::fs::ftruncate(&file, length)?;
         Ok(done())
@@ -108,6 +114,17 @@ impl CallExecutor {
         if self.staged.is_empty() {
             return refused;
         }
+        self.commit_closed(&mut refused);
+        self.staged.forget_unwritten();
+        if self.staged.closed().next().is_some() {
+            // Closed an instant ago, and nothing more will be told of it.
+            self.commit_closed(&mut refused);
+            self.staged.forget_unwritten();
+        }
+        refused
+    }
+
+    fn commit_closed(&mut self, refused: &mut Vec<NotCommitted>) {
         if self.staged.hear() {
             for staged in self.staged.closed() {
                 let Ok(git_dir) = self.map.path_of(staged.dir.as_fd()) else { continue };
@@ -116,20 +133,18 @@ impl CallExecutor {
                     Placement::In(tree) => tree,
                     Placement::Unjudged | Placement::Elsewhere => &git_dir,
                 };
-                let needed = self.locks.missing_for(Some(tree), Company::Alone);
-                if needed.is_some_and(|needed| self.locks.take(needed).is_err()) {
-                    // Tried again with the next call.
+                let Some(needed) = self.locks.missing_for(Some(tree), Company::Alone) else {
                     continue;
-                }
+                };
+                // Otherwise tried again with the next call.
+                let Ok(turn) = self.locks.take(needed, Company::Alone) else { continue };
                 let committed = staged.commit(&git::setting(&git_dir, tree));
-                self.locks.release();
+                self.locks.release(turn);
                 if let Err(denied) = committed {
                     refused.push(NotCommitted { path, denied, writer: staged.writer.clone() });
                 }
             }
         }
-        self.staged.forget_unwritten();
-        refused
     }
 
     /// The same after the last process that could write has ended.
@@ -153,6 +168,8 @@ impl BrokerServer<'_> {
     pub(crate) fn leave(&mut self) -> ! {
         let refused = self.executor.settle_all();
         self.tell_of_refused(refused);
+        // Whatever a worker performs for a caller that has just ended is done as a whole.
+        let _none = self.parallel.wait_for_workers();
         no_callers_remain()
     }
 

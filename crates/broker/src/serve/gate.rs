@@ -13,6 +13,7 @@ use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
 use crate::hand_out::hand_out;
+use crate::lookout::Lookout;
 use crate::message::BrokerMessage;
 use crate::missing::{Missing, ScaffoldMounts};
 use crate::path_call::{PathCall, PathCalls};
@@ -31,25 +32,24 @@ use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_plan::model;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
-use palisade_sys::proc::{self, PollFd, PollFlags};
-use palisade_wire::{Received, WireError, WireMessage as _};
 use rustix::fs::AtFlags;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Gate {
-    calls: PathCalls,
+    calls: Arc<PathCalls>,
     openat2: Option<u32>,
     pub(super) text: PathText,
-    remote: Remote,
-    pub(super) grounds: ScaffoldMounts,
+    remote: Arc<Remote>,
+    pub(super) grounds: Arc<ScaffoldMounts>,
     absent: Absent,
     /// The same for changes: that a file does not exist says nothing about the directory it is created in.
     unchangeable: Absent,
-    pending: PendingCalls,
+    pub(super) pending: PendingCalls,
     pub(super) stand_ins: StandIns,
     private_home: Option<PathBuf>,
     /// Whether ungranted paths may be asked about.
@@ -66,11 +66,11 @@ impl Gate {
         proc: &'static OwnedFd,
     ) -> Self {
         Self {
-            calls: PathCalls::of(Arch::native(), gate.executes),
+            calls: Arc::new(PathCalls::of(Arch::native(), gate.executes)),
             openat2: table::number(Arch::native(), "openat2"),
             text: PathText::new(),
-            remote: Remote::look_up(proc),
-            grounds: ScaffoldMounts::look_up(gate, proc),
+            remote: Arc::new(Remote::look_up(proc)),
+            grounds: Arc::new(ScaffoldMounts::look_up(gate, proc)),
             absent: Absent::default(),
             unchangeable: Absent::default(),
             pending: PendingCalls::new(listener, proc),
@@ -87,6 +87,16 @@ impl Gate {
 
     pub(crate) fn is_openat2(&self, notification: &Notification) -> bool {
         self.openat2 == Some(notification.number)
+    }
+
+    /// What another thread lets continue by itself.
+    pub(crate) fn for_another_thread(&self) -> Lookout {
+        Lookout {
+            calls: Arc::clone(&self.calls),
+            remote: Arc::clone(&self.remote),
+            grounds: Arc::clone(&self.grounds),
+            text: PathText::new(),
+        }
     }
 
     /// Something came into being.
@@ -380,56 +390,7 @@ impl BrokerServer<'_> {
         gate.pending.wait_for_answer(&self.events.supervisor, request, waiting);
     }
 
-    /// While calls wait, or git configuration is written: blocks until a call arrives, or something is due for
-    /// those. True if a call can be received.
-    pub(crate) fn attend(&mut self) -> bool {
-        let pending = self.gate.as_ref().map(|gate| &gate.pending);
-        let has_mail = pending.is_some_and(PendingCalls::has_mail);
-        let room = if has_mail { PollFlags::OUT } else { PollFlags::empty() };
-        let mut set = vec![
-            PollFd::new(self.listener, PollFlags::IN),
-            PollFd::new(&self.events.supervisor, PollFlags::IN | room),
-        ];
-        let closed = self.executor.staged.events();
-        set.extend(closed.map(|events| PollFd::from_borrowed_fd(events, PollFlags::IN)));
-        if proc::poll(&mut set, pending.and_then(PendingCalls::patience)).is_err() {
-            return true;
-        }
-        let (calls, mail) = (set[0].revents(), set[1].revents());
-        if calls.contains(PollFlags::HUP) {
-            // Before 6.11 the kernel would block forever after the last process that could make a call has
-            // ended.
-            self.leave();
-        }
-        self.settle();
-        if let Some(gate) = &mut self.gate {
-            gate.pending.tend(&self.events.supervisor);
-            if mail.contains(PollFlags::OUT) {
-                gate.pending.flush(&self.events.supervisor);
-            }
-        }
-        if mail.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
-            self.hear();
-        }
-        !calls.is_empty()
-    }
-
-    /// A deferred call that can continue.
-    pub(crate) fn take_held(&mut self) -> Option<Notification> {
-        self.gate.as_mut()?.pending.take_held()
-    }
-
-    fn hear(&mut self) {
-        let mut buffer = vec![0; AccessReply::MAX_BYTES];
-        match palisade_wire::receive(&self.events.supervisor, &mut buffer) {
-            Ok(Received { message, descriptors }) => self.obey(message, descriptors),
-            Err(WireError::Closed) => self.leave(),
-            // An answer is lost; when the broker ends, so do all calls.
-            Err(_) => proc::exit_now(1),
-        }
-    }
-
-    fn obey(&mut self, reply: AccessReply, files: Vec<OwnedFd>) {
+    pub(super) fn obey(&mut self, reply: AccessReply, files: Vec<OwnedFd>) {
         let Some(gate) = &mut self.gate else { return };
         let request = reply.request();
         match reply {

@@ -1,5 +1,6 @@
 //! The main loop: receive a call, find out why the filter notified it, answer.
 
+mod attending;
 mod config_calls;
 mod covered;
 pub(crate) mod gate;
@@ -9,6 +10,7 @@ mod pending;
 mod reading;
 mod stubs;
 mod unseen;
+mod workers;
 mod write_test;
 
 use crate::build_dirs::BuildDirs;
@@ -19,6 +21,8 @@ use crate::message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
 use crate::perform::{CallExecutor, Done};
 use crate::program::{self, Meant};
 use crate::serve::gate::Gate;
+use crate::serve::workers::Backlog;
+pub(crate) use crate::serve::workers::ParallelCalls;
 use crate::slow::Helpers;
 use crate::verdict::Denied;
 use palisade_bpf::{Arch, CallAnswer, FilterSpec, Notice, SeccompData, table};
@@ -31,6 +35,7 @@ use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a message may wait for room.
@@ -39,18 +44,19 @@ const SEND_TIMEOUT: Duration = Duration::from_millis(50);
 /// Where events are sent.
 #[derive(Debug)]
 pub(crate) struct EventSender {
-    pub(crate) supervisor: OwnedFd,
+    pub(crate) supervisor: Arc<OwnedFd>,
     pub(crate) lost: u64,
     pub(crate) lost_suspicious: u64,
 }
 
+/// Everything that answers are made from. Once there are workers, each holds it while it needs it.
 #[derive(Debug)]
 pub(crate) struct BrokerServer<'p> {
     pub(crate) listener: &'static Listener,
     pub(crate) filter: &'p FilterSpec,
     pub(crate) executables: Option<&'p Executables>,
     pub(crate) gate: Option<Gate>,
-    pub(crate) build_dirs: BuildDirs,
+    pub(crate) build_dirs: Arc<BuildDirs>,
     pub(crate) executor: CallExecutor,
     pub(crate) helpers: Helpers,
     pub(crate) events: EventSender,
@@ -59,10 +65,12 @@ pub(crate) struct BrokerServer<'p> {
     pub(crate) host_proc: &'static OwnedFd,
     /// Closed by the command's own exec.
     pub(crate) handshake: OwnedFd,
+    pub(crate) parallel: Arc<ParallelCalls>,
 }
 
 pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
     let calls = Calls::of(Arch::native());
+    let mut backlog = Backlog::default();
     loop {
         if !server.is_idle() {
             let can_receive = server.attend();
@@ -74,24 +82,29 @@ pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
             }
         }
         let received = server.listener.receive();
-        // What a caller closed before this call is in place when it is answered.
-        server.settle();
-        server.helpers.tidy(server.listener);
-        server.events.tell_of_lost();
+        server.prepare();
         match received {
             Ok(notification) => server.answer(&calls, &notification),
-            // After the last caller is gone the kernel always answers this: stop polling.
-            Err(Errno::NOENT) if has_hung_up(server.listener) => server.leave(),
-            // The caller died before its call was received, or the wake-up was spurious.
-            Err(Errno::NOENT | Errno::INTR) => {}
-            Err(errno) => {
-                server
-                    .events
-                    .tell(&BrokerMessage::Failed(format!("receiving a notification: {errno}")));
-                proc::exit_now(1);
-            }
+            Err(errno) => server.recover(errno),
+        }
+        if let Some(count) = backlog.wanted_workers(server.listener) {
+            workers::serve_in_parallel(server, &calls, count);
         }
     }
+}
+
+/// Why the filter notified it.
+fn answer_of(filter: &FilterSpec, notification: &Notification) -> CallAnswer {
+    filter.answer(&SeccompData {
+        nr: notification.number,
+        arch: Arch::native().audit_value(),
+        instruction_pointer: 0,
+        args: notification.args,
+    })
+}
+
+fn is_brokered(filter: &FilterSpec, notification: &Notification) -> bool {
+    matches!(answer_of(filter, notification), CallAnswer::Broker)
 }
 
 /// Whether no process is left whose calls could arrive.
@@ -102,6 +115,41 @@ fn has_hung_up(listener: &Listener) -> bool {
 }
 
 impl BrokerServer<'_> {
+    /// Before every answer.
+    fn prepare(&mut self) {
+        // What a caller closed before this call is in place when it is answered.
+        self.settle();
+        self.helpers.tidy(self.listener);
+        self.events.tell_of_lost();
+    }
+
+    /// After no call was received.
+    fn recover(&mut self, errno: Errno) {
+        match errno {
+            // After the last caller is gone the kernel always answers this: stop polling.
+            Errno::NOENT if has_hung_up(self.listener) => self.leave(),
+            // The caller died before its call was received, or the wake-up was spurious.
+            Errno::NOENT | Errno::INTR => {}
+            errno => self.fail(format!("receiving a notification: {errno}")),
+        }
+    }
+
+    fn fail(&mut self, why: String) -> ! {
+        self.events.tell(&BrokerMessage::Failed(why));
+        proc::exit_now(1)
+    }
+
+    /// Before every answer that lets a caller go on: says whether the calls that come because of it are to be answered
+    /// one after the other, with what is done before each.
+    fn order_calls(&self) {
+        let shows = self.gate.as_ref().is_some_and(|gate| gate.pending.needs_order());
+        let needs_order = shows
+            || !self.executor.staged.is_empty()
+            || !self.helpers.is_empty()
+            || self.events.lost > 0;
+        self.parallel.set_order(needs_order);
+    }
+
     fn answer(&mut self, calls: &Calls, notification: &Notification) {
         let id = notification.id;
         let Some(caller) = self.caller(notification) else {
@@ -113,13 +161,7 @@ impl BrokerServer<'_> {
         if let Some(call) = self.gate.as_ref().and_then(|gate| gate.parse(notification)) {
             return self.pass(&caller, call);
         }
-        let data = SeccompData {
-            nr: notification.number,
-            arch: Arch::native().audit_value(),
-            instruction_pointer: 0,
-            args: notification.args,
-        };
-        match self.filter.answer(&data) {
+        match answer_of(self.filter, notification) {
             CallAnswer::Refuse(refusal) => {
                 let errno = Errno::from_raw_os_error(refusal.errno.into());
                 self.tell_of_blocked(&caller, errno, refusal.notice);
@@ -150,14 +192,14 @@ impl BrokerServer<'_> {
         Some(Caller { thread, proc, listener, notification: *notification })
     }
 
-    /// Whether the only thing to do is to receive calls.
-    fn is_idle(&self) -> bool {
-        self.gate.as_ref().is_none_or(Gate::is_idle) && self.executor.staged.is_empty()
-    }
-
     pub(crate) fn perform(&mut self, caller: &Caller, call: Call) {
         self.executor.asks_first = self.gate.is_some();
         let done = self.attempt(caller, call);
+        self.follow_up(caller, call, done);
+    }
+
+    /// Answers a call that was attempted, or asks about it.
+    fn follow_up(&mut self, caller: &Caller, call: Call, done: Done) {
         if self.waits_for_target(caller, call, &done) {
             return;
         }
@@ -185,8 +227,8 @@ impl BrokerServer<'_> {
     pub(crate) fn finish(&mut self, caller: &Caller, call: Call, done: Done) {
         let id = caller.notification.id;
         match done {
-            // No longer requested.
-            Done::Unseen(_) => self.respond(id, Response::Fail(Errno::NOENT)),
+            // No longer requested; and the server's own executor leaves nothing to it.
+            Done::Unseen(_) | Done::LeftToServer => self.respond(id, Response::Fail(Errno::NOENT)),
             Done::Answer(Response::Continue) => {
                 let response = self.in_view(caller, call);
                 self.respond(id, response);
@@ -204,12 +246,18 @@ impl BrokerServer<'_> {
             }
             Done::File(file) => {
                 let close_on_exec = call.wants_close_on_exec();
+                self.order_calls();
                 if let Err(errno) = hand_out(self.listener, id, file, close_on_exec) {
                     self.respond(id, Response::Fail(errno));
                 }
             }
             Done::Later(opening) => {
-                if let Err(errno) = self.helpers.open(self.listener, id, &opening, self.host_proc) {
+                let opened = {
+                    // The child would keep open whatever a worker is handing out.
+                    let _none = self.parallel.wait_for_workers();
+                    self.helpers.open(self.listener, id, &opening, self.host_proc)
+                };
+                if let Err(errno) = opened {
                     self.respond(id, Response::Fail(errno));
                 }
             }
@@ -299,6 +347,7 @@ impl BrokerServer<'_> {
 
     /// A caller that is gone needs no answer.
     pub(crate) fn respond(&self, id: u64, response: Response) {
+        self.order_calls();
         let _ = self.listener.respond(id, response);
     }
 }

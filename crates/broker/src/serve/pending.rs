@@ -130,16 +130,20 @@ impl PendingCalls {
         !self.outbox.is_empty()
     }
 
+    /// Whether a call may meet what is shown for another one, or ends what is.
+    pub(crate) fn needs_order(&self) -> bool {
+        !self.shown.is_empty() || !self.watched.is_empty() || !self.held.is_empty()
+    }
+
     /// When [`Self::tend`] has something to do again.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    pub(crate) fn due(&self) -> Option<Instant> {
         let round = (!self.waiting.is_empty()).then_some(self.next_round);
         let watched = self.watched.iter().map(|watched| watched.next);
         let interrupted = self.interrupted.iter().map(|call| call.since + COMING_BACK);
         let mail = self.mail_comes_until;
         let shown = self.shown.values().map(|since| *since + ENDS);
         let next = round.into_iter().chain(watched).chain(interrupted).chain(mail).chain(shown);
-        let next = next.min()?;
-        Some(next.saturating_duration_since(Instant::now()))
+        next.min()
     }
 
     pub(crate) fn wait_for_answer(

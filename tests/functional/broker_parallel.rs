@@ -2,6 +2,7 @@
 //! bare, and nothing that is protected slips through between two of them (FS-9).
 
 use std::fs;
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -64,10 +65,13 @@ fn assert_nothing_is_planted(project: &Path) {
     let read = |path: &str| fs::read_to_string(project.join(path)).unwrap_or_default();
     assert_eq!(read(".git/hooks/pre-commit"), "");
     assert!(!read(".git/config").contains("evil"));
-    // The directory that is older than the run, wherever it was moved, by what is in it.
+    // The directory that is older than the run, wherever it was moved, by what is in it. It is held, because it may be
+    // moved between the looks.
     for name in ["old", "was-old", "fresh"] {
-        let is_old = project.join(name).join("older").exists();
-        assert!(!is_old || read(&format!("{name}/.envrc")).is_empty(), "{name}/.envrc");
+        let Ok(held) = fs::File::open(project.join(name)) else { continue };
+        let directory = format!("/proc/self/fd/{}", held.as_raw_fd());
+        let is_old = Path::new(&directory).join("older").exists();
+        assert!(!is_old || read(&format!("{directory}/.envrc")).is_empty(), "{name}/.envrc");
     }
 }
 

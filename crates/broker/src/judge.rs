@@ -4,7 +4,9 @@
 //! Every creating, writing and renaming call in the guarded trees comes through a broker. Its threads, and the brokers of
 //! several runs, exclude each other (`lock.rs`): only opening and making directories go side by side, and nothing they
 //! do changes what is found here about another name. So it still holds when the call is performed: no other process in a
-//! sandbox can move anything. Removing is not judged: it plants nothing.
+//! sandbox can move anything. Removing is not judged, and the kernel does it under no lock: it plants nothing, also where
+//! another thread makes the removed name again before the call is performed. The last name is never followed, and a
+//! directory with something in it cannot be removed from above it.
 
 use crate::exists::exists;
 use crate::git::{self, Part};

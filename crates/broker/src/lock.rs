@@ -71,6 +71,8 @@ struct BrokerLocks {
     /// By file.
     shares: Mutex<Vec<Share>>,
     turns: &'static RwLock<()>,
+    /// How long a thread waits for another run.
+    patience: Mutex<Duration>,
 }
 
 /// How many threads share a lock that the kernel counts once.
@@ -99,7 +101,6 @@ pub(crate) struct Locks {
     used: Vec<usize>,
     /// What the last call needed: the next one is usually in the same tree.
     likely: Vec<usize>,
-    patience: Duration,
 }
 
 impl Locks {
@@ -108,7 +109,8 @@ impl Locks {
         let shares = Mutex::new(vec![none; locks.files.len()]);
         // For as long as the process lives, so that a turn borrows from no thread's part.
         let turns = Box::leak(Box::new(RwLock::new(())));
-        Self::of(Arc::new(BrokerLocks { locks, shares, turns }))
+        let patience = Mutex::new(LOCK_TIMEOUT);
+        Self::of(Arc::new(BrokerLocks { locks, shares, turns, patience }))
     }
 
     /// The same locks for another thread.
@@ -117,13 +119,7 @@ impl Locks {
     }
 
     fn of(broker: Arc<BrokerLocks>) -> Self {
-        Self {
-            broker,
-            held: Self::nothing(),
-            used: Vec::new(),
-            likely: Vec::new(),
-            patience: LOCK_TIMEOUT,
-        }
+        Self { broker, held: Self::nothing(), used: Vec::new(), likely: Vec::new() }
     }
 
     /// The locks a call starts with.
@@ -170,7 +166,7 @@ impl Locks {
                 Ok(None) => {
                     if since.is_some() {
                         self.broker.wait_no_longer(&needed.files);
-                        self.patience = LOCK_TIMEOUT;
+                        self.broker.set_patience(LOCK_TIMEOUT);
                     }
                     self.held = needed;
                     return Ok(turn);
@@ -179,16 +175,18 @@ impl Locks {
                     // Nobody else of ours need wait for it.
                     drop(turn);
                     let since = *since.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= self.patience {
-                        let is_first = self.patience == LOCK_TIMEOUT;
-                        self.patience = SHORT_TIMEOUT;
+                    if since.elapsed() >= self.broker.patience() {
+                        let is_first = self.broker.set_patience(SHORT_TIMEOUT) == LOCK_TIMEOUT;
                         self.broker.wait_no_longer(&needed.files);
                         return Err(LockError::Busy { tree: self.tree_of(busy), is_first });
                     }
                     let _ = proc::poll(&mut [], Some(pause));
                     pause = (pause * 2).min(MAX_PAUSE);
                 }
-                Err(errno) => return Err(LockError::Failed(errno)),
+                Err(errno) => {
+                    self.broker.wait_no_longer(&needed.files);
+                    return Err(LockError::Failed(errno));
+                }
             }
         }
     }
@@ -210,6 +208,16 @@ impl Locks {
 }
 
 impl BrokerLocks {
+    fn patience(&self) -> Duration {
+        *self.patience.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what it was.
+    fn set_patience(&self, patience: Duration) -> Duration {
+        let mut current = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *current, patience)
+    }
+
     /// Waits for calls of the same broker only. A waiting rename goes before calls that come after it.
     fn turn(&self, company: Company) -> Turn {
         let turns = self.turns;

@@ -84,7 +84,7 @@ fn calls_in_one_tree_go_side_by_side_and_renames_alone() {
     let _turn = take(&mut one, "/a", Company::Shared).unwrap();
     let turn = take(&mut other, "/a", Company::Shared).unwrap();
     other.release(turn);
-    other.patience = SHORT_TIMEOUT;
+    other.broker.set_patience(SHORT_TIMEOUT);
     assert!(take(&mut other, "/a", Company::Alone).is_err());
 }
 
@@ -96,13 +96,13 @@ fn threads_of_one_broker_go_side_by_side_and_renames_alone() {
     let turn = take(&mut one, "/a", Company::Shared).unwrap();
     let second = take(&mut other, "/a", Company::Shared).unwrap();
     one.release(turn);
-    run.patience = SHORT_TIMEOUT;
+    run.broker.set_patience(SHORT_TIMEOUT);
     assert!(take(&mut run, "/a", Company::Alone).is_err(), "the second thread still holds it");
     assert!(one.broker.turns.try_write().is_err());
     other.release(second);
     let alone = take(&mut other, "/a", Company::Alone).unwrap();
     assert!(one.broker.turns.try_read().is_err(), "no other thread has a turn");
-    run.patience = SHORT_TIMEOUT;
+    run.broker.set_patience(SHORT_TIMEOUT);
     assert!(take(&mut run, "/a", Company::Shared).is_err());
     other.release(alone);
     take(&mut run, "/a", Company::Alone).unwrap();

@@ -156,8 +156,11 @@ impl Map {
         let Some(held) = inode_of(&place.parent).ok().filter(|_| is_read_only) else {
             return Found::Ours(place);
         };
-        let shown = self.shown_once.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = shown.get(&held).cloned();
+        // Not held longer: the directory may be on a file system that does not answer.
+        let shown = {
+            let shown = self.shown_once.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.get(&held).cloned()
+        };
         let was_shown = shown.is_some();
         let directory = shown.unwrap_or_else(|| place.directory().to_owned());
         let now = openat(CWD, &directory, DIRECTORY, NO_MODE).ok();

@@ -363,8 +363,7 @@ impl CallExecutor {
     ) -> Outcome<Allowed> {
         let company = match coming {
             Coming::Moved | Coming::MovedLink | Coming::MovedDirectory(_) => Company::Alone,
-            _ if git::makes_git_directory(&place.name) => Company::Alone,
-            _ => Company::Shared,
+            _ => company_of(&place.name),
         };
         self.hold(place.tree.as_deref(), company)?;
         if self.asks_first
@@ -400,7 +399,7 @@ impl CallExecutor {
 
     /// Whether what stands there may be written by another name than its own, or without one.
     pub(crate) fn may_be_written(&mut self, place: &ResolvedParent) -> Outcome<()> {
-        self.hold(place.tree.as_deref(), Company::Shared)?;
+        self.hold(place.tree.as_deref(), company_of(&place.name))?;
         self.judge.may_be_linked(place).map_err(|denied| Stop::Denied(place.path.clone(), denied))
     }
 
@@ -418,6 +417,11 @@ impl CallExecutor {
         set_own_umask(umask);
         Ok(())
     }
+}
+
+/// What makes a git directory changes what other names in it mean.
+fn company_of(name: &OsStr) -> Company {
+    if git::makes_git_directory(name) { Company::Alone } else { Company::Shared }
 }
 
 /// As may_mknod() has it, before anything is said of the path.

@@ -106,6 +106,20 @@ impl BrokerServer<'_> {
         self.gate.as_mut()?.pending.take_held()
     }
 
+    /// All messages that have arrived. Whether there were any.
+    pub(super) fn hear_waiting(&mut self) -> bool {
+        let mut has_heard = false;
+        loop {
+            let mut set = [PollFd::new(&self.events.supervisor, PollFlags::IN)];
+            let polled = proc::poll(&mut set, Some(Duration::ZERO));
+            if polled.is_err() || set[0].revents().is_empty() {
+                return has_heard;
+            }
+            self.hear();
+            has_heard = true;
+        }
+    }
+
     fn hear(&mut self) {
         let mut buffer = vec![0; AccessReply::MAX_BYTES];
         match palisade_wire::receive(&self.events.supervisor, &mut buffer) {

@@ -11,7 +11,6 @@ use super::unseen::Unseen;
 use crate::NO_MODE;
 use crate::caller::Caller;
 use crate::glance::Glance;
-use crate::hand_out::hand_out;
 use crate::stand_ins::LISTING;
 use palisade_sys::OFlags;
 use palisade_sys::notify::Response;
@@ -57,7 +56,7 @@ impl BrokerServer<'_> {
     /// Opens the directory that covers the caller's, as the caller could by its path.
     pub(super) fn list_on_top(&self, id: u64, path: &[u8], close_on_exec: bool) {
         let handed = open_listing(path)
-            .and_then(|directory| hand_out(self.listener, id, directory, close_on_exec).ok());
+            .and_then(|directory| self.hand_out(id, directory, close_on_exec).ok());
         if handed.is_none() {
             self.respond(id, Response::Continue);
         }

@@ -12,7 +12,6 @@ use crate::call::{CWD, Call};
 use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
-use crate::hand_out::hand_out;
 use crate::lookout::Lookout;
 use crate::message::BrokerMessage;
 use crate::missing::{Missing, ScaffoldMounts};
@@ -503,7 +502,7 @@ impl BrokerServer<'_> {
         let (Some(file), Some(close_on_exec)) = (files.into_iter().next(), close_on_exec) else {
             return self.respond(id, Response::Fail(Errno::ACCESS));
         };
-        if let Err(errno) = hand_out(self.listener, id, file, close_on_exec) {
+        if let Err(errno) = self.hand_out(id, file, close_on_exec) {
             self.respond(id, Response::Fail(errno));
         }
     }

@@ -198,6 +198,17 @@ impl BrokerServer<'_> {
         self.follow_up(caller, call, done);
     }
 
+    /// The same for what a worker attempted. It does not hear the supervisor, so what it did not find may have been
+    /// shown before the call.
+    fn follow_up_attempt(&mut self, caller: &Caller, call: Call, done: Done) {
+        let found_nothing = matches!(done, Done::Answer(_) | Done::Unseen(_));
+        if found_nothing && self.gate.is_some() && self.hear_waiting() {
+            self.perform(caller, call);
+        } else {
+            self.follow_up(caller, call, done);
+        }
+    }
+
     /// Answers a call that was attempted, or asks about it.
     fn follow_up(&mut self, caller: &Caller, call: Call, done: Done) {
         if self.waits_for_target(caller, call, &done) {
@@ -246,12 +257,13 @@ impl BrokerServer<'_> {
             }
             Done::File(file) => {
                 let close_on_exec = call.wants_close_on_exec();
-                self.order_calls();
-                if let Err(errno) = hand_out(self.listener, id, file, close_on_exec) {
+                if let Err(errno) = self.hand_out(id, file, close_on_exec) {
                     self.respond(id, Response::Fail(errno));
                 }
             }
             Done::Later(opening) => {
+                // The child answers by itself.
+                self.parallel.set_order(true);
                 let opened = {
                     // The child would keep open whatever a worker is handing out.
                     let _none = self.parallel.wait_for_workers();
@@ -343,6 +355,17 @@ impl BrokerServer<'_> {
             pid: number_of(caller.thread),
             executable: caller.program(),
         }));
+    }
+
+    /// Answers a call with a descriptor.
+    pub(crate) fn hand_out(
+        &self,
+        id: u64,
+        file: OwnedFd,
+        close_on_exec: bool,
+    ) -> Result<(), Errno> {
+        self.order_calls();
+        hand_out(self.listener, id, file, close_on_exec)
     }
 
     /// A caller that is gone needs no answer.

@@ -11,7 +11,6 @@ use super::unseen::Unseen;
 use crate::below::is_below;
 use crate::caller::Caller;
 use crate::glance::{Glance, OWN};
-use crate::hand_out::hand_out;
 use crate::serve::BrokerServer;
 use palisade_sys::Errno;
 use palisade_sys::notify::Response;
@@ -70,7 +69,7 @@ impl BrokerServer<'_> {
         // The process that was read may be another thread that got the pid.
         let given = opened.and_then(|file| {
             caller.confirm()?;
-            hand_out(self.listener, id, file, reading.close_on_exec())
+            self.hand_out(id, file, reading.close_on_exec())
         });
         if let Err(errno) = given {
             self.respond(id, Response::Fail(errno));

@@ -17,13 +17,13 @@ use crate::hand_out::hand_out;
 use crate::lookout::Lookout;
 use crate::perform::{CallExecutor, Done};
 use crate::serve::gate::Gate;
-use crate::serve::{BrokerServer, is_brokered};
+use crate::serve::{BrokerServer, has_hung_up, is_brokered};
 use palisade_bpf::FilterSpec;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use palisade_sys::{At as _, Errno, Mode, SysError, clone};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -31,8 +31,12 @@ use std::time::Duration;
 const MAX_WORKERS: usize = 4;
 /// Asking whether a call waits costs as much as a tenth of one, so it is asked rarely.
 const CALLS_PER_LOOK: u32 = 16;
-/// So many more looks than not found a call that waited.
+/// How many more of the looks must have found a call that waited than found none.
 const LOOKS_BEFORE_WORKERS: u32 = 8;
+
+/// Between looks at what is still to be told at the end, and how many of them there are at most.
+const PAUSE: Duration = Duration::from_micros(100);
+const MAX_PAUSES: u32 = 10_000;
 
 /// What workers know of each other's calls.
 #[derive(Debug)]
@@ -44,6 +48,8 @@ pub(crate) struct ParallelCalls {
     needs_order: AtomicBool,
     /// Held shared by a worker that performs or answers a call by itself.
     in_flight: RwLock<()>,
+    /// Calls that a worker has attempted and not yet told the server of.
+    attempted: AtomicUsize,
     /// Written to when the attending thread has to look again.
     wake_up: OwnedFd,
 }
@@ -52,7 +58,12 @@ impl ParallelCalls {
     pub(crate) fn new() -> Result<Self, Errno> {
         let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
         let wake_up = rustix::event::eventfd(0, flags)?;
-        Ok(Self { needs_order: AtomicBool::new(false), in_flight: RwLock::new(()), wake_up })
+        Ok(Self {
+            needs_order: AtomicBool::new(false),
+            in_flight: RwLock::new(()),
+            attempted: AtomicUsize::new(0),
+            wake_up,
+        })
     }
 
     /// Until this is dropped no worker performs a call, or has a file that it hands out. Only for a thread that holds the
@@ -64,6 +75,16 @@ impl ParallelCalls {
     /// Says whether the calls that come now may pass by the server; only for the thread that holds it.
     pub(crate) fn set_order(&self, needs_order: bool) {
         self.needs_order.store(needs_order, Ordering::SeqCst);
+    }
+
+    /// Before the end: what was refused to the last process is reported. Only for a thread that does not hold the server.
+    fn wait_for_attempted(&self) {
+        for _ in 0..MAX_PAUSES {
+            if self.attempted.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            let _ = proc::poll(&mut [], Some(PAUSE));
+        }
     }
 
     /// None if the server has to be asked.
@@ -109,6 +130,8 @@ fn is_waited_for(listener: &Listener) -> bool {
 
 /// Serves until no caller is left.
 pub(crate) fn serve_in_parallel(server: BrokerServer<'_>, calls: &Calls, count: usize) -> ! {
+    // The answers so far need not have said it.
+    server.order_calls();
     let workers: Vec<Worker<'_>> = (0..count).map(|_| Worker::new(&server, calls)).collect();
     let server = SharedServer {
         listener: server.listener,
@@ -200,6 +223,9 @@ impl<'p> SharedServer<'p> {
             if !woken.is_empty() {
                 let _ = rustix::io::read(&self.parallel.wake_up, &mut [0; 8]);
             }
+            if arrived.contains(PollFlags::HUP) {
+                self.parallel.wait_for_attempted();
+            }
             let server = &mut self.lock().server;
             server.attend_to(arrived, mail);
             while let Some(held) = server.take_held() {
@@ -231,7 +257,7 @@ struct Worker<'p> {
 }
 
 /// A thread that ends, by a panic, takes the broker with it: the run has failed then, instead of going on with calls that
-/// nobody answers.
+/// nobody answers. What ships aborts at a panic; this is for builds that unwind.
 struct EndsBroker;
 
 impl Drop for EndsBroker {
@@ -272,7 +298,12 @@ impl<'p> Worker<'p> {
         loop {
             match self.listener.receive() {
                 Ok(notification) => self.answer(server, &notification),
-                Err(errno) => server.with(|server| server.recover(errno)),
+                Err(errno) => {
+                    if errno == Errno::NOENT && has_hung_up(self.listener) {
+                        server.parallel.wait_for_attempted();
+                    }
+                    server.with(|server| server.recover(errno));
+                }
             }
         }
     }
@@ -283,7 +314,8 @@ impl<'p> Worker<'p> {
             Tried::LeftToServer => server.with(|it| it.answer(self.calls, notification)),
             Tried::Attempted(attempted) => {
                 let (caller, call, done) = *attempted;
-                server.with(|it| it.follow_up(&caller, call, done));
+                server.with(|it| it.follow_up_attempt(&caller, call, done));
+                server.parallel.attempted.fetch_sub(1, Ordering::SeqCst);
             }
         }
     }
@@ -311,7 +343,10 @@ impl<'p> Worker<'p> {
                 match self.perform(&caller, call) {
                     None => Tried::Answered,
                     Some(Done::LeftToServer) => Tried::LeftToServer,
-                    Some(done) => Tried::Attempted(Box::new((caller, call, done))),
+                    Some(done) => {
+                        server.parallel.attempted.fetch_add(1, Ordering::SeqCst);
+                        Tried::Attempted(Box::new((caller, call, done)))
+                    }
                 }
             }
             _ => Tried::LeftToServer,

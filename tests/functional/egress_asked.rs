@@ -88,9 +88,12 @@ fn many_that_wait_for_one_host_are_one_question() {
     let net = Net::new();
     let run = waiting(&net, &format!("for i in 1 2 3 4; do {FETCH} & done; wait"));
     let asked = &questions(&net, 1)[0];
-    approve(&net, &["--yes", asked["address"].as_str().unwrap()]).assert_code(0);
+    // Not only for those that wait by now.
+    approve(&net, &["--yes", asked["address"].as_str().unwrap(), "--session"]).assert_code(0);
     let output = run.wait();
     assert_eq!(output.out(), "hello from other.example\n".repeat(4), "{}", output.err());
+    let decided = net.events("HOST_DECIDED");
+    assert_eq!(decided.len(), 1, "{decided:#?}");
 }
 
 /// Proves: NET-8 asked

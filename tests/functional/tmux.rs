@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use palisade_testkit::{Descendants, World, patiently, sandbox_program};
@@ -24,7 +25,10 @@ pub(crate) struct Tmux<'a> {
 
 impl<'a> Tmux<'a> {
     pub(crate) fn new(world: &'a World) -> Self {
-        let socket = world.path().join("tmux");
+        // Each has a socket of its own: a server that ends may still hold the lock of its own.
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let socket = world.path().join(format!("tmux-{number}"));
         let mut tmux = Self { world, socket, server: String::new() };
         let size = ["new-session", "-d", "-x", "100", "-y", "30"];
         let shell = format!("exec env HISTFILE= PS1='{PROMPT}' /bin/bash --norc --noprofile -i");

@@ -15,6 +15,11 @@ const PYTHON: &str = "/usr/bin/python3";
 const AT_FDCWD: i32 = -100;
 const O_WRONLY: i32 = 1;
 
+/// Only root may attach to the server.
+fn world_of_root() -> Option<World> {
+    world().filter(|_| rustix::process::geteuid().is_root())
+}
+
 /// Lets a process perform calls: one of no particular kind, or the server of a run.
 fn inject(world: &World, process: &str, calls: &[Value]) -> Output {
     let script = world.write("scripts/inject_calls.py", include_str!("inject_calls.py"));
@@ -52,10 +57,7 @@ fn open_to_all() -> TempDir {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_server_that_was_taken_over_changes_nothing_of_the_host() {
-    let Some(world) = world() else { return };
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+    let Some(world) = world_of_root() else { return };
     let directory = open_to_all();
     let [file, made] = ["file", "made"].map(|name| directory.path().join(name));
     let by_link = format!("/proc/self/root{}", file.display());
@@ -85,10 +87,7 @@ fn a_server_that_was_taken_over_changes_nothing_of_the_host() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_server_that_was_taken_over_starts_nothing_and_reaches_nobody() {
-    let Some(world) = world() else { return };
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+    let Some(world) = world_of_root() else { return };
     for call in [
         json!(["execve", "/bin/sh", 0, 0]),
         json!(["socket", 2, 1, 0]),

@@ -32,7 +32,7 @@ impl Newborn {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&directory);
     }
 
-    /// A directory that can be seen may have been made an instant ago: then whoever makes it is waited for.
+    /// A directory can be seen before it is known here, so this waits for the threads that are making one.
     pub(crate) fn has(&self, directory: (u64, u64)) -> bool {
         let is_known =
             || self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&directory);

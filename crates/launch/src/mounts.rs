@@ -349,10 +349,12 @@ impl Builder {
         let relative = name.strip_prefix("/").unwrap_or(&name);
         let no_flags = rustix::fs::AtFlags::empty();
         rustix::fs::unlinkat(root, relative, no_flags).at("unlink", &name).during(STEP)?;
-        match (frame, &self.fuse) {
-            // It stays for the next one.
-            (Some(_), _) | (None, Some(_)) => Ok(()),
-            (None, None) => self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR),
+        // A frame is the sandbox's own, and a stage on the gate's file system stays for the next one.
+        let is_stage_over = frame.is_none() && self.fuse.is_none();
+        if is_stage_over {
+            self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)
+        } else {
+            Ok(())
         }
     }
 

@@ -56,6 +56,13 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "PATH", help_heading = FILES)]
     pub(crate) overlay: Vec<String>,
 
+    /// Keep the project's files as they are: changes wait until `sandbox apply` or `sandbox discard`
+    ///
+    /// The command sees its changes; the files outside stay the same. Look at them with `sandbox diff`. auto: apply them at
+    /// the end if the command succeeds.
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "keep", help_heading = FILES)]
+    pub(crate) transaction: Option<String>,
+
     /// Hide a path
     ///
     /// It is hidden under every name that leads to it, such as links and bind mounts.

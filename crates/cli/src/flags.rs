@@ -58,6 +58,17 @@ pub(crate) fn flags(
             put(option, key, json!(value));
         }
     }
+    if let Some(when) = &args.transaction {
+        let access = match when.as_str() {
+            "keep" | "1" => "transaction",
+            "auto" => "transaction-auto",
+            other => bail!(
+                "{} {other}: not keep or auto (keep changes until you apply them, or apply them if the command succeeds)",
+                written.name("transaction")
+            ),
+        };
+        put("transaction", "filesystem.project", json!(access));
+    }
     let switches = [
         ("static", "mode", args.static_mode, json!("static")),
         ("no-userns", "process.userNamespace", args.no_userns, json!(false)),

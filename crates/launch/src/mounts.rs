@@ -12,7 +12,7 @@ mod scratch;
 use crate::error::{During, LaunchError, Result};
 use crate::fuse_root::{FuseRoot, GroundStore};
 use crate::idmap::OwnerMaps;
-use crate::sources::{self, Pieces};
+use crate::sources::{self, Source, Sources};
 use overlay::OverlayParts;
 use palisade_plan::model::{Hardening, MountAccess, MountOp, NodeKind, SandboxPlan};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
@@ -37,6 +37,9 @@ const STAGED_FILE: &str = ".palisade-file";
 const COPY_MODE: u32 = 0o644;
 /// `PROC_SUPER_MAGIC`: a false procfs must not catch our writes (CVE-2025-52881).
 const PROC_MAGIC: i64 = 0x9fa0;
+
+/// Mounts by the index of their step in the plan, ready to be attached; a step that makes a name has none.
+pub(crate) type Pieces = Vec<Option<OwnedFd>>;
 
 /// The new root, empty at first.
 #[derive(Debug)]
@@ -90,14 +93,14 @@ impl Builder {
     pub(crate) fn complete(
         &mut self,
         ops: &[MountOp],
-        pieces: Pieces,
+        sources: Sources,
         sandbox: &SandboxPlan,
     ) -> Result<Pieces> {
         let scratch = sandbox.scratch.as_ref();
         let shared = scratch.map(|scratch| Shared::new(self, scratch)).transpose()?;
-        let completed = ops.iter().zip(pieces);
+        let completed = ops.iter().zip(sources);
         let completed: Pieces = completed
-            .map(|(op, piece)| self.piece(op, piece, shared.as_ref()))
+            .map(|(op, source)| self.piece(op, source, shared.as_ref()))
             .collect::<Result<_, _>>()?;
         shared.map_or(Ok(()), |shared| shared.close(self))?;
         let grounds = sandbox.gate.as_ref().map_or(&[][..], |gate| &gate.grounds);
@@ -204,19 +207,22 @@ impl Builder {
     fn piece(
         &self,
         op: &MountOp,
-        piece: Option<OwnedFd>,
+        source: Option<Source>,
         shared: Option<&Shared>,
     ) -> Result<Option<OwnedFd>> {
         match (op, shared) {
             (MountOp::Overlay { target, hidden, access, exec, .. }, _) => {
-                let lower = piece.ok_or_else(|| no_piece(op))?;
+                let Source { mount: lower, layer } = source.ok_or_else(|| no_piece(op))?;
                 let parts = OverlayParts { target, hidden, access: *access, exec: *exec };
-                self.overlay(&lower, &parts, shared).map(Some)
+                match layer {
+                    Some(layer) => self.transaction(&lower, &layer, &parts).map(Some),
+                    None => self.overlay(&lower, &parts, shared).map(Some),
+                }
             }
             (MountOp::Tmpfs { mode, exec, .. }, Some(shared)) if op.is_part_of_scratch() => {
                 shared.part(*mode, *exec).map(Some)
             }
-            _ => Ok(piece),
+            _ => Ok(source.map(|source| source.mount)),
         }
     }
 
@@ -370,16 +376,16 @@ impl Builder {
 /// is the gate's file system, its process starts meanwhile.
 pub(crate) fn collect(
     ops: &[MountOp],
-    prepared: Option<Pieces>,
+    prepared: Option<Sources>,
     mut devpts: Option<OwnedFd>,
     sandbox: &SandboxPlan,
-) -> Result<Pieces> {
+) -> Result<Sources> {
     let sources = match prepared {
         Some(prepared) => prepared,
         None => sources::prepare(ops, sandbox.hardening, &OwnerMaps::default())?,
     };
     let scratch = sandbox.scratch.as_ref();
-    let piece = |(op, source): (&MountOp, Option<OwnedFd>)| match op {
+    let piece = |(op, source): (&MountOp, Option<Source>)| match op {
         // On the one that all of them share.
         MountOp::Tmpfs { .. } if op.is_part_of_scratch() && scratch.is_some() => Ok(None),
         MountOp::Tmpfs { mode, size, exec, .. } => {
@@ -400,12 +406,12 @@ pub(crate) fn collect(
         }
         MountOp::Proc { .. } => {
             let mount = new_fs("proc", &[], NO_DEVICES | MountAttrs::NOEXEC)?;
-            mount.as_ref().map_or(Ok(()), check_proc)?;
+            mount.as_ref().map_or(Ok(()), |source| check_proc(&source.mount))?;
             Ok(mount)
         }
         MountOp::DevPts { .. } => match devpts.take() {
-            Some(made_for_the_terminal) => Ok(Some(made_for_the_terminal)),
-            None => new_devpts().map(Some),
+            Some(made_for_the_terminal) => Ok(Some(made_for_the_terminal.into())),
+            None => new_devpts().map(|devpts| Some(devpts.into())),
         },
         MountOp::Mqueue { .. } => new_fs("mqueue", &[], NO_DEVICES | MountAttrs::NOEXEC),
         MountOp::Overlay { .. }
@@ -432,8 +438,8 @@ fn new_file(root: &OwnedFd, path: &Path, (content, mode): (&str, u32)) -> palisa
     })
 }
 
-fn new_fs(fstype: &str, options: &[FsOption<'_>], attrs: MountAttrs) -> Result<Option<OwnedFd>> {
-    mounts::new_fs(fstype, options, attrs).map(Some).during(STEP)
+fn new_fs(fstype: &str, options: &[FsOption<'_>], attrs: MountAttrs) -> Result<Option<Source>> {
+    mounts::new_fs(fstype, options, attrs).map(|made| Some(made.into())).during(STEP)
 }
 
 /// The sandbox's own terminals. No gid=5: the tty group is not mapped in the user namespace. Not nodev:

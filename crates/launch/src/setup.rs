@@ -13,7 +13,7 @@ use crate::message::{FromCommand, FromInit, ToCommand, ToInit};
 use crate::mounts::{self, Builder};
 use crate::network;
 use crate::selfcheck::Targets;
-use crate::sources::Pieces;
+use crate::sources::Sources;
 use crate::streams::Chosen;
 use palisade_cgroup::ToJoin;
 use palisade_plan::model::{
@@ -47,7 +47,7 @@ pub(crate) struct Launch<'plan> {
     pub(crate) pty: Option<Winsize>,
     pub(crate) targets: Targets,
     pub(crate) inherited: &'plan Inherited,
-    pub(crate) prepared: Option<Pieces>,
+    pub(crate) prepared: Option<Sources>,
     /// To the broker, for the command.
     pub(crate) handshake: Option<OwnedFd>,
     /// To the process of the gate's file system, where that is the root of the view.

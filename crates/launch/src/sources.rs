@@ -17,10 +17,24 @@ use std::path::Path;
 const STEP: &str = "taking a part of the host's tree";
 
 /// Detached mounts by the index of their step in the plan; a step that makes a name has none.
-pub(crate) type Pieces = Vec<Option<OwnedFd>>;
+pub(crate) type Sources = Vec<Option<Source>>;
+
+/// What one step of the plan is made from.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) mount: OwnedFd,
+    /// The directory that keeps the changes of a transaction.
+    pub(crate) layer: Option<OwnedFd>,
+}
+
+impl From<OwnedFd> for Source {
+    fn from(mount: OwnedFd) -> Self {
+        Self { mount, layer: None }
+    }
+}
 
 /// Takes every source of the plan now.
-pub(crate) fn prepare(ops: &[MountOp], hardening: Hardening, maps: &OwnerMaps) -> Result<Pieces> {
+pub(crate) fn prepare(ops: &[MountOp], hardening: Hardening, maps: &OwnerMaps) -> Result<Sources> {
     let root = host_root()?;
     ops.iter().map(|op| take(&root, op, hardening, maps)).collect()
 }
@@ -42,7 +56,7 @@ fn take(
     op: &MountOp,
     hardening: Hardening,
     maps: &OwnerMaps,
-) -> Result<Option<OwnedFd>> {
+) -> Result<Option<Source>> {
     match op {
         MountOp::Bind { source, access, exec, idmap, .. } => {
             let mut attrs = MountAttrs::NONE;
@@ -58,20 +72,26 @@ fn take(
             let mount = clone_tree(root, source)?;
             take_owner(&mount, source, *idmap, *access, maps)?;
             set(&mount, source, attrs, hardening)?;
-            Ok(Some(mount))
+            Ok(Some(mount.into()))
         }
-        MountOp::Overlay { lower, idmap, .. } => {
+        MountOp::Overlay { lower, idmap, layer, .. } => {
             let mount = clone_tree(root, lower)?;
             take_owner(&mount, lower, *idmap, MountAccess::ReadOnly, maps)?;
             let attrs = MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::RDONLY;
             set(&mount, lower, attrs, hardening)?;
-            Ok(Some(mount))
+            let layer = layer.as_ref().map(|layer| {
+                let kept = clone_tree(root, layer)?;
+                take_owner(&kept, layer, *idmap, MountAccess::ReadWrite, maps)?;
+                set(&kept, layer, MountAttrs::NOSUID | MountAttrs::NODEV, hardening)?;
+                Ok(kept)
+            });
+            Ok(Some(Source { mount, layer: layer.transpose()? }))
         }
         MountOp::Device { source, major, minor, .. } => {
             let mount = clone_tree(root, source)?;
             check_device(&mount, source, *major, *minor)?;
             set(&mount, source, MountAttrs::NOSUID | MountAttrs::NOEXEC, hardening)?;
-            Ok(Some(mount))
+            Ok(Some(mount.into()))
         }
         _ => Ok(None),
     }

@@ -9,9 +9,9 @@ use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
-    Command, Confinement, Egress, Execution, Explanation, Gate, Guard, Hardening, Identity,
+    AtEnd, Command, Confinement, Egress, Execution, Explanation, Gate, Guard, Hardening, Identity,
     Landlock, Located, MountOp, Namespaced, Namespaces, Note, OnUnknown, Plan, SandboxLifetime,
-    SandboxPlan, Seccomp, Supervision, Weight,
+    SandboxPlan, Seccomp, Supervision, Transaction, Weight,
 };
 use crate::reach::Reach;
 use crate::request::PlanRequest;
@@ -22,7 +22,7 @@ use crate::{
     environment, gate, guard, identity, landlock, locate, namespaces, own, promises, seccomp,
     unheld_rules,
 };
-use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
+use palisade_policy::model::{Level, Mode, NetworkMode, Policy, ProjectAccess, View};
 use std::path::{Path, PathBuf};
 
 pub fn build(request: &PlanRequest<'_>) -> Result<Plan> {
@@ -371,6 +371,10 @@ fn finish(request: &PlanRequest<'_>, host: &Host<'_>, seen: Seen, kept: Kept) ->
         Confinement::NoNamespaces | Confinement::None => None,
     };
     let approvals = policy.approvals.iter().cloned().chain(seen.view.approvals).collect();
+    let transaction = match &kept.confinement {
+        Confinement::Namespaces(inside) => transaction(policy, &inside.mounts),
+        Confinement::NoNamespaces | Confinement::None => None,
+    };
     let mut plan = Plan {
         session: request.session.clone(),
         explanation: Explanation {
@@ -412,11 +416,27 @@ fn finish(request: &PlanRequest<'_>, host: &Host<'_>, seen: Seen, kept: Kept) ->
             max_output: policy.resources.max_output_size,
             normalize_ms: policy.resources.normalize_time,
             approvals,
+            transaction,
         },
     };
     plan.explanation.promises = promises::of(&plan, policy);
     plan.explanation.promises.extend(promises::waived(&kept.assigned.waived));
     Ok(plan)
+}
+
+/// The project's changes, if they are kept apart. There are none if the project could not be granted.
+fn transaction(policy: &Policy, mounts: &[MountOp]) -> Option<Transaction> {
+    let at_end = match policy.filesystem.project {
+        ProjectAccess::Transaction => AtEnd::Keep,
+        ProjectAccess::TransactionAuto => AtEnd::Apply,
+        ProjectAccess::ReadWrite | ProjectAccess::ReadOnly | ProjectAccess::None => return None,
+    };
+    mounts.iter().find_map(|op| match op {
+        MountOp::Overlay { lower, layer: Some(layer), .. } => {
+            Some(Transaction { project: lower.clone(), layer: layer.clone(), at_end })
+        }
+        _ => None,
+    })
 }
 
 /// The result of `gethostname(2)` in the sandbox.

@@ -44,6 +44,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) mounts: &'a [HostMount],
     /// Paths that a preset names, with links resolved.
     pub(crate) named_by_preset: Vec<PathBuf>,
+    /// Where the changes of a transaction are kept.
+    pub(crate) layer: &'a Path,
 }
 
 /// How the view is enforced.
@@ -57,11 +59,11 @@ pub(crate) enum Technique {
 pub(crate) fn compose(parts: Parts<'_>, denied: &Denied, host: &Host<'_>) -> Result<Composition> {
     // Only a path that is mounted from elsewhere can lack a mount point.
     let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
-    let (technique, mounts) = (parts.technique, parts.mounts);
+    let (technique, mounts, layer) = (parts.technique, parts.mounts, parts.layer);
     let view = Composition::default();
     let named_by_preset = parts.named_by_preset;
     let mut composer =
-        Composer { host, denied, moves, technique, mounts, named_by_preset, view, binds: 0 };
+        Composer { host, denied, moves, technique, mounts, layer, named_by_preset, view, binds: 0 };
     let mut links = parts.links;
     let mut kept: BTreeMap<PathBuf, Grant> = BTreeMap::new();
     for (target, grant) in settle(parts.grants)? {
@@ -130,6 +132,7 @@ struct Composer<'a> {
     moves: bool,
     technique: Technique,
     mounts: &'a [HostMount],
+    layer: &'a Path,
     named_by_preset: Vec<PathBuf>,
     view: Composition,
     binds: usize,
@@ -202,7 +205,7 @@ impl Composer<'_> {
         }
         let tightens = grant.origin == Origin::System && above.exec && !grant.exec;
         above.kind == grant.kind
-            && above.kind != GrantKind::Overlay
+            && !matches!(above.kind, GrantKind::Overlay | GrantKind::Transaction)
             && above.idmap == grant.idmap
             && (above.exec || !grant.exec)
             && !tightens
@@ -225,7 +228,7 @@ impl Composer<'_> {
                     self.place_read_only(source, target, grant.node, &read_only)?;
                 }
             },
-            GrantKind::Overlay => {
+            GrantKind::Overlay | GrantKind::Transaction => {
                 self.refuse_own_area_inside(grant)?;
                 self.overlay(source, target, grant);
             }
@@ -241,16 +244,19 @@ impl Composer<'_> {
             .filter(|(path, denial)| self.could_show(path, *denial))
             .filter_map(|(path, _)| path.strip_prefix(source).ok().map(Path::to_owned))
             .collect();
-        let access = if grant.kind == GrantKind::Overlay {
-            MountAccess::ReadWrite
-        } else {
-            MountAccess::ReadOnly
+        let access = match grant.kind {
+            GrantKind::ReadOnly => MountAccess::ReadOnly,
+            GrantKind::ReadWrite | GrantKind::Overlay | GrantKind::Transaction => {
+                MountAccess::ReadWrite
+            }
         };
+        let layer = (grant.kind == GrantKind::Transaction).then(|| self.layer.to_owned());
         let op = MountOp::Overlay {
             lower: source.to_owned(),
             target: target.to_owned(),
             hidden,
             access,
+            layer,
             exec: grant.exec,
             idmap: grant.idmap,
             why: grant.why(),

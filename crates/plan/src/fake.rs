@@ -275,6 +275,7 @@ pub(crate) fn request<'a>(
         missing: crate::IfMissing::IsAnError,
         policy_files: &[],
         preset_paths: &[],
+        layer: Path::new("/home/u/.local/state/palisade/sessions/session-1/layers/1"),
         limits,
     }
 }

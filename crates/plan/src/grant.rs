@@ -21,7 +21,10 @@ use std::path::{Path, PathBuf};
 pub(crate) enum GrantKind {
     ReadOnly,
     ReadWrite,
+    /// Changes are discarded.
     Overlay,
+    /// Changes are kept apart (LIFE-2).
+    Transaction,
 }
 
 /// The name of [`Origin::Toolchain`] in the plan.
@@ -81,6 +84,7 @@ impl Grant {
             (Origin::Asked, GrantKind::ReadOnly) => "--ro",
             (Origin::Asked, GrantKind::ReadWrite) => "--rw",
             (Origin::Asked, GrantKind::Overlay) => "--overlay",
+            (Origin::Asked, GrantKind::Transaction) => "--transaction",
         }
     }
 }

@@ -128,6 +128,31 @@ pub struct Supervision {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize_ms: Option<u64>,
     pub approvals: Vec<Approval>,
+    /// Where the project's changes wait, and what happens to them at the end (LIFE-2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<Transaction>,
+}
+
+/// Changes that are kept apart from the host's files until they are applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transaction {
+    /// The project's directory on the host.
+    #[serde(serialize_with = "crate::text::path")]
+    pub project: PathBuf,
+    /// The directory of ours that keeps the changes.
+    #[serde(serialize_with = "crate::text::path")]
+    pub layer: PathBuf,
+    pub at_end: AtEnd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtEnd {
+    /// Until somebody applies or discards them.
+    Keep,
+    /// Applied if the command ended well, otherwise kept.
+    Apply,
 }
 
 /// What the user is told about the run. Enforces nothing.

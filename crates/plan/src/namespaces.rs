@@ -84,6 +84,9 @@ pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Resul
     if !policy.filesystem.overlay_paths.is_empty() {
         return needs("--overlay", "use --ro or --rw");
     }
+    if policy.filesystem.project.is_transaction() {
+        return needs("--transaction", "do without --no-userns");
+    }
     if policy.filesystem.root_path.is_some() {
         return needs("rootPath", "take it out");
     }
@@ -113,6 +116,7 @@ pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<()> {
         ("--ro", !filesystem.read_only_paths.is_empty()),
         ("--rw", !filesystem.read_write_paths.is_empty()),
         ("--overlay", !filesystem.overlay_paths.is_empty()),
+        ("--transaction", filesystem.project.is_transaction()),
         ("--blacklist", !filesystem.denied_paths.is_empty()),
         ("--allow-write", !filesystem.unprotected_paths.is_empty()),
         ("--build-dir", !filesystem.build_dirs.is_empty()),

@@ -442,6 +442,7 @@ fn a_missing_command_is_an_error_of_ours() {
         missing: IfMissing::IsAnError,
         policy_files: &[],
         preset_paths: &[],
+        layer: Path::new("/state/layer"),
         limits: &without_groups,
     };
     let error = build(&request).unwrap_err();
@@ -505,6 +506,7 @@ fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
             missing: IfMissing::IsNoted,
             policy_files: &[],
             preset_paths: &[],
+            layer: Path::new("/state/layer"),
             limits: &without_groups,
         })
     };

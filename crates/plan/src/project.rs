@@ -31,6 +31,7 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
         ProjectAccess::None => return project,
         ProjectAccess::ReadOnly => GrantKind::ReadOnly,
         ProjectAccess::ReadWrite => GrantKind::ReadWrite,
+        ProjectAccess::Transaction | ProjectAccess::TransactionAuto => GrantKind::Transaction,
     };
     if let Some(reason) = too_much(&root, granter) {
         project.notes.push(format!(
@@ -57,7 +58,20 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
     if host.kind(&root.join(POLICY_DIR)).is_some_and(crate::facts::EntryKind::is_node) {
         project.seals.push(target.join(POLICY_DIR));
     }
-    let git = git::outside_of(&root, kind, granter);
+    let git = match kind {
+        // What is written there would not wait for the transaction's end.
+        GrantKind::Transaction => {
+            let mut git = git::outside_of(&root, GrantKind::ReadOnly, granter);
+            if !git.grants.is_empty() {
+                git.note = Some(
+                    "the git directory is outside the project and read-only in a transaction: commit after you apply it"
+                        .to_owned(),
+                );
+            }
+            git
+        }
+        kind => git::outside_of(&root, kind, granter),
+    };
     project.grants.push(Grant { target, kind, node: NodeKind::Dir, ..grant });
     project.grants.extend(git.grants);
     project.seals.extend(git.seals);

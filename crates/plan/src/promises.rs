@@ -5,7 +5,7 @@
 use crate::layer::{Layer, Promise, Strength};
 use crate::limit::{Grip, Limit, LimitKind};
 use crate::model::{
-    Answers, Confinement, Egress, MountAccess, MountOp, OnUnknown, Plan, Probe, ProxyPlan,
+    Answers, Confinement, Egress, MountOp, OnUnknown, Plan, Probe, ProxyPlan,
 };
 use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
@@ -68,6 +68,7 @@ const WRITES: &str = "only granted paths can be written";
 const SECRETS: &str = "secrets are hidden under every path";
 const OWN_ROOT: &str = "own root; mounts do not propagate in or out; removed at the end";
 const OVERLAY: &str = "writes to overlays are discarded";
+const TRANSACTION: &str = "the project's files stay as they are until changes are applied";
 const NAMES: &str = "files that the host would run later cannot be written";
 const OWN_KERNEL_FILES: &str = "own /proc, /dev, /tmp, /run";
 const PIDS: &str = "host processes are invisible; all processes end with the run";
@@ -104,12 +105,11 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
             Layer::MountView,
         ]),
     ];
-    if inside
-        .mounts
-        .iter()
-        .any(|op| matches!(op, MountOp::Overlay { access: MountAccess::ReadWrite, .. }))
-    {
+    if inside.mounts.iter().any(MountOp::discards_changes) {
         promises.push(Promise::new("FS-5", OVERLAY).held(&[Layer::MountView]));
+    }
+    if inside.mounts.iter().any(MountOp::is_transaction) {
+        promises.push(Promise::new("LIFE-2", TRANSACTION).held(&[Layer::MountView]));
     }
     promises.extend(gate(plan));
     promises.push(Promise::new("PROC-1", PIDS).held(&[Layer::PidNamespace]));

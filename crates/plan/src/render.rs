@@ -151,12 +151,16 @@ fn row(op: &MountOp) -> [String; 4] {
             let source = if source == at { no() } else { source.display().to_string() };
             [format!("{access} {exec}"), target, source, (*why).to_owned()]
         }
-        MountOp::Overlay { hidden, access, why, .. } => {
+        MountOp::Overlay { hidden, access, layer, why, .. } => {
             let why = match hidden.len() {
                 0 => (*why).to_owned(),
                 count => format!("{why}, {count} paths hidden"),
             };
-            let kind = if *access == MountAccess::ReadWrite { "overlay" } else { "overlay ro" };
+            let kind = match (access, layer) {
+                (MountAccess::ReadOnly, _) => "overlay ro",
+                (MountAccess::ReadWrite, None) => "overlay",
+                (MountAccess::ReadWrite, Some(_)) => "transaction",
+            };
             [kind.to_owned(), target, no(), why]
         }
         MountOp::Symlink { points_to, .. } => {

@@ -3,7 +3,7 @@
 use crate::facts::{HostFacts, HostTree, LimitFacts};
 use palisade_policy::model::Policy;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[expect(missing_debug_implementations, reason = "the tree is a trait object")]
 pub struct PlanRequest<'a> {
@@ -17,6 +17,8 @@ pub struct PlanRequest<'a> {
     pub policy_files: &'a [PathBuf],
     /// Writable paths that a preset names, as the policy writes them. The user gave no option for those.
     pub preset_paths: &'a [String],
+    /// The directory of ours that keeps the changes of a transaction, if there is one. Whoever carries the plan out makes it.
+    pub layer: &'a Path,
     /// Called only if a limit is set.
     pub limits: &'a dyn Fn() -> LimitFacts,
 }

@@ -235,6 +235,7 @@ pub(crate) fn see(
             .iter()
             .filter_map(|text| resolved_path(text, facts, request.tree))
             .collect(),
+        layer: request.layer,
     };
     let named = kept_read_only(&parts.grants);
     let own_targets: HashSet<PathBuf> = parts.own.keys().cloned().collect();

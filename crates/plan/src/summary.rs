@@ -56,6 +56,9 @@ fn project(plan: &Plan) -> String {
         Some(MountOp::Bind { access: MountAccess::ReadWrite, target, .. }) => {
             at(root, target, "writable")
         }
+        Some(op) if op.is_transaction() => {
+            at(root, op.target(), "writable; changes wait until they are applied")
+        }
         Some(op) => at(root, op.target(), "readable"),
         None if inside(plan).is_none() => "no mounts of its own; see --full".to_owned(),
         None => "only parts are granted; see --full".to_owned(),

@@ -154,8 +154,13 @@ const ASK_KEYS: &[(&str, &str)] = &[
     ("ctrl-w", "ctrl-w"), ("ctrl-x", "ctrl-x"), ("ctrl-y", "ctrl-y"), ("ctrl-]", "ctrl-]"),
 ];
 const GATES: &[(&str, &str)] = &[("auto", "auto"), ("fuse", "fuse"), ("notify", "notify")];
-const PROJECT: &[(&str, &str)] =
-    &[("read-write", "read-write"), ("read-only", "read-only"), ("none", "none")];
+const PROJECT: &[(&str, &str)] = &[
+    ("read-write", "read-write"),
+    ("transaction-auto", "transaction-auto"),
+    ("transaction", "transaction"),
+    ("read-only", "read-only"),
+    ("none", "none"),
+];
 const ENV_MODES: &[(&str, &str)] =
     &[("inherit", "inherit"), ("clean", "clean"), ("explicit", "explicit")];
 const NETWORK_MODES: &[(&str, &str)] =
@@ -198,8 +203,9 @@ pub(crate) const KEYS: &[Key] = &[
     key("filesystem.deniedPaths", ValueKind::Paths, Order::DenyList, "Paths that are hidden, under every alias."),
     key("filesystem.rules", ValueKind::Rules, Order::Rules,
         "Permanent answers about paths that would otherwise be asked about."),
-    key("filesystem.project", ValueKind::Word(PROJECT), Order::Ranked(&["read-write", "read-only", "none"]),
-        "Access to the project directory (git root or working directory)."),
+    key("filesystem.project", ValueKind::Word(PROJECT),
+        Order::Ranked(&["read-write", "transaction-auto", "transaction", "read-only", "none"]),
+        "Access to the project directory (git root or working directory); in a transaction its changes are kept apart until they are applied."),
     key("filesystem.caches", ValueKind::Bool, Order::FalseIsTighter, "Grant the known tool caches."),
     key("filesystem.toolchains", ValueKind::Bool, Order::FalseIsTighter,
         "Grant the known toolchains in the home directory."),

@@ -233,8 +233,19 @@ pub struct Filesystem {
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectAccess {
     ReadWrite,
+    /// Changes are kept apart, and applied at the end if the command ended well.
+    TransactionAuto,
+    /// Changes are kept apart until somebody applies or discards them (LIFE-2).
+    Transaction,
     ReadOnly,
     None,
+}
+
+impl ProjectAccess {
+    /// Whether the host's files stay as they are until changes are applied.
+    pub fn is_transaction(self) -> bool {
+        matches!(self, Self::Transaction | Self::TransactionAuto)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -68,6 +68,11 @@ impl AppDirs {
         self.state.join("head").join("audit.head")
     }
 
+    /// Where a session keeps the changes of its transaction.
+    pub(crate) fn layer(&self, session: &str) -> PathBuf {
+        self.state.join("sessions").join(session).join("layers").join("1")
+    }
+
     pub(crate) fn trust_store(&self) -> PathBuf {
         self.state.join("trust.json")
     }

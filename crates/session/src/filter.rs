@@ -28,15 +28,17 @@ pub struct SetBy {
 pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter> {
     let policy = config::load(caller, request)?;
     config::refuse_unenforced(&policy)?;
+    let session = new_session_id();
     let seccomp = palisade_plan::filter(&palisade_plan::PlanRequest {
         policy: &policy.merged.policy,
         facts: &caller.facts,
         tree: &RealTree,
         command: Vec::new(),
-        session: new_session_id(),
+        session: session.clone(),
         missing: missing(&policy),
         policy_files: &policy.read_from,
         preset_paths: &[],
+        layer: &caller.places.layer(&session),
         limits: &limit_facts,
     })?;
     Ok(Filter { policy, rules: seccomp.map(|seccomp| seccomp.rules) })

@@ -34,6 +34,7 @@ pub(crate) fn plan_without_namespaces() -> Plan {
         missing: palisade_plan::IfMissing::IsAnError,
         policy_files: &[],
         preset_paths: &[],
+        layer: std::path::Path::new("/state/layer"),
         limits: &limit_facts,
     })
     .unwrap()

@@ -118,6 +118,7 @@ fn plan_supposing(
         missing: missing(&policy),
         policy_files: &policy.read_from,
         preset_paths: &request.policy.preset_paths,
+        layer: &caller.places.layer(session),
         limits: &limit_facts,
     })?;
     Ok(Planned { policy, plan, authority })

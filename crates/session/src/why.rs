@@ -111,15 +111,17 @@ fn plan_of(caller: &Caller, loaded: &LoadedPolicy, policy: &Policy) -> Result<Pl
     supposed.process.max_processes = None;
     supposed.filesystem.max_total_size = None;
     supposed.filesystem.max_inodes = None;
+    let session = new_session_id();
     let plan = palisade_plan::build(&palisade_plan::PlanRequest {
         policy: &supposed,
         facts: &facts,
         tree: &RealTree,
         command: vec!["/bin/sh".into()],
-        session: new_session_id(),
+        session: session.clone(),
         missing: missing(loaded),
         policy_files: &loaded.read_from,
         preset_paths: &[],
+        layer: &caller.places.layer(&session),
         limits: &limit_facts,
     })?;
     Ok(plan)

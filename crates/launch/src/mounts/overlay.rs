@@ -1,8 +1,8 @@
-//! Overlays whose upper layer is a tmpfs: trees that can be written but keep nothing (FS-5), and large
-//! read-only trees without a few names.
+//! Overlays: trees that can be written but keep nothing (FS-5), large read-only trees without a few names, and
+//! transactions, whose changes are kept in a directory of ours (LIFE-2).
 //!
-//! The upper layer exists only in the mount namespace, so it disappears with it even if we are killed. Layers
-//! are given by descriptor, so the kernel never parses their names.
+//! But for that directory, the upper layer is a tmpfs that exists only in the mount namespace, so it disappears with
+//! it even if we are killed. Layers are given by descriptor, so the kernel never parses their names.
 
 use super::scratch::Shared;
 use super::{Builder, STAGE};
@@ -12,10 +12,14 @@ use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use palisade_sys::{At as _, Errno, Mode, OFlags, SysError};
 use rustix::fs::{AtFlags, Dir, FileType};
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 const STEP: &str = "mounting an overlay";
+/// In the directory that holds both.
+const UPPER: &str = "upper";
+const WORK: &str = "work";
 const DIR_MODE: Mode = Mode::from_raw_mode(0o755);
 /// Enough for `/usr/local` or a language's library directory; mirroring all of `/usr` would be a mistake.
 const MAX_MIRRORED: usize = 20_000;
@@ -32,7 +36,7 @@ pub(crate) struct OverlayParts<'a> {
 }
 
 impl Builder {
-    /// An overlay of `lower`.
+    /// An overlay of `lower` that keeps nothing.
     pub(crate) fn overlay(
         &self,
         lower: &OwnedFd,
@@ -40,73 +44,138 @@ impl Builder {
         shared: Option<&Shared>,
     ) -> Result<OwnedFd> {
         let is_writable = parts.access == MountAccess::ReadWrite;
-        // The kernel takes only attached mounts as layers before 6.15.
-        self.attach(lower, &stage("lower"), NodeKind::Dir)?;
-        let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
         let scratch = match shared.filter(|_| is_writable) {
             Some(shared) => shared.part(0o755, true)?,
-            None => {
-                mounts::new_fs("tmpfs", &[FsOption::Text("mode", "0755")], attrs).during(STEP)?
-            }
+            None => new_layer()?,
         };
-        self.attach(&scratch, &stage("scratch"), NodeKind::Dir)?;
-        let lower = open_beneath(&self.root, &stage("lower"), OFlags::PATH).during(STEP)?;
-        let upper = mkdir_p_beneath(&self.root, &stage("scratch/upper"), DIR_MODE).during(STEP)?;
-        let work = mkdir_p_beneath(&self.root, &stage("scratch/work"), DIR_MODE).during(STEP)?;
-        let is_mirrored = is_writable && owned_by_another(&lower)?;
+        let upper = make_layer(&scratch)?;
+        let is_mirrored = is_writable && owned_by_another(lower)?;
         if is_mirrored {
             let mut left = MAX_MIRRORED;
-            mirror(&lower, &upper, parts.target, &mut left)?;
+            mirror(lower, &upper, parts.target, &mut left)?;
         }
-        // A home directory may hold hundreds of listed names, most of them in the same directory.
-        let mut last: Option<(&Path, OwnedFd)> = None;
-        for path in parts.hidden {
-            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
-            let directory = match last.take() {
-                Some((path, directory)) if path == parent => directory,
-                _ => make_layer_dirs(&lower, &upper, parent)?,
-            };
+        hide(parts.hidden, lower, &upper, |directory, name| {
             if is_mirrored {
-                remove_mirrored(&directory, name);
+                remove_mirrored(directory, name);
             }
-            mknod_whiteout(&directory, name).during(STEP)?;
-            last = Some((parent, directory));
+        })?;
+        self.mount_layers(&[lower], &scratch, parts.exec)
+    }
+
+    /// An overlay of `lower` whose changes are kept in `layer`. What is hidden is hidden by a layer of its own: in the
+    /// kept one it would look as if it had been removed.
+    pub(crate) fn transaction(
+        &self,
+        lower: &OwnedFd,
+        layer: &OwnedFd,
+        parts: &OverlayParts<'_>,
+    ) -> Result<OwnedFd> {
+        make_layer(layer)?;
+        // An overlay's own directory is that of its upper layer.
+        let shown = rustix::fs::fstat(lower).call("fstat").during(STEP)?;
+        let mode = Mode::from_raw_mode(shown.st_mode & 0o777);
+        rustix::fs::chmodat(layer, UPPER, mode, AtFlags::empty()).call("chmod").during(STEP)?;
+        if parts.hidden.is_empty() {
+            return self.mount_layers(&[lower], layer, parts.exec);
         }
-        let (lower_path, upper_path, work_path) = (by_fd(&lower), by_fd(&upper), by_fd(&work));
-        let options = [
-            FsOption::Text("lowerdir", &lower_path),
-            FsOption::Text("upperdir", &upper_path),
-            FsOption::Text("workdir", &work_path),
-            FsOption::Flag("userxattr"),
-        ];
-        if !parts.exec {
-            attrs |= MountAttrs::NOEXEC;
+        let mask = new_layer()?;
+        hide(parts.hidden, lower, &mask, |_, _| {})?;
+        self.mount_layers(&[&mask, lower], layer, parts.exec)
+    }
+
+    /// The first of the lower layers is the uppermost. `top` holds the upper layer and the kernel's working directory.
+    fn mount_layers(&self, lowers: &[&OwnedFd], top: &OwnedFd, exec: bool) -> Result<OwnedFd> {
+        match mount(lowers, top, exec) {
+            // The kernel takes only attached mounts as layers before 6.15.
+            Err(error) if error.errno == Errno::INVAL => {}
+            mounted => return mounted.during(STEP),
         }
-        let mount = mounts::new_fs("overlay", &options, attrs).during(STEP)?;
-        drop((lower, upper, work));
-        self.clear_stage()?;
-        Ok(mount)
+        let names: Vec<PathBuf> = (0..=lowers.len()).map(|number| stage(number)).collect();
+        for (layer, name) in lowers.iter().copied().chain([top]).zip(&names) {
+            self.attach(layer, name, NodeKind::Dir)?;
+        }
+        let open = |name: &PathBuf| open_beneath(&self.root, name, OFlags::PATH).during(STEP);
+        let attached = names.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let Some((top, lowers)) = attached.split_last() else {
+            return Err(LaunchError::new(STEP, "it has no layers"));
+        };
+        let mounted = mount(&lowers.iter().collect::<Vec<_>>(), top, exec).during(STEP)?;
+        drop(attached);
+        self.clear_stage(&names)?;
+        Ok(mounted)
     }
 
     /// The overlay holds its layers itself from now on.
-    fn clear_stage(&self) -> Result<()> {
+    fn clear_stage(&self, names: &[PathBuf]) -> Result<()> {
         // By a path relative to the staging directory: the new root has no absolute name yet.
         let place = open_beneath(&self.root, Path::new(STAGE), OFlags::PATH).during(STEP)?;
         rustix::process::fchdir(&place).call("fchdir").during(STEP)?;
-        for name in ["lower", "scratch"] {
-            mounts::detach(Path::new(name)).during(STEP)?;
-            self.unlink(&stage(name), AtFlags::REMOVEDIR)?;
+        for name in names {
+            mounts::detach(Path::new(name.file_name().unwrap_or_default())).during(STEP)?;
+            self.unlink(name, AtFlags::REMOVEDIR)?;
         }
         self.unlink(Path::new(STAGE), AtFlags::REMOVEDIR)
     }
 }
 
-fn stage(name: &str) -> PathBuf {
-    Path::new(STAGE).join(name)
+fn stage(number: usize) -> PathBuf {
+    Path::new(STAGE).join(number.to_string())
 }
 
 fn by_fd(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
+}
+
+/// A file system for a layer that goes with the run.
+fn new_layer() -> Result<OwnedFd> {
+    let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+    mounts::new_fs("tmpfs", &[FsOption::Text("mode", "0755")], attrs).during(STEP)
+}
+
+/// Makes the upper layer and the kernel's working directory, which have to be on one mount, and returns the first.
+fn make_layer(top: &OwnedFd) -> Result<OwnedFd> {
+    mkdir_p_beneath(top, Path::new(WORK), DIR_MODE).during(STEP)?;
+    mkdir_p_beneath(top, Path::new(UPPER), DIR_MODE).during(STEP)
+}
+
+fn mount(lowers: &[&OwnedFd], top: &OwnedFd, exec: bool) -> palisade_sys::Result<OwnedFd> {
+    let upper = open_beneath(top, Path::new(UPPER), OFlags::PATH)?;
+    let work = open_beneath(top, Path::new(WORK), OFlags::PATH)?;
+    let lowers: Vec<String> = lowers.iter().map(|lower| by_fd(lower)).collect();
+    let (lowers, upper_path, work_path) = (lowers.join(":"), by_fd(&upper), by_fd(&work));
+    let options = [
+        FsOption::Text("lowerdir", &lowers),
+        FsOption::Text("upperdir", &upper_path),
+        FsOption::Text("workdir", &work_path),
+        FsOption::Flag("userxattr"),
+    ];
+    let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+    if !exec {
+        attrs |= MountAttrs::NOEXEC;
+    }
+    mounts::new_fs("overlay", &options, attrs)
+}
+
+/// Hides names of `lower` in the layer above it. `prepare` is told of each beforehand.
+fn hide(
+    names: &[PathBuf],
+    lower: &OwnedFd,
+    layer: &OwnedFd,
+    prepare: impl Fn(&OwnedFd, &OsStr),
+) -> Result<()> {
+    // A home directory may hold hundreds of listed names, most of them in the same directory.
+    let mut last: Option<(&Path, OwnedFd)> = None;
+    for path in names {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
+        let directory = match last.take() {
+            Some((path, directory)) if path == parent => directory,
+            _ => make_layer_dirs(lower, layer, parent)?,
+        };
+        prepare(&directory, name);
+        mknod_whiteout(&directory, name).during(STEP)?;
+        last = Some((parent, directory));
+    }
+    Ok(())
 }
 
 /// The directories above a hidden name, in the upper layer. An overlay shows a directory as its uppermost layer
@@ -187,7 +256,7 @@ fn mirror(lower: &OwnedFd, upper: &OwnedFd, target: &Path, left: &mut usize) -> 
 }
 
 /// A directory that was mirrored and has to be hidden after all. A failure shows when the whiteout is created.
-fn remove_mirrored(parent: &OwnedFd, name: &std::ffi::OsStr) {
+fn remove_mirrored(parent: &OwnedFd, name: &OsStr) {
     if rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) == Err(Errno::NOTEMPTY) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(directory) = rustix::fs::openat(parent, name, flags, Mode::empty()) else { return };
@@ -196,7 +265,7 @@ fn remove_mirrored(parent: &OwnedFd, name: &std::ffi::OsStr) {
             let child = entry.file_name();
             if !matches!(child.to_bytes(), b"." | b"..") {
                 use std::os::unix::ffi::OsStrExt as _;
-                remove_mirrored(&directory, std::ffi::OsStr::from_bytes(child.to_bytes()));
+                remove_mirrored(&directory, OsStr::from_bytes(child.to_bytes()));
             }
         }
         let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);

@@ -85,8 +85,8 @@ pub enum MountOp {
         target: PathBuf,
         optional: bool,
     },
-    /// A tree of the host with another layer on top. Either it looks writable and changes are discarded at the
-    /// end; or it is read-only, and the layer only hides the `hidden` names (relative paths).
+    /// A tree of the host with another layer on top. Either it looks writable, and changes are discarded at the
+    /// end or kept in `layer`; or it is read-only, and the layer only hides the `hidden` names (relative paths).
     Overlay {
         #[serde(serialize_with = "crate::text::path")]
         lower: PathBuf,
@@ -95,6 +95,9 @@ pub enum MountOp {
         #[serde(serialize_with = "crate::text::paths")]
         hidden: Vec<PathBuf>,
         access: MountAccess,
+        /// The directory of ours on the host that keeps the changes of a transaction (LIFE-2).
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::text::maybe_path")]
+        layer: Option<PathBuf>,
         exec: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         idmap: Option<Owner>,
@@ -150,7 +153,7 @@ impl MountOp {
     /// counted with the others.
     pub fn holds_own_files(&self, scratch: Option<&Scratch>) -> bool {
         match self {
-            Self::Overlay { access, .. } => *access == MountAccess::ReadWrite && scratch.is_none(),
+            Self::Overlay { .. } => self.discards_changes() && scratch.is_none(),
             _ => self.is_writable_tmpfs(),
         }
     }
@@ -169,9 +172,19 @@ impl MountOp {
     pub fn is_part_of_scratch(&self) -> bool {
         match self {
             Self::Tmpfs { size, .. } => size.is_none() && self.is_writable_tmpfs(),
-            Self::Overlay { access, .. } => *access == MountAccess::ReadWrite,
+            Self::Overlay { .. } => self.discards_changes(),
             _ => false,
         }
+    }
+
+    /// Whether it is an overlay whose changes are gone with the run.
+    pub(crate) fn discards_changes(&self) -> bool {
+        matches!(self, Self::Overlay { access: MountAccess::ReadWrite, layer: None, .. })
+    }
+
+    /// Whether it is an overlay whose changes are kept.
+    pub fn is_transaction(&self) -> bool {
+        matches!(self, Self::Overlay { layer: Some(_), .. })
     }
 
     /// Whether it is a copy from which credentials were removed.

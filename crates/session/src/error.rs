@@ -97,6 +97,41 @@ pub enum SessionError {
     #[error("`{text}` is not a host: {why}; write a name or an address, with a port if needed")]
     NotAHost { text: String, why: String },
 
+    #[error(
+        "no session `{named}`{}",
+        if sessions.is_empty() { "; `sandbox create` makes one".to_owned() } else { format!("; there are {sessions}") }
+    )]
+    NoSuchSession { named: String, sessions: String },
+
+    #[error("`{named}` means several sessions: {sessions}; use more of the id")]
+    SeveralSessions { named: String, sessions: String },
+
+    #[error(
+        "the name `{name}` is taken by session {session}; stop it first, or choose another name"
+    )]
+    NameTaken { name: String, session: String },
+
+    #[error(
+        "`{name}` cannot be the name of a session: use up to 64 letters, digits, dots, hyphens and underscores, \
+         beginning with a letter or a digit"
+    )]
+    InvalidName { name: String },
+
+    #[error("session {session} is not running; `sandbox inspect {session}` shows how it ended")]
+    SessionNotRunning { session: String },
+
+    #[error("session {session} is running; end it with `sandbox stop {session}` first")]
+    SessionRunning { session: String },
+
+    #[error("the record of a session in {} cannot be read: {source}", path.display())]
+    SessionRecord { path: PathBuf, source: serde_json::Error },
+
+    #[error(
+        "{} belongs to another user, or others can write to it; set XDG_STATE_HOME to a directory of your own",
+        path.display()
+    )]
+    ForeignDirectory { path: PathBuf },
+
     #[error("session {session} has recorded no answers")]
     NoAnswers { session: String },
 
@@ -190,6 +225,12 @@ impl SessionError {
             | Self::Save(_)
             | Self::NoAnswers { .. }
             | Self::NoSessions
+            | Self::NoSuchSession { .. }
+            | Self::SeveralSessions { .. }
+            | Self::NameTaken { .. }
+            | Self::InvalidName { .. }
+            | Self::SessionNotRunning { .. }
+            | Self::SessionRunning { .. }
             | Self::Ambiguous { .. } => ErrorKind::Validation,
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
             Self::Policy(_) => ErrorKind::Validation,

@@ -27,6 +27,7 @@ pub mod proxy;
 mod reporting;
 pub mod run;
 pub mod runs;
+pub mod sessions;
 pub mod stores;
 pub mod supervise;
 mod tree_locks;

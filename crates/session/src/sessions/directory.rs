@@ -1,0 +1,228 @@
+//! The directory of one session: opened once, and everything in it by its descriptor. A session has at most one
+//! supervisor, which is who holds the lock.
+
+use super::record::SessionRecord;
+use crate::app_dirs::AppDirs;
+use crate::error::{Result, SessionError};
+use palisade_sys::lock::{lock_within, try_lock_file};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use uuid::Uuid;
+
+const RECORD: &str = "session.json";
+pub(super) const LOCK: &str = "supervisor.lock";
+const CONTROL: &str = "control";
+const LOG: &str = "supervisor.log";
+const OUTPUT: &str = "output";
+/// What the name of a directory that is being removed ends with.
+pub(super) const REMOVED: &str = ".removed";
+
+const MAX_RECORD_BYTES: u64 = 256 << 10;
+/// Others hold these locks for microseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Clients that connected and were not accepted yet.
+const BACKLOG: i32 = 64;
+
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const OWNER: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// The directory of all sessions.
+pub(super) fn all_sessions(places: &AppDirs) -> PathBuf {
+    places.state.join("sessions")
+}
+
+#[derive(Debug)]
+pub struct SessionDirectory {
+    pub(super) id: String,
+    pub(super) path: PathBuf,
+    pub(super) directory: OwnedFd,
+}
+
+/// Shows that the supervisor of a session lives, for as long as it is open.
+#[derive(Debug)]
+pub struct SupervisorLock {
+    pub(super) _file: OwnedFd,
+}
+
+/// A directory that belongs to this user, and to nobody else's group.
+pub(super) fn open_own(at: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<OwnedFd> {
+    let failed = |errno: Errno| SessionError::io("open", path, errno.into());
+    let directory = rustix::fs::openat(at, name, DIRECTORY, Mode::empty()).map_err(failed)?;
+    let found = rustix::fs::fstat(&directory).map_err(failed)?;
+    if found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & 0o022 != 0 {
+        return Err(SessionError::ForeignDirectory { path: path.to_owned() });
+    }
+    Ok(directory)
+}
+
+pub(super) fn take_lock(at: &OwnedFd, path: &Path, name: &str) -> Result<OwnedFd> {
+    let failed = |errno: Errno| SessionError::io("lock", &path.join(name), errno.into());
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(at, name, flags, OWNER).map_err(failed)?;
+    let exclusive = FlockOperation::NonBlockingLockExclusive;
+    match lock_within(LOCK_TIMEOUT, || try_lock_file(&file, exclusive)).map_err(failed)? {
+        true => Ok(file),
+        false => Err(failed(Errno::AGAIN)),
+    }
+}
+
+impl SessionDirectory {
+    /// None if there is no such session.
+    pub fn open(places: &AppDirs, id: &str) -> Result<Option<Self>> {
+        // An id becomes a file name here.
+        if Uuid::try_parse(id).is_err() {
+            return Ok(None);
+        }
+        let path = all_sessions(places).join(id);
+        match open_own(rustix::fs::CWD, &path, &path) {
+            Ok(directory) => Ok(Some(Self { id: id.to_owned(), path, directory })),
+            Err(SessionError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// For what else belongs to the session.
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    pub fn record(&self) -> Result<SessionRecord> {
+        let path = self.path.join(RECORD);
+        let failed = |source| SessionError::io("read", &path, source);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, RECORD, flags, Mode::empty())
+            .map(File::from)
+            .map_err(|errno| failed(errno.into()))?;
+        let mut text = Vec::new();
+        file.take(MAX_RECORD_BYTES).read_to_end(&mut text).map_err(failed)?;
+        serde_json::from_slice(&text)
+            .map_err(|source| SessionError::SessionRecord { path: path.clone(), source })
+    }
+
+    /// Replaces the record: a reader sees the old one or the new one.
+    pub(crate) fn write_record(&self, record: &SessionRecord) -> Result<()> {
+        let path = self.path.join(RECORD);
+        let failed = |source: io::Error| SessionError::io("write", &path, source);
+        let text = serde_json::to_vec_pretty(record).map_err(|error| failed(error.into()))?;
+        let temporary = format!("{RECORD}.{}.tmp", Uuid::now_v7().simple());
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let written = rustix::fs::openat(&self.directory, &temporary, flags, OWNER)
+            .map_err(io::Error::from)
+            .and_then(|file| File::from(file).write_all(&text))
+            .and_then(|()| {
+                let at = &self.directory;
+                Ok(rustix::fs::renameat(at, &temporary, at, RECORD)?)
+            });
+        written.map_err(|source| {
+            // If it cannot be removed either, the first error is the one that matters.
+            let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
+            failed(source)
+        })
+    }
+
+    /// Whether its supervisor lives.
+    pub fn is_alive(&self) -> bool {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, LOCK, flags, Mode::empty());
+        // Shared, so that two who look do not take each other for the supervisor.
+        file.is_ok_and(|file| {
+            try_lock_file(file, FlockOperation::NonBlockingLockShared) == Ok(false)
+        })
+    }
+
+    /// The supervisor's lock, if it is free.
+    pub(super) fn try_lock(&self) -> Result<Option<SupervisorLock>> {
+        let failed = |errno: Errno| SessionError::io("lock", &self.path.join(LOCK), errno.into());
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, LOCK, flags, OWNER).map_err(failed)?;
+        let is_free = try_lock_file(&file, FlockOperation::NonBlockingLockExclusive);
+        Ok(is_free.map_err(failed)?.then_some(SupervisorLock { _file: file }))
+    }
+
+    /// The socket at which the supervisor takes requests.
+    pub(crate) fn listen(&self) -> Result<OwnedFd> {
+        let failed =
+            |errno: Errno| SessionError::io("listen at", &self.path.join(CONTROL), errno.into());
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+                .map_err(failed)?;
+        rustix::net::bind(&socket, &self.control_address().map_err(failed)?).map_err(failed)?;
+        rustix::net::listen(&socket, BACKLOG).map_err(failed)?;
+        Ok(socket)
+    }
+
+    /// A connection to the supervisor.
+    pub fn connect(&self) -> Result<OwnedFd> {
+        let failed = |errno: Errno| match errno {
+            Errno::NOENT | Errno::CONNREFUSED => {
+                SessionError::SessionNotRunning { session: self.id.clone() }
+            }
+            errno => SessionError::io("connect to", &self.path.join(CONTROL), errno.into()),
+        };
+        let flags = SocketFlags::CLOEXEC;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+                .map_err(failed)?;
+        rustix::net::connect(&socket, &self.control_address().map_err(failed)?).map_err(failed)?;
+        Ok(socket)
+    }
+
+    /// Through the descriptor of the directory: the whole path may exceed the 108 bytes of unix(7).
+    fn control_address(&self) -> std::result::Result<SocketAddrUnix, Errno> {
+        SocketAddrUnix::new(format!("/proc/self/fd/{}/{CONTROL}", self.directory.as_raw_fd()))
+    }
+
+    /// For what the supervisor says to people.
+    pub(crate) fn open_log(&self) -> Result<OwnedFd> {
+        let flags =
+            OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.directory, LOG, flags, OWNER)
+            .map_err(|errno| SessionError::io("open", &self.path.join(LOG), errno.into()))
+    }
+
+    /// Where the output of commands is kept, one directory a command.
+    pub(crate) fn open_output(&self) -> Result<OwnedFd> {
+        let failed = |errno: Errno| SessionError::io("open", &self.path.join(OUTPUT), errno.into());
+        match rustix::fs::mkdirat(&self.directory, OUTPUT, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        rustix::fs::openat(&self.directory, OUTPUT, DIRECTORY, Mode::empty()).map_err(failed)
+    }
+
+    /// After the end: nobody can connect.
+    pub(crate) fn remove_socket(&self) {
+        // Where it is gone already, there is nothing to do.
+        let _ = rustix::fs::unlinkat(&self.directory, CONTROL, AtFlags::empty());
+    }
+
+    /// Removes a session whose supervisor is gone, with all its files.
+    pub fn remove(self) -> Result<()> {
+        let Some(_lock) = self.try_lock()? else {
+            return Err(SessionError::SessionRunning { session: self.id });
+        };
+        // Out of everybody's sight first: half of a session is none.
+        let removed = self.path.with_file_name(format!("{}{REMOVED}", self.id));
+        fs::rename(&self.path, &removed)
+            .and_then(|()| fs::remove_dir_all(&removed))
+            .map_err(|source| SessionError::io("remove", &self.path, source))
+    }
+}

@@ -1,0 +1,29 @@
+//! Sessions: sandboxes that stay. Each has a directory of its own below the state directory, in which its supervisor keeps
+//! everything that others need to find, reach and judge it.
+//!
+//! ```text
+//! sessions/ID/session.json     what it is and in which state; replaced by rename, never written in place
+//! sessions/ID/supervisor.lock  locked for as long as the supervisor lives
+//! sessions/ID/control          the socket at which the supervisor takes requests
+//! sessions/ID/supervisor.log   what the supervisor has to say to people
+//! sessions/ID/output/N/        output of command N, in segments
+//! ```
+//!
+//! Must never follow a link in there, and never use a directory of another user: root may have been given one.
+
+mod create;
+mod directory;
+mod find;
+mod record;
+mod sweep;
+
+pub use directory::{SessionDirectory, SupervisorLock};
+pub use find::{find, list, short_id};
+pub use record::{SessionRecord, TimeToLive};
+pub use sweep::{Swept, sweep};
+
+pub(crate) use create::create;
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

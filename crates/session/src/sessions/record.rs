@@ -1,0 +1,95 @@
+//! What is written down about one session.
+
+use jiff::Timestamp;
+use palisade_record::State;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// The content of `session.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRecord {
+    /// A UUIDv7, so ids sort by time.
+    pub id: String,
+    /// Another word for it, chosen by its creator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub created_at: Timestamp,
+    /// The root of the project that the sandbox works on.
+    #[serde(serialize_with = "path_to_text", deserialize_with = "path_from_text")]
+    pub project: PathBuf,
+    /// The command that the session is for, with secrets masked. None: commands are started later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub presets: Vec<String>,
+    /// The isolation level, in the word of a policy. None before the policy was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    #[serde(default)]
+    pub time_to_live: TimeToLive,
+    pub state: State,
+    /// The pid of the supervisor while it lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supervisor: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// Why it ended, where its state does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<String>,
+}
+
+/// How long a session may stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimeToLive {
+    /// From its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    /// Since its last command ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u64>,
+    /// When the first of them is over. It moves with `sandbox extend`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+impl SessionRecord {
+    /// Whether nothing more will happen in it.
+    pub fn is_over(&self) -> bool {
+        match self.state {
+            State::Completed | State::Timeout | State::Error | State::Cleanup => true,
+            State::Created | State::Initialized | State::Running | State::Monitoring => false,
+        }
+    }
+
+    /// Its name, or the part of its id that tells it from others.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or_else(|| super::short_id(&self.id))
+    }
+}
+
+/// JSON has no strings that are not UTF-8, and a path may be any bytes: such a path becomes a list of them.
+fn path_to_text<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    match path.to_str() {
+        Some(text) => text.serialize(to),
+        None => path.as_os_str().as_bytes().serialize(to),
+    }
+}
+
+fn path_from_text<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(PathBuf),
+        Bytes(Vec<u8>),
+    }
+    Ok(match Written::deserialize(from)? {
+        Written::Text(path) => path,
+        Written::Bytes(bytes) => OsString::from_vec(bytes).into(),
+    })
+}

@@ -1,0 +1,91 @@
+//! Puts right what supervisors left that were killed, by a crash or with the whole machine. Their sandboxes ended with them;
+//! what is left is a record that says otherwise. Every start does a little of it.
+
+use super::directory::{REMOVED, SessionDirectory, all_sessions};
+use crate::app_dirs::AppDirs;
+use crate::error::Result;
+use jiff::Timestamp;
+use palisade_record::State;
+use std::fs;
+use std::time::Duration;
+
+/// How many directories are looked at, so that a start never takes long.
+const MAX_LOOKED_AT: usize = 64;
+/// A directory has its record within milliseconds. One of this age without any will never have one.
+const UNFINISHED: Duration = Duration::from_secs(3600);
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Sessions that were recorded as running, and whose supervisor was gone.
+    pub marked: u64,
+    /// Directories of which only a part was left.
+    pub removed: u64,
+    /// What could not be put right.
+    pub failed: u64,
+}
+
+/// A bounded amount of work. What is left is for the next one.
+pub fn sweep(places: &AppDirs) -> Swept {
+    let mut swept = Swept::default();
+    let all = all_sessions(places);
+    for entry in fs::read_dir(&all).into_iter().flatten().flatten().take(MAX_LOOKED_AT) {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if name.ends_with(REMOVED) {
+            count(&mut swept, fs::remove_dir_all(entry.path()), |swept| &mut swept.removed);
+            continue;
+        }
+        let Ok(Some(directory)) = SessionDirectory::open(places, &name) else { continue };
+        match mark_if_killed(&directory) {
+            Ok(Looked::Marked) => swept.marked += 1,
+            Ok(Looked::Unfinished) => {
+                count(&mut swept, directory.remove(), |swept| &mut swept.removed);
+            }
+            Ok(Looked::AsItShould) => {}
+            Err(_) => swept.failed += 1,
+        }
+    }
+    swept
+}
+
+fn count<E>(swept: &mut Swept, done: Result<(), E>, what: impl Fn(&mut Swept) -> &mut u64) {
+    match done {
+        Ok(()) => *what(swept) += 1,
+        Err(_) => swept.failed += 1,
+    }
+}
+
+enum Looked {
+    AsItShould,
+    Marked,
+    /// Its creator was killed before it had a record.
+    Unfinished,
+}
+
+fn mark_if_killed(directory: &SessionDirectory) -> Result<Looked> {
+    match directory.record() {
+        Ok(record) if record.is_over() => return Ok(Looked::AsItShould),
+        Ok(_) => {}
+        Err(_) if is_old(directory) => return Ok(Looked::Unfinished),
+        // Its creator is about to write it.
+        Err(_) => return Ok(Looked::AsItShould),
+    }
+    let Some(_lock) = directory.try_lock()? else { return Ok(Looked::AsItShould) };
+    // Read again: it may have ended in an orderly way since.
+    let mut record = directory.record()?;
+    if record.is_over() {
+        return Ok(Looked::AsItShould);
+    }
+    record.state = State::Error;
+    record.supervisor = None;
+    record.ended_at = Some(Timestamp::now());
+    record.end_reason = Some("its supervisor was killed, and everything in it with it".to_owned());
+    directory.remove_socket();
+    directory.write_record(&record)?;
+    Ok(Looked::Marked)
+}
+
+fn is_old(directory: &SessionDirectory) -> bool {
+    let made = fs::symlink_metadata(directory.path()).and_then(|found| found.modified()).ok();
+    made.and_then(|made| made.elapsed().ok()).is_some_and(|age| age > UNFINISHED)
+}

@@ -21,7 +21,8 @@ pub(crate) struct Work<'a> {
 }
 
 /// For what was written. In a function of the shell, so that `undo` can name the directory.
-const MOVE_AWAY: &str = "away() { mkdir -p written && mv \"$1\" \"$(mktemp -d written/XXXXXX)\"; }; ";
+const MOVE_AWAY: &str =
+    "away() { mkdir -p written && mv \"$1\" \"$(mktemp -d written/XXXXXX)\"; }; ";
 const WRITTEN: &str = "written";
 
 const WORKS: [Work<'static>; 6] = [

@@ -15,7 +15,7 @@ const ERRNOS: [(&str, u16); 7] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 16] = [
+const SWITCHES: [(&str, &str); 17] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
     ("map-root-owner", "MapRootOwner"),
@@ -28,6 +28,7 @@ const SWITCHES: [(&str, &str); 16] = [
     ("guard-writes", "GuardWrites"),
     ("gate-paths", "GatePaths"),
     ("gate-stubs", "GateStubs"),
+    ("rename-directories", "RenameDirectories"),
     ("gate-programs", "GatePrograms"),
     ("ask-changes", "AskChanges"),
     ("guard-exec", "GuardExec"),

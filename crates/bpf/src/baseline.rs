@@ -49,6 +49,8 @@ pub struct BaselineOptions {
     /// The broker is notified of those calls among them that only it can decide, whatever notices the others: exec, whose
     /// loader and interpreter have to be granted with it; `openat2`; and tests for writing.
     pub gate_programs: bool,
+    /// The broker renames directories of an overlay, which the kernel answers with `EXDEV` in a user namespace.
+    pub rename_directories: bool,
     /// The broker is notified of exec calls and decides about each: where exec is forbidden.
     pub guard_exec: bool,
     /// The broker is notified of exec calls and lets them continue: Landlock decides about programs but reports
@@ -74,6 +76,7 @@ impl BaselineOptions {
             gate_paths: false,
             gate_stubs: false,
             gate_programs: false,
+            rename_directories: false,
             guard_exec: false,
             watch_exec: false,
         }
@@ -96,6 +99,7 @@ impl BaselineOptions {
             Switch::GatePrograms => self.gate_programs,
             // Without the broker's writes, an approved change could not be performed.
             Switch::AskChanges => self.gate_programs && self.guard_writes,
+            Switch::RenameDirectories => self.rename_directories,
             Switch::GuardExec => self.guard_exec,
             Switch::WatchExec => self.watch_exec,
         }

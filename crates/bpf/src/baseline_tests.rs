@@ -28,7 +28,7 @@ fn plain(arch: Arch) -> Program {
 
 /// No switch, all of them, and any two: rules of one call meet no more than that.
 fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
-    let few = (0..32_768_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 32_767);
+    let few = (0..65_536_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 65_535);
     few.map(move |bits| BaselineOptions {
         arch,
         debug: bits & 1 != 0,
@@ -46,6 +46,7 @@ fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
         map_root_owner: bits & 4096 != 0,
         gate_programs: bits & 8192 != 0,
         gate_stubs: bits & 16_384 != 0,
+        rename_directories: bits & 32_768 != 0,
     })
 }
 
@@ -64,7 +65,8 @@ fn every_number_gets_its_declared_decision() {
             let execs = options.guard_exec || options.watch_exec;
             let gates = options.gate_paths || options.gate_stubs || options.gate_programs;
             let modes = options.refuse_setid_modes || options.map_root_owner;
-            let brokers = options.guard_writes || gates || execs || modes;
+            let writes = options.guard_writes || options.rename_directories;
+            let brokers = writes || gates || execs || modes;
             for listening in LISTENING_OR_NOT {
                 let compiled = spec.compile(listening);
                 assert_eq!(compiled.is_err(), brokers && listening == Listening::No);

@@ -50,6 +50,7 @@ pub enum Switch {
     GuardWrites,
     GatePaths,
     GateStubs,
+    RenameDirectories,
     GatePrograms,
     AskChanges,
     GuardExec,

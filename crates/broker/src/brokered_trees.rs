@@ -13,6 +13,8 @@ pub(crate) struct BrokeredTrees {
     pieces: Vec<Piece>,
     /// Directories of build output in the trees.
     build_dirs: Vec<PathBuf>,
+    /// Overlays in which directories are renamed.
+    transactions: Vec<PathBuf>,
     /// Where none of those is mounted: every mount of the view, and whether it is our scaffolding. Paths of the
     /// host that it hides may be asked about, so calls are performed there too.
     scaffolding: Vec<(PathBuf, bool)>,
@@ -46,7 +48,11 @@ pub(crate) enum Placement<'g> {
 }
 
 impl BrokeredTrees {
-    pub(crate) fn of(guard: Option<&Guard>, gate: Option<&Gate>) -> Self {
+    pub(crate) fn of(
+        guard: Option<&Guard>,
+        gate: Option<&Gate>,
+        transactions: Vec<PathBuf>,
+    ) -> Self {
         let piece = |kind| move |top: &PathBuf| Piece { top: top.clone(), kind };
         let mut pieces: Vec<Piece> = Vec::new();
         if let Some(guard) = guard {
@@ -57,7 +63,17 @@ impl BrokeredTrees {
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.top.as_os_str().len()));
         let scaffolding = gate.map(scaffolding).unwrap_or_default();
         let build_dirs = guard.map(|guard| guard.build_dirs.clone()).unwrap_or_default();
-        Self { pieces, build_dirs, scaffolding, own_mounts: OnceLock::new() }
+        Self { pieces, build_dirs, transactions, scaffolding, own_mounts: OnceLock::new() }
+    }
+
+    pub(crate) fn has_transaction(&self) -> bool {
+        !self.transactions.is_empty()
+    }
+
+    /// Whether this name is in an overlay whose changes are kept, and not its top.
+    pub(crate) fn is_in_transaction(&self, path: &Path) -> bool {
+        let is_in = |top: &PathBuf| path.starts_with(top) && path != top;
+        self.transactions.iter().any(is_in) && self.standing(path) == Placement::Elsewhere
     }
 
     pub(crate) fn standing(&self, path: &Path) -> Placement<'_> {

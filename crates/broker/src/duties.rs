@@ -11,6 +11,8 @@ pub struct Duties<'p> {
     pub guard: Option<&'p Guard>,
     /// The programs that Landlock allows. None: every notified exec is refused.
     pub executables: Option<&'p Executables>,
+    /// Overlays in which directories are renamed, as the sandbox has them.
+    pub transactions: Vec<PathBuf>,
     /// None: nothing is asked about.
     pub gate: Option<&'p Gate>,
     /// The command's filter, as a description.

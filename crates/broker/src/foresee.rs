@@ -27,7 +27,7 @@ pub enum WriteVerdict {
 
 /// Whether a file could be written, or created in a directory. `inside` is its path in the view, without links.
 pub fn foresee_write(guard: &Guard, inside: &Path, on_host: &Path) -> WriteVerdict {
-    let ground = BrokeredTrees::of(Some(guard), None);
+    let ground = BrokeredTrees::of(Some(guard), None, Vec::new());
     match ground.standing(inside) {
         Placement::In(tree) => judged(guard, guard.matcher(), tree, (inside, on_host)),
         Placement::Unjudged | Placement::Elsewhere => WriteVerdict::Allowed,

@@ -54,7 +54,8 @@ impl Fixture {
         let guard = Guard { trees: vec![tree], ..empty_guard() };
         let proc = openat(rustix::fs::CWD, "/proc", DIRECTORY, NO_MODE).unwrap();
         let map =
-            Map::new(BrokeredTrees::of(Some(&guard), None), Box::leak(Box::new(proc))).unwrap();
+            Map::new(BrokeredTrees::of(Some(&guard), None, Vec::new()), Box::leak(Box::new(proc)))
+                .unwrap();
         Self {
             directory,
             judge: Judge::new(Matcher::new(MatchContext::default()), guard.limited.clone()),

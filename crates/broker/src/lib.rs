@@ -42,6 +42,7 @@ mod message;
 mod missing;
 mod newborn;
 mod numbered;
+mod overlay_move;
 mod own_path;
 mod path_call;
 mod perform;

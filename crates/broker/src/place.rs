@@ -95,6 +95,35 @@ impl Map {
 
     /// Resolves everything but the last name.
     pub(crate) fn locate(&self, start: Start<'_>, path: &[u8]) -> Result<Found, Errno> {
+        let place = match self.resolve(start, path)? {
+            Found::Ours(place) => place,
+            nothing_ours => return Ok(nothing_ours),
+        };
+        let Ok(tree) = self.tree_of(&place.path, place.parent.as_fd()) else {
+            return Ok(Found::Elsewhere);
+        };
+        let place = ResolvedParent { tree, ..place };
+        Ok(match &place.tree {
+            Some(_) if place.is_granted() => self.on_top(place),
+            Some(_) => Found::Ours(place),
+            None => Found::Ours(self.covering(place)),
+        })
+    }
+
+    /// The same for what is in a transaction, where nothing is brokered but renames of directories.
+    pub(crate) fn locate_in_transaction(
+        &self,
+        start: Start<'_>,
+        path: &[u8],
+    ) -> Result<Option<ResolvedParent>, Errno> {
+        Ok(match self.resolve(start, path)? {
+            Found::Ours(place) if self.ground.is_in_transaction(&place.path) => Some(place),
+            _ => None,
+        })
+    }
+
+    /// Whatever the place belongs to: it has no tree yet.
+    fn resolve(&self, start: Start<'_>, path: &[u8]) -> Result<Found, Errno> {
         if path.is_empty() {
             return Err(Errno::NOENT);
         }
@@ -120,14 +149,8 @@ impl Map {
         fstat(&parent)?;
         let mut path = self.path_of_directory(parent.as_fd())?;
         path.push(OsStr::from_bytes(name));
-        let Ok(tree) = self.tree_of(&path, parent.as_fd()) else { return Ok(Found::Elsewhere) };
         let name = OsStr::from_bytes(name).to_owned();
-        let place = ResolvedParent { parent, name, path, tree, is_directory_meant };
-        Ok(match &place.tree {
-            Some(_) if place.is_granted() => self.on_top(place),
-            Some(_) => Found::Ours(place),
-            None => Found::Ours(self.covering(place)),
-        })
+        Ok(Found::Ours(ResolvedParent { parent, name, path, tree: None, is_directory_meant }))
     }
 
     /// Records a directory that is shown for one call at this path: a process that keeps it open is later on a

@@ -15,6 +15,7 @@ use crate::message::BrokerMessage;
 use crate::perform::CallExecutor;
 use crate::perform::owners::RootOwner;
 use crate::place::Map;
+use crate::serve::directory_moves::DirectoryMoves;
 use crate::serve::gate;
 use crate::serve::{BrokerServer, EventSender, ParallelCalls, serve};
 use crate::slow::Helpers;
@@ -68,8 +69,8 @@ pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
             let locks = Locks::new(startup.locks);
             // For as long as the process lives.
             let host_proc: &'static OwnedFd = Box::leak(Box::new(host_proc));
-            match Map::new(BrokeredTrees::of(startup.duties.guard, startup.duties.gate), host_proc)
-            {
+            let Duties { guard, gate, ref transactions, .. } = startup.duties;
+            match Map::new(BrokeredTrees::of(guard, gate, transactions.clone()), host_proc) {
                 Ok(map) => serve(server(
                     &startup.duties,
                     (locks, map, parallel),
@@ -179,6 +180,7 @@ fn server<'p>(
             umasks: Arc::default(),
         },
         helpers: Helpers::default(),
+        moves: DirectoryMoves::default(),
         events,
         host_proc,
         read_only: std::collections::HashSet::new(),

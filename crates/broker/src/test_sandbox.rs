@@ -98,6 +98,7 @@ impl TestSandbox {
         let Forked::Parent { pid: broker, .. } = fork().unwrap() else {
             drop((handshake, news));
             let duties = Duties {
+                transactions: Vec::new(),
                 guard: None,
                 executables: None,
                 gate: Some(&gate),

@@ -88,6 +88,7 @@ impl Broker {
                         .landlock
                         .as_ref()
                         .and_then(|landlock| landlock.executables.listed()),
+                    transactions: plan.transactions(),
                     gate: plan.sandbox.gate.as_ref(),
                     filter: &seccomp.filter,
                     identity: identity(plan),

@@ -112,6 +112,7 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
         guard.surroundings.push(home);
     }
     let landlock = landlock::second_floor(request.facts, &mounts, guard.as_ref());
+    let has_transaction = mounts.iter().any(MountOp::is_transaction);
     let hostname = namespaces.uts.then(|| policy.process.hostname.clone());
     let loopback = namespaces.net;
     let network_settings = namespaces::network_settings(policy, &identity);
@@ -132,6 +133,7 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
             policy,
             Unheld {
                 names: guard.is_some(),
+                directories: has_transaction,
                 paths: gate.as_ref().map(|gate| gate.trigger),
                 cpus: assigned.affinity.is_some(),
                 root_files: request.facts.uid == 0,
@@ -238,6 +240,7 @@ fn without_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(See
         unix: true,
         processes: true,
         names: guard.is_some(),
+        directories: false,
         paths: None,
         cpus: assigned.affinity.is_some(),
         root_files: false,

@@ -219,16 +219,18 @@ fn continues_what_it_stands_on(source: &Path, target: &Path, mounts: &[MountOp])
     }
 }
 
-/// Mounts in a tree that do not belong to it: sealed, read-only, or private to the run.
+/// Mounts in a tree that do not belong to it: sealed, read-only, or private to the run. Writable overlays are private to
+/// the run wherever they are, and Landlock gives the command all rights there: nothing in them needs the broker.
 fn islands(mounts: &[MountOp], trees: &[PathBuf]) -> Vec<PathBuf> {
     let is_writable_bind =
         |op: &&MountOp| matches!(op, MountOp::Bind { access: MountAccess::ReadWrite, .. });
+    let is_writable_overlay =
+        |op: &MountOp| matches!(op, MountOp::Overlay { access: MountAccess::ReadWrite, .. });
     mounts
         .iter()
         .filter(|op| !is_writable_bind(op))
-        .map(MountOp::target)
-        .filter(|target| is_below_any(target, trees))
-        .map(Path::to_owned)
+        .filter(|op| is_writable_overlay(op) || is_below_any(op.target(), trees))
+        .map(|op| op.target().to_owned())
         .collect()
 }
 

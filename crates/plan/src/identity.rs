@@ -82,6 +82,13 @@ fn hash(text: &str) -> u32 {
 }
 
 impl Plan {
+    /// The overlays whose changes are kept, as the sandbox has them.
+    pub fn transactions(&self) -> Vec<PathBuf> {
+        let Confinement::Namespaces(inside) = &self.sandbox.confinement else { return Vec::new() };
+        let transactions = inside.mounts.iter().filter(|op| op.is_transaction());
+        transactions.map(|op| op.target().to_owned()).collect()
+    }
+
     /// For a run that root started: the trees whose files belong to another user on the host.
     pub fn trees_of_others(&self) -> Vec<PathBuf> {
         let Confinement::Namespaces(inside) = &self.sandbox.confinement else { return Vec::new() };

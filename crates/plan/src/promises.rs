@@ -4,9 +4,7 @@
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::limit::{Grip, Limit, LimitKind};
-use crate::model::{
-    Answers, Confinement, Egress, MountOp, OnUnknown, Plan, Probe, ProxyPlan,
-};
+use crate::model::{Answers, Confinement, Egress, MountOp, OnUnknown, Plan, Probe, ProxyPlan};
 use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
 /// The promises of an otherwise complete plan.

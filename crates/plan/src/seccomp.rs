@@ -18,6 +18,8 @@ pub(crate) struct Unheld {
     pub(crate) processes: bool,
     /// The broker judges names first.
     pub(crate) names: bool,
+    /// There is an overlay whose directories the kernel does not rename.
+    pub(crate) directories: bool,
     /// Paths are asked about if they are missing, and this notices their use.
     pub(crate) paths: Option<Trigger>,
     /// Using other CPUs than those a process starts with.
@@ -45,6 +47,7 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp> {
         gate_paths: unheld.paths == Some(Trigger::Notify),
         gate_stubs: unheld.paths == Some(Trigger::Fuse),
         gate_programs: unheld.paths.is_some(),
+        rename_directories: unheld.directories,
         guard_exec: !policy.process.allow_exec,
         watch_exec: !policy.process.allowed_executables.is_empty(),
     };
@@ -67,6 +70,7 @@ pub fn key_of(switch: Switch) -> Option<&'static str> {
         Switch::GatePaths | Switch::GatePrograms | Switch::AskChanges => Some("mode"),
         Switch::GateStubs => Some("gate"),
         Switch::GuardWrites => Some("filesystem.protectNames"),
+        Switch::RenameDirectories => Some("filesystem.project"),
         Switch::GuardExec => Some("process.allowExec"),
     }
 }

@@ -30,6 +30,7 @@ pub mod runs;
 pub mod sessions;
 pub mod stores;
 pub mod supervise;
+pub mod transaction;
 mod tree_locks;
 mod trust;
 pub mod why;

@@ -16,6 +16,7 @@ use crate::offline;
 use crate::reporting::{self, word};
 use crate::runs::{Announced, FileRegistration};
 use crate::stores::Stores;
+use crate::transaction::Transaction;
 use crate::tree_locks;
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
@@ -219,6 +220,7 @@ fn attempt(
         if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
     let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|prepared| {
         let journal = &mut journal;
+        let _transaction = Transaction::begin(&caller.places, &prepared.plan, report)?;
         carry_out(prepared, Scene { caller, request, control, journal, began, report, tell })
     });
     let recorded = match &outcome {

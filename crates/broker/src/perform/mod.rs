@@ -21,6 +21,7 @@ use crate::git;
 use crate::judge::Judge;
 use crate::lock::{Company, LockError, Locks, Needed};
 use crate::numbered::numbered_descriptor;
+use crate::overlay_move::DirectoryMove;
 use crate::perform::owners::RootOwner;
 use crate::place::{Found, Map, ResolvedParent, Start};
 use crate::slow;
@@ -45,6 +46,8 @@ pub(crate) enum Done {
     Made(OwnedFd),
     /// It may block for long, so a child of ours is to do it.
     Later(slow::Opening),
+    /// It may take long, so a thread of its own is to do it.
+    Moving(Box<DirectoryMove>),
     Denied {
         path: PathBuf,
         denied: Denied,

@@ -6,7 +6,8 @@ use crate::git;
 use crate::judge::{is_among_modules, is_git_directory, setting};
 use crate::lock::Company;
 use crate::numbered::numbered_descriptor;
-use crate::perform::{CallExecutor, Outcome, Stop, done, nothing_is_made, ours};
+use crate::overlay_move::DirectoryMove;
+use crate::perform::{CallExecutor, Done, Outcome, Stop, done, nothing_is_made, ours};
 use crate::place::{Found, ResolvedParent, Start};
 use crate::replacing::{Movable, TO_WRITE, stands_on_a_mount_of_its_own};
 use crate::verdict::{Allowed, Coming};
@@ -30,12 +31,43 @@ impl CallExecutor {
             return Err(Errno::INVAL.into());
         }
         let (old, new) = (caller.path(from.address)?, caller.path(to.address)?);
+        if let Some(movement) = self.move_in_transaction(caller, (from, &old), (to, &new), flags)? {
+            return movement;
+        }
         let old = self.map.locate(Start::Caller(caller, from.dir), &old)?;
         let new = self.map.locate(Start::Caller(caller, to.dir), &new)?;
         // One of them elsewhere is on another mount: EXDEV, before Landlock is asked. Where there are no mounts of our
         // own, Landlock lets nothing into a tree or out of it, at any time.
         let (old, new) = (ours(old)?, ours(new)?);
         self.rename_places(caller, &old, &new, flags)
+    }
+
+    /// Renames a directory in a transaction, or says that it is none: the kernel does the rest there.
+    fn move_in_transaction(
+        &self,
+        caller: &Caller,
+        (from, old): (PathArg, &[u8]),
+        (to, new): (PathArg, &[u8]),
+        flags: RenameFlags,
+    ) -> Outcome<Option<Outcome>> {
+        if !self.map.ground.has_transaction() {
+            return Ok(None);
+        }
+        let locate = |at: PathArg, path: &[u8]| {
+            self.map.locate_in_transaction(Start::Caller(caller, at.dir), path)
+        };
+        let (Some(old), Some(new)) = (locate(from, old)?, locate(to, new)?) else {
+            return Ok(None);
+        };
+        if directory_at(&old).is_none() || flags.contains(RenameFlags::EXCHANGE) {
+            return Ok(None);
+        }
+        caller.confirm()?;
+        Ok(Some(match renameat_with(&old.parent, &old.name, &new.parent, &new.name, flags) {
+            Ok(()) => Ok(done()),
+            Err(Errno::XDEV) => Ok(Done::Moving(Box::new(DirectoryMove { old, new, flags }))),
+            Err(errno) => Err(errno.into()),
+        }))
     }
 
     pub(crate) fn rename_places(

@@ -170,6 +170,7 @@ impl BrokerServer<'_> {
         self.tell_of_refused(refused);
         // Whatever a worker performs for a caller that has just ended is done as a whole.
         let _none = self.parallel.wait_for_workers();
+        self.moves.wait();
         no_callers_remain()
     }
 

@@ -3,6 +3,7 @@
 mod attending;
 mod config_calls;
 mod covered;
+pub(crate) mod directory_moves;
 pub(crate) mod gate;
 mod openat2;
 mod outbox;
@@ -20,6 +21,7 @@ use crate::hand_out::hand_out;
 use crate::message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
 use crate::perform::{CallExecutor, Done};
 use crate::program::{self, Meant};
+use crate::serve::directory_moves::DirectoryMoves;
 use crate::serve::gate::Gate;
 use crate::serve::workers::Backlog;
 pub(crate) use crate::serve::workers::ParallelCalls;
@@ -59,6 +61,7 @@ pub(crate) struct BrokerServer<'p> {
     pub(crate) build_dirs: Arc<BuildDirs>,
     pub(crate) executor: CallExecutor,
     pub(crate) helpers: Helpers,
+    pub(crate) moves: DirectoryMoves,
     pub(crate) events: EventSender,
     /// Directories that were reported as read-only.
     pub(crate) read_only: HashSet<PathBuf>,
@@ -273,6 +276,7 @@ impl BrokerServer<'_> {
                     self.respond(id, Response::Fail(errno));
                 }
             }
+            Done::Moving(movement) => self.moves.start(self.listener, id, movement),
             Done::Denied { path, denied: Denied { rule, why } } => {
                 self.events.tell(&BrokerMessage::Protected(Protected {
                     call: name_of(&caller.notification),

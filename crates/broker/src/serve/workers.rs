@@ -383,7 +383,7 @@ impl<'p> Worker<'p> {
 }
 
 /// What belongs to a process, and is each thread's own here.
-fn settle_in() -> Result<(), SysError> {
+pub(super) fn settle_in() -> Result<(), SysError> {
     clone::unshare_umask_and_directory()?;
     set_own_umask(Mode::empty());
     // The first thread may have been in another one.

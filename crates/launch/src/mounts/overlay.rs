@@ -86,8 +86,9 @@ impl Builder {
     /// The first of the lower layers is the uppermost. `top` holds the upper layer and the kernel's working directory.
     fn mount_layers(&self, lowers: &[&OwnedFd], top: &OwnedFd, exec: bool) -> Result<OwnedFd> {
         match mount(lowers, top, exec) {
-            // The kernel takes only attached mounts as layers before 6.15.
-            Err(error) if error.errno == Errno::INVAL => {}
+            // The kernel takes only attached mounts as layers before 6.15, and later those of our own user namespace: what
+            // root's parent took is not.
+            Err(error) if matches!(error.errno, Errno::INVAL | Errno::PERM) => {}
             mounted => return mounted.during(STEP),
         }
         let names: Vec<PathBuf> = (0..=lowers.len()).map(|number| stage(number)).collect();

@@ -96,7 +96,10 @@ pub enum MountOp {
         hidden: Vec<PathBuf>,
         access: MountAccess,
         /// The directory of ours on the host that keeps the changes of a transaction (LIFE-2).
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::text::maybe_path")]
+        #[serde(
+            skip_serializing_if = "Option::is_none",
+            serialize_with = "crate::text::maybe_path"
+        )]
         layer: Option<PathBuf>,
         exec: bool,
         #[serde(skip_serializing_if = "Option::is_none")]

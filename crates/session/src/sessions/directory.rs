@@ -8,6 +8,8 @@ use palisade_sys::lock::{lock_within, try_lock_file};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -104,10 +106,15 @@ impl SessionDirectory {
     }
 
     pub fn record(&self) -> Result<SessionRecord> {
-        let path = self.path.join(RECORD);
+        self.read_json(RECORD)
+    }
+
+    /// One of the files in which we write down what a session is.
+    pub(crate) fn read_json<Content: DeserializeOwned>(&self, name: &str) -> Result<Content> {
+        let path = self.path.join(name);
         let failed = |source| SessionError::io("read", &path, source);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.directory, RECORD, flags, Mode::empty())
+        let file = rustix::fs::openat(&self.directory, name, flags, Mode::empty())
             .map(File::from)
             .map_err(|errno| failed(errno.into()))?;
         let mut text = Vec::new();
@@ -118,17 +125,22 @@ impl SessionDirectory {
 
     /// Replaces the record: a reader sees the old one or the new one.
     pub(crate) fn write_record(&self, record: &SessionRecord) -> Result<()> {
-        let path = self.path.join(RECORD);
+        self.write_json(RECORD, record)
+    }
+
+    /// Replaces one of the files in which we write down what a session is.
+    pub(crate) fn write_json(&self, name: &str, content: &impl Serialize) -> Result<()> {
+        let path = self.path.join(name);
         let failed = |source: io::Error| SessionError::io("write", &path, source);
-        let text = serde_json::to_vec_pretty(record).map_err(|error| failed(error.into()))?;
-        let temporary = format!("{RECORD}.{}.tmp", Uuid::now_v7().simple());
+        let text = serde_json::to_vec_pretty(content).map_err(|error| failed(error.into()))?;
+        let temporary = format!("{name}.{}.tmp", Uuid::now_v7().simple());
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let written = rustix::fs::openat(&self.directory, &temporary, flags, OWNER)
             .map_err(io::Error::from)
             .and_then(|file| File::from(file).write_all(&text))
             .and_then(|()| {
                 let at = &self.directory;
-                Ok(rustix::fs::renameat(at, &temporary, at, RECORD)?)
+                Ok(rustix::fs::renameat(at, &temporary, at, name)?)
             });
         written.map_err(|source| {
             // If it cannot be removed either, the first error is the one that matters.

@@ -1,0 +1,67 @@
+//! Moves of directories that are under way, each in a thread of its own: a large tree takes seconds, and nobody else has to
+//! wait for it.
+
+use super::workers::settle_in;
+use crate::overlay_move::DirectoryMove;
+use palisade_sys::Errno;
+use palisade_sys::notify::{Listener, Response};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// No legitimate command moves more at once.
+const MAX_THREADS: usize = 16;
+
+#[derive(Debug, Default)]
+pub(crate) struct DirectoryMoves(Arc<UnderWay>);
+
+#[derive(Debug, Default)]
+struct UnderWay {
+    count: Mutex<usize>,
+    one_ended: Condvar,
+}
+
+impl DirectoryMoves {
+    /// Answers `id` when the directory is moved.
+    pub(crate) fn start(&self, listener: &'static Listener, id: u64, movement: Box<DirectoryMove>) {
+        // A caller that is gone needs no answer.
+        let respond = move |response| drop(listener.respond(id, response));
+        let under_way = Arc::clone(&self.0);
+        let run = move || {
+            let moved = settle_in().map_err(|error| error.errno).and_then(|()| movement.perform());
+            respond(moved.map_or_else(Response::Fail, |()| Response::Value(0)));
+            under_way.remove();
+        };
+        let is_started = self.0.add() && {
+            let started = std::thread::Builder::new().spawn(run).is_ok();
+            if !started {
+                self.0.remove();
+            }
+            started
+        };
+        if !is_started {
+            // As the kernel says: programs can copy it themselves.
+            respond(Response::Fail(Errno::XDEV));
+        }
+    }
+
+    /// Until none is under way: what was begun is done as a whole.
+    pub(crate) fn wait(&self) {
+        let mut count = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);
+        while *count > 0 {
+            count = self.0.one_ended.wait(count).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl UnderWay {
+    fn add(&self) -> bool {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = *count < MAX_THREADS;
+        *count += usize::from(has_room);
+        has_room
+    }
+
+    fn remove(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.one_ended.notify_all();
+    }
+}

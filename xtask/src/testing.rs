@@ -16,8 +16,9 @@ use crate::stage::{self, StagedFiles};
 use crate::suite::{self, Progress, Races, Runner};
 
 /// Packages whose tests meet the kernel, and so mean something else without root.
-const FOR_EVERY_USER: [&str; 7] = [
+const FOR_EVERY_USER: [&str; 8] = [
     "crates/cgroup",
+    "crates/changes",
     "crates/cli",
     "crates/launch",
     "crates/session",

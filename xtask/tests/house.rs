@@ -30,6 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "palisade-supervisor",
             "palisade-ask",
+            "palisade-changes",
             "palisade-egress",
             "palisade-gate",
             "palisade-hosts",
@@ -82,6 +83,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("palisade-cgroup", &["palisade-plan", "palisade-sys"]),
+    ("palisade-changes", &["palisade-guard", "palisade-sys"]),
     (
         "palisade-broker",
         &[

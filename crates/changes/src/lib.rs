@@ -1,0 +1,45 @@
+//! The upper layers of overlays, as data: what a session changed (`scan`), how it reads (`render`), how it comes to the
+//! host (`apply`, with a journal that survives a crash) and how it goes away (`discard`).
+//!
+//! A hostile session wrote the upper layers. So every name, link, mode and attribute in them is hostile: nothing is
+//! followed, everything is opened below two roots by descriptor (openat2(2)), and nothing reaches a terminal or the host
+//! as it is. This crate never mounts anything and never starts a process.
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod changeset;
+mod contents;
+mod discard;
+mod entry;
+mod error;
+mod git;
+mod hunks;
+mod judge;
+mod layers;
+mod merge;
+mod merged_tree;
+mod objection;
+mod paths;
+mod python;
+mod renames;
+mod render;
+mod scan;
+mod selection;
+
+pub use changeset::{Change, ChangeKind, ChangeSet, Rename};
+pub use discard::discard;
+pub use entry::{Entry, EntryKind, Timestamp};
+pub use error::{ChangesError, Result};
+pub use hunks::{ChosenHunks, FileHunks, Hunk, HunkLine, hunks};
+pub use judge::{Coming, GuardJudge, Judge, NoJudge};
+pub use layers::Layers;
+pub use merged_tree::MergedTree;
+pub use objection::{Objection, Verdict};
+pub use render::{
+    RenderOptions, quoted, write_name_status, write_names, write_stat, write_unified,
+};
+pub use scan::scan;
+pub use selection::Selection;
+
+#[cfg(test)]
+mod test_overlay;

@@ -1,0 +1,246 @@
+//! Finds what a session changed. Walks the upper layers, and of the project only what the session deleted or replaced:
+//! a project of any size costs nothing.
+
+use crate::attributes::user_attributes;
+use crate::changeset::{Change, ChangeKind, ChangeSet};
+use crate::contents::{Located, is_same_content};
+use crate::entry::{Entry, EntryKind};
+use crate::error::{ChangesError, Result};
+use crate::layers::{Layers, Stack};
+use crate::paths::MAX_PATH_BYTES;
+use crate::renames;
+use palisade_sys::{Errno, Result as SysResult};
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Memory is bounded: a session can make files faster than anybody reads about them.
+const MAX_CHANGES: usize = 1_000_000;
+
+/// All changes of the newer layers against the older ones and the project.
+pub fn scan(layers: &Layers) -> Result<ChangeSet> {
+    let mut walk = Walk { layers, set: ChangeSet::default(), names_of: HashMap::new() };
+    let mut pending = vec![Directory {
+        path: PathBuf::new(),
+        fresh: (0..layers.fresh()).collect(),
+        old: layers.old(),
+        is_old_hidden: false,
+    }];
+    while let Some(directory) = pending.pop() {
+        walk.visit(&directory, &mut pending)?;
+    }
+    let Walk { mut set, names_of, .. } = walk;
+    set.changes.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    name_hard_links(&mut set, names_of.into_values());
+    set.renames = renames::find(layers, &set)?;
+    Ok(set)
+}
+
+/// A directory to be visited, by its path: to hold descriptors would let a deep tree exhaust them.
+#[derive(Debug)]
+struct Directory {
+    path: PathBuf,
+    /// The newer layers that it is merged from.
+    fresh: Vec<usize>,
+    /// The older ones, whether or not they are still seen.
+    old: Vec<usize>,
+    /// What is in the older layers only was deleted.
+    is_old_hidden: bool,
+}
+
+struct Walk<'l> {
+    layers: &'l Layers,
+    set: ChangeSet,
+    /// Names of files with several, by device and inode.
+    names_of: HashMap<(u64, u64), Vec<LinkedName>>,
+}
+
+#[derive(Debug)]
+struct LinkedName {
+    path: PathBuf,
+    is_unchanged: bool,
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, directory: &Directory, pending: &mut Vec<Directory>) -> Result<()> {
+        let layers = self.layers;
+        let mut names = BTreeSet::new();
+        let mut fresh = Vec::new();
+        for layer in &directory.fresh {
+            let dir = layers.open_directory(*layer, &directory.path)?;
+            names.extend(layers.names(&dir, &directory.path)?);
+            fresh.push((*layer, dir));
+        }
+        let mut old = Vec::new();
+        for layer in &directory.old {
+            if let Some(dir) = self.open_old(*layer, directory, &mut names)? {
+                old.push((*layer, dir));
+            }
+        }
+        for name in names {
+            let path = directory.path.join(&name);
+            if path.as_os_str().len() >= MAX_PATH_BYTES {
+                self.set.too_deep.push(directory.path.clone());
+                break;
+            }
+            let now = layers.stack(&fresh, &name, &path)?;
+            let before = layers.stack(&old, &name, &path)?;
+            self.compare(path, directory, now, before, pending)?;
+        }
+        if self.set.changes.len() > MAX_CHANGES {
+            return Err(ChangesError::TooMany { limit: MAX_CHANGES });
+        }
+        Ok(())
+    }
+
+    /// Lists it only if what is in it may have been deleted.
+    fn open_old(
+        &self,
+        layer: usize,
+        directory: &Directory,
+        names: &mut BTreeSet<OsString>,
+    ) -> SysResult<Option<OwnedFd>> {
+        let Directory { path, is_old_hidden, .. } = directory;
+        if !is_old_hidden {
+            return self.layers.open_parent(layer, path).map(Some);
+        }
+        match self.layers.open_directory(layer, path) {
+            // It was deleted as a whole; what is in it stays unknown.
+            Err(error) if error.errno == Errno::ACCESS => Ok(None),
+            dir => {
+                let dir = dir?;
+                names.extend(self.layers.names(&dir, path)?);
+                Ok(Some(dir))
+            }
+        }
+    }
+
+    fn compare(
+        &mut self,
+        path: PathBuf,
+        directory: &Directory,
+        now: Stack,
+        before: Stack,
+        pending: &mut Vec<Directory>,
+    ) -> SysResult<()> {
+        let located = |(layer, found)| Located { layer, found };
+        let old_at = before.top.map(located);
+        let is_hidden = directory.is_old_hidden || now.hides_below;
+        let was_directory = old_at.is_some_and(|old| old.found.is_directory());
+        let below = |fresh: Vec<usize>, old: Vec<usize>| Directory {
+            path: path.clone(),
+            fresh,
+            old,
+            is_old_hidden: is_hidden,
+        };
+        let Some(new_at) = now.top.map(located) else {
+            if old_at.is_some() {
+                if was_directory {
+                    pending.push(below(Vec::new(), before.layers));
+                }
+                self.add(path, ChangeKind::Deleted, old_at, None)?;
+            }
+            return Ok(());
+        };
+        let is_directory = new_at.found.is_directory();
+        if is_directory || was_directory {
+            // Of what was no directory, nothing below can be compared.
+            let old = if was_directory { before.layers } else { Vec::new() };
+            pending.push(below(now.layers, old));
+        }
+        let kind = match old_at {
+            None => Some(ChangeKind::Added),
+            Some(old) if old.found.kind != new_at.found.kind => Some(ChangeKind::TypeChanged),
+            Some(old) => self.difference(&path, old, new_at)?,
+        };
+        if new_at.found.kind == EntryKind::File && new_at.found.links > 1 {
+            let name = LinkedName { path: path.clone(), is_unchanged: kind.is_none() };
+            let inode = (new_at.found.device, new_at.found.inode);
+            self.names_of.entry(inode).or_default().push(name);
+        }
+        match kind {
+            Some(kind) => self.add(path, kind, old_at, Some(new_at)),
+            None => Ok(()),
+        }
+    }
+
+    /// Between two entries of the same type.
+    fn difference(&self, path: &Path, old: Located, new: Located) -> SysResult<Option<ChangeKind>> {
+        let kind = new.found.kind;
+        let is_same = match kind {
+            EntryKind::File => is_same_content(self.layers, path, old, new)?,
+            EntryKind::Link => {
+                self.layers.read_link(old.layer, path)? == self.layers.read_link(new.layer, path)?
+            }
+            _ => true,
+        };
+        if !is_same {
+            return Ok(Some(ChangeKind::Modified));
+        }
+        // A link has no permissions of its own.
+        if kind != EntryKind::Link && old.found.mode != new.found.mode {
+            return Ok(Some(ChangeKind::ModeChanged));
+        }
+        if kind == EntryKind::File {
+            let attributes = |layer| {
+                let (file, _) = self.layers.open_file(layer, path)?;
+                user_attributes(file, path)
+            };
+            if attributes(old.layer)? != attributes(new.layer)? {
+                return Ok(Some(ChangeKind::AttributesChanged));
+            }
+            if old.found.modified != new.found.modified {
+                return Ok(Some(ChangeKind::Touched));
+            }
+        }
+        Ok(None)
+    }
+
+    fn add(
+        &mut self,
+        path: PathBuf,
+        kind: ChangeKind,
+        old_at: Option<Located>,
+        new_at: Option<Located>,
+    ) -> SysResult<()> {
+        let old = old_at.map(|at| self.entry(&path, at)).transpose()?;
+        let new = new_at.map(|at| self.entry(&path, at)).transpose()?;
+        let hard_link_of = None;
+        self.set.changes.push(Change { path, kind, old, new, hard_link_of, old_at, new_at });
+        Ok(())
+    }
+
+    fn entry(&self, path: &Path, at: Located) -> SysResult<Entry> {
+        let target = match at.found.kind {
+            EntryKind::Link => Some(self.layers.link_target(at.layer, path)?),
+            _ => None,
+        };
+        Ok(at.found.entry(target))
+    }
+}
+
+/// The first name counts as the file and the others as links to it; a name that the host has already comes first.
+fn name_hard_links(set: &mut ChangeSet, groups: impl Iterator<Item = Vec<LinkedName>>) {
+    for mut group in groups {
+        group.sort_by(|one, other| {
+            other.is_unchanged.cmp(&one.is_unchanged).then_with(|| one.path.cmp(&other.path))
+        });
+        let Some((first, others)) = group.split_first() else { continue };
+        for other in others.iter().filter(|other| !other.is_unchanged) {
+            let at = set.changes.binary_search_by(|change| change.path.cmp(&other.path));
+            if let Ok(at) = at
+                && matches!(
+                    set.changes[at].kind,
+                    ChangeKind::Added | ChangeKind::Modified | ChangeKind::TypeChanged
+                )
+            {
+                set.changes[at].hard_link_of = Some(first.path.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

@@ -1,0 +1,193 @@
+//! Real overlays for tests: a project, upper layers on it, and commands that run in a user namespace where the overlay is
+//! mounted, as a session would.
+
+use crate::{ChangeSet, Layers, Timestamp, scan};
+use palisade_sys::clone::CloneFlags;
+use palisade_sys::test_child::{become_namespace_root, in_child};
+use rustix::mount::{MountFlags, mount};
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+pub(crate) struct TestOverlay {
+    dir: tempfile::TempDir,
+    layers: usize,
+}
+
+impl TestOverlay {
+    /// With a project that `prepare` fills.
+    pub(crate) fn new(prepare: impl FnOnce(&Path)) -> Self {
+        Self::within(&std::env::temp_dir(), prepare)
+    }
+
+    pub(crate) fn within(directory: &Path, prepare: impl FnOnce(&Path)) -> Self {
+        let dir = tempfile::tempdir_in(directory).unwrap();
+        for name in ["project", "merged", "state"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        fs::set_permissions(dir.path().join("state"), fs::Permissions::from_mode(0o700)).unwrap();
+        prepare(&dir.path().join("project"));
+        let mut overlay = Self { dir, layers: 0 };
+        overlay.add_layer();
+        overlay
+    }
+
+    /// A checkpoint: later changes go to a layer of their own.
+    pub(crate) fn add_layer(&mut self) {
+        self.layers += 1;
+        for part in ["upper", "work"] {
+            fs::create_dir_all(self.layer().join(part)).unwrap();
+        }
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    /// The newest.
+    pub(crate) fn layer(&self) -> PathBuf {
+        self.layer_number(self.layers)
+    }
+
+    fn layer_number(&self, number: usize) -> PathBuf {
+        self.dir.path().join(format!("layer{number}"))
+    }
+
+    pub(crate) fn upper(&self) -> PathBuf {
+        self.layer().join("upper")
+    }
+
+    /// Runs `body` as root of a user namespace, with the path where the overlay is mounted.
+    pub(crate) fn session(&self, body: impl FnOnce(&Path)) {
+        let merged = self.dir.path().join("merged");
+        let mut lower = Vec::new();
+        for number in (1..self.layers).rev() {
+            lower.push(self.layer_number(number).join("upper"));
+        }
+        lower.push(self.project());
+        let lower: Vec<String> = lower.iter().map(|path| path.display().to_string()).collect();
+        let data = format!(
+            "lowerdir={},upperdir={},workdir={},userxattr",
+            lower.join(":"),
+            self.upper().display(),
+            self.layer().join("work").display()
+        );
+        in_child(|| {
+            become_namespace_root(CloneFlags::NEWNS);
+            let data = CString::new(data).unwrap();
+            mount("overlay", &merged, "overlay", MountFlags::empty(), data.as_c_str()).unwrap();
+            body(&merged);
+        });
+    }
+
+    pub(crate) fn layers(&self) -> Layers {
+        let uppers: Vec<PathBuf> =
+            (1..=self.layers).rev().map(|number| self.layer_number(number).join("upper")).collect();
+        let uppers: Vec<&Path> = uppers.iter().map(PathBuf::as_path).collect();
+        Layers::open(&self.project(), &uppers).unwrap()
+    }
+
+    /// From the layer of this number on, counted from 1.
+    pub(crate) fn layers_since(&self, first: usize) -> Layers {
+        let opened = |number| directory(&self.layer_number(number).join("upper"));
+        let base = (1..first).rev().map(opened).collect();
+        let fresh = (first..=self.layers).rev().map(opened).collect();
+        Layers::between(directory(&self.project()), base, fresh)
+    }
+
+    /// As `git diff --name-status` would list them.
+    pub(crate) fn statuses(&self) -> String {
+        statuses(&scan(&self.layers()).unwrap())
+    }
+
+    /// A time after everything on the host so far and before everything that follows.
+    pub(crate) fn now(&self) -> Timestamp {
+        let tick = || std::thread::sleep(std::time::Duration::from_millis(12));
+        tick();
+        let mark = self.dir.path().join("mark");
+        fs::write(&mark, "").unwrap();
+        let found = fs::metadata(&mark).unwrap();
+        tick();
+        let nanoseconds = u32::try_from(found.ctime_nsec()).unwrap();
+        Timestamp { seconds: found.ctime(), nanoseconds }
+    }
+}
+
+pub(crate) fn statuses(set: &ChangeSet) -> String {
+    let mut out = Vec::new();
+    crate::write_name_status(set, &mut out).unwrap();
+    String::from_utf8(out).unwrap().replace('\t', " ")
+}
+
+pub(crate) fn directory(path: &Path) -> OwnedFd {
+    fs::File::open(path).unwrap().into()
+}
+
+/// Everything that must be the same in two equal trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    mode: u32,
+    /// Of files.
+    modified: (i64, i64),
+    content: Vec<u8>,
+    attributes: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The first name of the same file.
+    first_name: PathBuf,
+}
+
+pub(crate) type Snapshot = BTreeMap<PathBuf, Node>;
+
+/// Names, types, permissions, contents, targets, times of files, attributes and hard links.
+pub(crate) fn snapshot(root: &Path) -> Snapshot {
+    let mut nodes = Snapshot::new();
+    let mut first_names = BTreeMap::new();
+    let mut waiting = vec![PathBuf::new()];
+    while let Some(below) = waiting.pop() {
+        let mut names: Vec<_> = fs::read_dir(root.join(&below))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        for name in names {
+            let path = below.join(name);
+            let full = root.join(&path);
+            let found = fs::symlink_metadata(&full).unwrap();
+            let mut node = Node {
+                mode: found.mode(),
+                modified: (0, 0),
+                content: Vec::new(),
+                attributes: BTreeMap::new(),
+                first_name: PathBuf::new(),
+            };
+            if found.is_dir() {
+                waiting.push(path.clone());
+            } else if found.is_symlink() {
+                node.content = fs::read_link(&full).unwrap().as_os_str().as_bytes().to_vec();
+            } else if found.is_file() {
+                node.content = fs::read(&full).unwrap();
+                node.modified = (found.mtime(), found.mtime_nsec());
+                let file = fs::File::open(&full).unwrap();
+                node.attributes = crate::attributes::user_attributes(&file, &full).unwrap();
+            }
+            nodes.insert(path.clone(), node);
+            if found.is_file() {
+                first_names.entry(found.ino()).or_insert_with(Vec::new).push(path);
+            }
+        }
+    }
+    for mut names in first_names.into_values() {
+        names.sort();
+        for name in &names {
+            nodes.get_mut(name).unwrap().first_name = names[0].clone();
+        }
+    }
+    nodes
+}

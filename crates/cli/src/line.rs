@@ -4,6 +4,9 @@
 //! the line, and a start is measured in fractions of a millisecond. Whatever is wrong with a line, and every help
 //! text, comes from the whole set, so that there is one wording for it.
 
+use crate::commands::sessions::{
+    attach, create, exec, extend, inspect, logs, prune, ps, remove, stop,
+};
 use crate::commands::{
     approve, audit, check_path, complete, doctor, explain_syscall, generate, learn, manual, net,
     plan, policy, proxy, revoke, run, supervise, top, why,
@@ -44,6 +47,28 @@ pub(crate) enum Command {
     Run(run::Run),
     /// Run a command and write the policy that it needs
     Learn(learn::Learn),
+    /// Create a sandbox that stays, and print its id
+    Create(create::Create),
+    /// Run a command in a session
+    Exec(exec::Exec),
+    /// Show a command of a session in this terminal
+    Attach(attach::Attach),
+    /// List sessions
+    Ps(ps::Ps),
+    /// Show what a command of a session wrote
+    Logs(logs::Logs),
+    /// Show everything about a session
+    Inspect(inspect::Inspect),
+    /// End a session: its commands are asked first
+    Stop(stop::Stop),
+    /// End a session at once
+    Kill(stop::Kill),
+    /// Remove what is left of a session
+    Rm(remove::Remove),
+    /// Remove what is left of all sessions that are over
+    Prune(prune::Prune),
+    /// Give a session more time
+    Extend(extend::Extend),
     /// Show what `run` would do with the same options
     Plan(plan::Plan),
     /// Check what this host supports and how to fix what is missing
@@ -140,6 +165,17 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
     Some(match name {
         "run" => Command::Run(arguments(line)?),
         "learn" => Command::Learn(arguments(line)?),
+        "create" => Command::Create(arguments(line)?),
+        "exec" => Command::Exec(arguments(line)?),
+        "attach" => Command::Attach(arguments(line)?),
+        "ps" => Command::Ps(arguments(line)?),
+        "logs" => Command::Logs(arguments(line)?),
+        "inspect" => Command::Inspect(arguments(line)?),
+        "stop" => Command::Stop(arguments(line)?),
+        "kill" => Command::Kill(arguments(line)?),
+        "rm" => Command::Rm(arguments(line)?),
+        "prune" => Command::Prune(arguments(line)?),
+        "extend" => Command::Extend(arguments(line)?),
         "plan" => Command::Plan(arguments(line)?),
         "doctor" => Command::Doctor(arguments(line)?),
         "explain-syscall" => Command::ExplainSyscall(arguments(line)?),

@@ -5,6 +5,7 @@ use crate::error::Result;
 use palisade_launch::{Inherited, probe};
 use palisade_plan::facts::HostFacts;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 #[derive(Clone, Debug)]
 pub struct Caller {
@@ -21,6 +22,17 @@ impl Caller {
         let places = AppDirs::of_caller(|name| variable(&facts, name), facts.home.as_deref())?;
         facts.own_paths = places.own_paths();
         Ok(Self { facts, places })
+    }
+}
+
+impl AppDirs {
+    /// Those of the calling process, where nothing else about it or its host has to be known.
+    pub fn here() -> Result<Self> {
+        let variable = |name: &str| std::env::var_os(name);
+        match variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute()) {
+            Some(home) => Self::of_caller(variable, Some(&home)),
+            None => Ok(Caller::here()?.places),
+        }
     }
 }
 

@@ -123,6 +123,9 @@ pub enum SessionError {
     #[error("session {session} is running; end it with `sandbox stop {session}` first")]
     SessionRunning { session: String },
 
+    #[error("the session did not do it: {message}")]
+    SessionRefused { message: String },
+
     #[error("the record of a session in {} cannot be read: {source}", path.display())]
     SessionRecord { path: PathBuf, source: serde_json::Error },
 

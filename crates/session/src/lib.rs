@@ -7,6 +7,7 @@
 
 pub mod answers;
 mod app_dirs;
+pub mod background;
 mod caller;
 pub mod check_path;
 pub mod config;
@@ -18,6 +19,7 @@ mod ending;
 mod error;
 mod familiar;
 pub mod filter;
+pub mod foreground;
 mod journal;
 #[cfg(feature = "layers-off")]
 pub mod layers_off;

@@ -3,6 +3,8 @@
 //! Fails closed: what cannot be planned, recorded or set up must never start, and an audit log that cannot be written
 //! ends the run.
 
+mod recording;
+
 use crate::answers::{self, Answers};
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest, Supposing};
@@ -13,8 +15,9 @@ use crate::error::{Result, SessionError};
 use crate::familiar;
 use crate::journal::Journal;
 use crate::offline;
-use crate::reporting::{self, word};
+use crate::reporting;
 use crate::runs::{Announced, FileRegistration};
+use crate::sessions::{HostedSession, SessionLife};
 use crate::stores::Stores;
 use crate::transaction::Transaction;
 use crate::tree_locks;
@@ -22,27 +25,26 @@ use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::Inherited;
 use palisade_launch::probe::{RealTree, limit_facts};
-use palisade_plan::limit::LimitKind;
-use palisade_plan::model::{Confinement, Gate, Plan, SandboxLifetime, Weight};
+use palisade_plan::model::{Gate, Plan, SandboxLifetime, Weight};
 use palisade_policy::model::Policy;
 use palisade_policy::{Diagnostic, LayerKind, Problem};
 use palisade_record::metrics::Metrics;
 use palisade_record::{
-    Approval, CommandDigest, Created, Destroyed, Entered, ErrorKind, EventKind, Executed, Exited,
-    Failure, LimitExceeded, Outcome, Run, RunReport, State, Validated,
+    Approval, Created, Destroyed, ErrorKind, EventKind, Failure, Outcome, RunReport,
 };
 use palisade_supervisor::asking::AskIn;
-use palisade_supervisor::conclusion::{self, Conclusion};
-use palisade_supervisor::control::connection::Connection;
+use palisade_supervisor::conclusion;
+use palisade_supervisor::control::endpoint::Endpoint;
 use palisade_supervisor::control::interface::{FromSupervisor, Response};
 use palisade_supervisor::egress::EgressSummary;
 use palisade_supervisor::normalize;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
+use recording::{Times, conclude, describe, millis, record_end, record_start};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How many sockets of other sessions a starting run checks, to remove dead ones: enough that they do not accumulate.
 const MAX_SWEPT: usize = 32;
@@ -161,16 +163,28 @@ pub fn run(caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str)) -> 
     run_until(caller, request, None, tell)
 }
 
-/// The same for a sandbox that outlives its commands, which a client starts.
+/// Who starts commands in a sandbox that outlives them.
+#[derive(Debug)]
+pub(crate) enum Controller<'a> {
+    /// The one client that the sandbox ends with.
+    Client(&'a mut Endpoint),
+    /// Whoever finds the session.
+    Session(&'a mut HostedSession),
+}
+
+/// The same for a sandbox that outlives its commands.
 pub(crate) fn run_until(
     mut caller: Caller,
     request: &RunRequest,
-    control: Option<&mut Connection>,
+    control: Option<Controller<'_>>,
     tell: &mut dyn FnMut(&str),
 ) -> Finished {
     let clock = Instant::now();
     let inherited = Inherited::take();
-    let session = new_session_id();
+    let session = match &control {
+        Some(Controller::Session(hosted)) => hosted.life.id().to_owned(),
+        _ => new_session_id(),
+    };
     let mut report = RunReport::begin(&session, &request.command, reporting::versions());
     let mut metrics = Metrics::default();
     let began = Began { clock, inherited };
@@ -210,7 +224,7 @@ struct Began {
 
 fn attempt(
     caller: &mut Caller,
-    (request, control): (&RunRequest, Option<&mut Connection>),
+    (request, control): (&RunRequest, Option<Controller<'_>>),
     began: &Began,
     (report, metrics): (&mut RunReport, &mut Metrics),
     tell: &mut dyn FnMut(&str),
@@ -298,8 +312,8 @@ fn create_without_following(directory: &Path) -> std::io::Result<()> {
 struct Scene<'a> {
     caller: &'a Caller,
     request: &'a RunRequest,
-    /// The client that starts commands, in a sandbox that outlives them.
-    control: Option<&'a mut Connection>,
+    /// Who starts commands, in a sandbox that outlives them.
+    control: Option<Controller<'a>>,
     journal: &'a mut Journal,
     began: &'a Began,
     report: &'a mut RunReport,
@@ -333,6 +347,11 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
     let signals = Signals::take()?;
     journal.commit()?;
 
+    let (control, mut life) = match control {
+        Some(Controller::Client(endpoint)) => (Some(endpoint), None),
+        Some(Controller::Session(HostedSession { endpoint, life })) => (Some(endpoint), Some(life)),
+        None => (None, None),
+    };
     let stores = Stores::new(caller);
     if request.ask_in == AskIn::Approve && plan.sandbox.gate.as_ref().is_some_and(Gate::uses_on_ask)
     {
@@ -351,6 +370,8 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
         rules,
         stores: Rc::new(stores.clone()),
         control,
+        output_logs: life.as_deref().map(SessionLife::output_logs).transpose()?,
+        lifespan: life.as_deref().map(SessionLife::lifespan).unwrap_or_default(),
     };
     let mut supervisor = palisade_supervisor::start(start, signals, || {
         let mut config = egress::config(plan, &caller.facts, authority)?;
@@ -378,6 +399,14 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
                 record_start(journal, plan, &supervisor, clock)?;
                 let announced = announced(plan, report, &supervisor);
                 supervisor.announce(FileRegistration::new(&caller.places, announced));
+                if let Some(life) = &mut life {
+                    life.started(plan, &mut supervisor)?;
+                }
+            }
+            Some(FromSupervisor::Event(event)) => {
+                if let Some(life) = &mut life {
+                    life.hear(&event, &mut supervisor)?;
+                }
             }
             // All other messages, about commands, questions and limits, end up in the report.
             Some(_) => {}
@@ -450,144 +479,6 @@ fn announced(plan: &Plan, report: &RunReport, supervisor: &Supervisor<'_>) -> An
         cgroups: supervisor.cgroups(),
         limits: plan.supervision.limits.iter().map(Into::into).collect(),
     }
-}
-
-/// The parts of a run's duration.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    setup: Duration,
-    wall: Duration,
-}
-
-impl Times {
-    /// Where times are rounded, set-up time is not reported separately: it would reveal what the rounding hides.
-    fn of(plan: &Plan, setup: Duration, total: Duration) -> Self {
-        match plan.supervision.normalize_ms {
-            None => Self { setup, wall: total.saturating_sub(setup) },
-            Some(step) => {
-                let wall = normalize::rounded_up(total, Duration::from_millis(step));
-                Self { setup: Duration::ZERO, wall }
-            }
-        }
-    }
-
-    fn total(self) -> Duration {
-        self.setup + self.wall
-    }
-}
-
-fn record_start(
-    journal: &mut Journal,
-    plan: &Plan,
-    supervisor: &Supervisor<'_>,
-    clock: Instant,
-) -> Result<()> {
-    journal.advance(State::Initialized)?;
-    journal.add(EventKind::SandboxEntered(Entered {
-        pid: supervisor.pid(),
-        namespaces: namespaces(plan),
-    }));
-    journal.add(EventKind::SandboxValidated(Validated {
-        probes: supervisor.checked().observations.len(),
-        duration_us: micros(supervisor.checked().took),
-    }));
-    journal.advance(State::Running)?;
-    journal
-        .add(EventKind::SandboxExecuted(Executed { pid: None, setup_us: micros(clock.elapsed()) }));
-    journal.advance(State::Monitoring)?;
-    Ok(journal.commit()?)
-}
-
-/// Fills in how the run ended.
-fn conclude(report: &mut RunReport, plan: &Plan, ended: &ExitState, times: Times) {
-    let Conclusion { outcome, exit_code, signal, ended_by } = conclusion::conclude(ended);
-    report.outcome = outcome;
-    report.exit_code = exit_code;
-    report.signal = signal;
-    report.signals_forwarded = ended.forwarded.clone();
-    if ended.forwarded_beyond > 0 {
-        report.notes.push(format!("{} more signals were forwarded", ended.forwarded_beyond));
-    }
-    report.notes.extend(ended.output.told());
-    let mut usage = ended.tally.usage(micros(times.setup), micros(times.wall));
-    if let Some(step) = plan.supervision.normalize_ms {
-        normalize::round_cpu_time(&mut usage, Duration::from_millis(step));
-    }
-    report.usage = Some(usage);
-    ended.tally.report(report, plan, ended_by);
-}
-
-fn record_end(
-    journal: &mut Journal,
-    run: Run,
-    report: &RunReport,
-    duration: Duration,
-) -> Result<()> {
-    for limit in &report.limits {
-        // Using up the CPU share is not an event: it happens many times a second.
-        let reached = limit.reached.as_ref().filter(|_| limit.name != LimitKind::Cpus.name());
-        if let Some(reached) = reached {
-            journal.add(EventKind::ResourceLimitExceeded(LimitExceeded {
-                resource: limit.key.clone(),
-                limit: limit.value,
-                observed: reached.usage,
-                holder: limit.holder.clone(),
-            }));
-        }
-    }
-    journal.advance(match report.outcome {
-        Outcome::Completed | Outcome::Signalled | Outcome::OutputCapped => State::Completed,
-        Outcome::Timeout => State::Timeout,
-        Outcome::OutOfMemory
-        | Outcome::CpuTime
-        | Outcome::TooManyProcesses
-        | Outcome::DiskFull
-        | Outcome::Killed
-        | Outcome::Refused
-        | Outcome::Failed => State::Error,
-    })?;
-    let duration_ms = millis(duration);
-    journal.add(EventKind::SandboxExited(Box::new(Exited {
-        run,
-        outcome: report.outcome,
-        exit_code: Some(report.exit_code),
-        signal: report.signal,
-        duration_ms,
-    })));
-    journal.advance(State::Cleanup)?;
-    journal.add(EventKind::SandboxDestroyed(Destroyed { duration_ms }));
-    Ok(journal.commit()?)
-}
-
-fn describe(plan: &Plan, tool: Option<&str>, project: PathBuf) -> Run {
-    let program = || {
-        let name = plan.command.argv.first().map(Path::new).and_then(Path::file_name);
-        name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-    };
-    Run {
-        session_id: plan.session.clone(),
-        worker_id: None,
-        tool: tool.map_or_else(program, str::to_owned),
-        sandbox_level: word(&plan.explanation.level),
-        sandbox_mode: word(&plan.explanation.mode),
-        network_mode: plan.sandbox.network.name().to_owned(),
-        sandbox_root: project,
-        command: CommandDigest::of(&plan.command.argv),
-    }
-}
-
-fn namespaces(plan: &Plan) -> Vec<String> {
-    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return Vec::new() };
-    let made = inside.namespaces.by_name().into_iter().filter(|(_, made)| *made);
-    made.map(|(name, _)| name.to_owned()).collect()
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@
 
 use crate::caller::Caller;
 use crate::error::{Result, SessionError};
-use crate::run::{Finished, RunRequest, run_until};
+use crate::run::{Controller, Finished, RunRequest, run_until};
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::connection::{Connection, is_seqpacket};
+use palisade_supervisor::control::endpoint::Endpoint;
 use palisade_supervisor::control::handshake;
 use palisade_supervisor::control::interface::{CreateSandbox, Event, FromSupervisor};
 use palisade_sys::proc::take_inherited;
@@ -21,7 +22,7 @@ pub use palisade_supervisor::control::{client, interface};
 
 /// The supervisor's end of a control socket.
 #[derive(Debug)]
-pub struct ControlSocket(Connection);
+pub struct ControlSocket(Endpoint);
 
 impl ControlSocket {
     /// Takes the descriptor with this number; must be called before anything else is opened. It may be standard input,
@@ -38,14 +39,15 @@ impl ControlSocket {
             number => take_inherited(number)?,
         };
         match is_seqpacket(&socket)? {
-            true => Ok(Self(Connection::new(socket))),
+            true => Ok(Self(Endpoint::of_owner(Connection::new(socket)))),
             false => Err(SessionError::NotAControlSocket { number }),
         }
     }
 
     /// Waits for a client and returns the sandbox it requests.
     pub fn accept(&mut self) -> Result<CreateSandbox> {
-        Ok(handshake::accept(&mut self.0).map_err(SupervisorError::from)?)
+        let connection = self.0.owner_connection().ok_or(SupervisorError::ClientGone)?;
+        Ok(handshake::accept(connection).map_err(SupervisorError::from)?)
     }
 
     /// Creates the sandbox and serves the client until either ends. The conditions of [`crate::run::run`] apply.
@@ -55,12 +57,12 @@ impl ControlSocket {
         request: &RunRequest,
         tell: &mut dyn FnMut(&str),
     ) -> Finished {
-        run_until(caller, request, Some(&mut self.0), tell)
+        run_until(caller, request, Some(Controller::Client(&mut self.0)), tell)
     }
 
-    /// The last message to a client, after all that it has not read yet. If sending fails, there is no client left.
+    /// The last message to a client, after all that it has not read yet.
     pub fn tell_end(&mut self, exit_code: i32, error: Option<String>) {
         let ended = FromSupervisor::Event(Event::Ended { exit_code, error });
-        let _ = self.0.finish(&ended);
+        self.0.finish(&ended);
     }
 }

@@ -31,6 +31,10 @@ pub fn conclude(ended: &ExitState) -> Conclusion {
         };
         return Conclusion { outcome: outcome_of(what), exit_code, signal, ended_by: Some(what) };
     }
+    if let Some(Killed::Expired(_)) = ended.killed {
+        let (outcome, exit_code) = (Outcome::Timeout, i32::from(TIMED_OUT));
+        return Conclusion { outcome, exit_code, signal: None, ended_by: None };
+    }
     let asked_for =
         |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.signal == signal);
     let (outcome, exit_code, signal) = match ended.ending {
@@ -59,7 +63,7 @@ fn ended_by(ended: &ExitState) -> Option<LimitKind> {
         Some(Killed::Limit(what)) => Some(what),
         // Whoever was killed for want of memory, the run was not what it should have been.
         _ if ended.tally.has_reached(LimitKind::Memory) => Some(LimitKind::Memory),
-        Some(Killed::Asked | Killed::Suspicious) | None => None,
+        Some(Killed::Asked | Killed::Suspicious | Killed::Expired(_)) | None => None,
     }
 }
 

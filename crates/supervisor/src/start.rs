@@ -3,12 +3,14 @@
 use crate::answers::SharedStore;
 use crate::asking::{Arming, AskIn, Asking, Backdrop, Setting};
 use crate::control::commands::Commands;
-use crate::control::connection::Connection;
 use crate::control::defaults::Defaults;
+use crate::control::endpoint::Endpoint;
+use crate::control::held::HeldCommands;
 use crate::control::outbox::Outbox;
 use crate::deadlines::Deadlines;
 use crate::egress::EgressControl;
 use crate::error::SupervisorError;
+use crate::expiry::{Expiry, Lifespan};
 use crate::gate::Gate;
 use crate::incidents::Incidents;
 use crate::limits::Limits;
@@ -22,6 +24,7 @@ use palisade_egress::config::Config;
 use palisade_gate::Rule;
 use palisade_launch::{Inherited, Streams};
 use palisade_plan::model::{Plan, SandboxLifetime};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -47,8 +50,11 @@ pub struct StartRequest<'p> {
     /// For the gate.
     pub rules: Vec<Rule>,
     pub stores: SharedStore,
-    /// The client, for a sandbox that outlives its commands.
-    pub control: Option<&'p mut Connection>,
+    /// The clients, for a sandbox that outlives its commands.
+    pub control: Option<&'p mut Endpoint>,
+    /// Where the output of commands is kept, one directory a command. None: not in files.
+    pub output_logs: Option<OwnedFd>,
+    pub lifespan: Lifespan,
 }
 
 /// Launches the sandbox. `egress` reads secrets, so it is called when pid 1 and the broker have been forked: they hold
@@ -69,6 +75,8 @@ pub fn start<'p, E: From<SupervisorError>>(
         commands: Commands::new(),
         defaults: Defaults::of(plan),
         outbox: Outbox::new(request.control),
+        held: HeldCommands::new(request.output_logs),
+        expiry: Expiry::new(request.lifespan, Instant::now()),
         held_back: Vec::new(),
     };
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };

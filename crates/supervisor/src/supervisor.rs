@@ -8,6 +8,7 @@ mod end;
 mod messages;
 mod own_client;
 mod requests;
+mod session_requests;
 mod sources;
 mod starting;
 
@@ -19,11 +20,13 @@ use crate::answers::SharedStore;
 use crate::asking::Asking;
 use crate::control::commands::Commands;
 use crate::control::defaults::Defaults;
+use crate::control::held::HeldCommands;
 use crate::control::interface::Request;
 use crate::control::outbox::Outbox;
 use crate::deadlines::Deadlines;
 use crate::egress::{EgressControl, EgressSummary};
 use crate::error::Result;
+use crate::expiry::{Expired, Expiry};
 use crate::gate::{Gate, Touched};
 use crate::incidents::Incidents;
 use crate::limits::{Limits, Tally};
@@ -43,6 +46,8 @@ use std::time::Instant;
 pub enum Killed {
     /// The wall-time limit; it was asked to end first.
     Timeout,
+    /// The time of a session was over.
+    Expired(Expired),
     /// A fatal signal, and the grace time is over or it came twice.
     Asked,
     /// Too many suspicious system calls.
@@ -117,6 +122,10 @@ pub(crate) struct Control<'p> {
     pub(crate) commands: Commands,
     pub(crate) defaults: Defaults,
     pub(crate) outbox: Outbox<'p>,
+    /// Commands whose streams we hold.
+    pub(crate) held: HeldCommands,
+    /// How long it may stay.
+    pub(crate) expiry: Expiry,
     /// For commands that have not come to their exec.
     pub(crate) held_back: Vec<Request>,
 }
@@ -189,7 +198,7 @@ impl<'p> Supervisor<'p> {
         let Endpoints { asking, stores, gate, egress } = endpoints;
         if running.spawner().is_none() {
             // The one command that the launch brings with it.
-            control.commands.add(None);
+            control.commands.add(None, String::new());
         }
         Self {
             running,

@@ -6,8 +6,9 @@
 use crate::output;
 use clap::{Arg, Args, Command, ValueEnum};
 use palisade_record::escape;
+use palisade_session::sessions::{self, SessionRecord};
 use palisade_session::stores::{SavedRule, Stores};
-use palisade_session::{Caller, runs};
+use palisade_session::{AppDirs, Caller, runs};
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -95,14 +96,14 @@ fn offer(root: &Command, words: &[String]) -> Offer {
             continue;
         }
         if word == "--" {
-            if command.get_name() == root.get_name() || takes_command(command) {
+            if command.get_name() == root.get_name() || takes_command(command, usize::MAX) {
                 return Offer::Command(index + 1);
             }
         } else if word.starts_with('-') && word.len() > 1 {
             pending = option(command, word).filter(|_| !word.contains('='));
         } else if let Some(found) = command.find_subcommand(word).filter(|_| positionals == 0) {
             command = found;
-        } else if takes_command(command) {
+        } else if takes_command(command, positionals) {
             return Offer::Command(index);
         } else {
             positionals += 1;
@@ -124,7 +125,7 @@ fn offer(root: &Command, words: &[String]) -> Offer {
         .filter(|it| !it.is_hide_set() && it.get_name().starts_with(current.as_str()))
         .map(|it| (it.get_name().to_owned(), about(it.get_about())))
         .collect();
-    if takes_command(command) {
+    if takes_command(command, positionals) {
         return Offer::Command(before.len());
     }
     let positional = command.get_positionals().nth(positionals).or_else(|| {
@@ -139,8 +140,12 @@ fn offer(root: &Command, words: &[String]) -> Offer {
     }
 }
 
-fn takes_command(command: &Command) -> bool {
-    command.get_positionals().any(|it| it.is_trailing_var_arg_set() && it.get_id() == "command")
+/// Whether another command's line begins here, after so many words that belong to ours.
+fn takes_command(command: &Command, positionals: usize) -> bool {
+    let begins = command
+        .get_positionals()
+        .position(|it| it.is_trailing_var_arg_set() && it.get_id() == "command");
+    begins.is_some_and(|begins| begins <= positionals)
 }
 
 /// The option that this word is, if it takes a value.
@@ -164,6 +169,7 @@ fn value(argument: &Arg, typed: &str, prefix: &str) -> Offer {
     let words: Vec<(String, String)> = match argument.get_id().as_str() {
         "preset" => presets(),
         "session" => sessions(),
+        "sid" => kept_sessions(),
         "rules" => saved_rules(),
         _ => {
             let possible = argument.get_possible_values().into_iter();
@@ -194,6 +200,20 @@ fn sessions() -> Vec<(String, String)> {
     };
     let running = running.unwrap_or_default().into_iter();
     running.map(|run| (run.session, escape::text(&run.command).replace('\t', " "))).collect()
+}
+
+/// Those that stay, by their names where they have one.
+fn kept_sessions() -> Vec<(String, String)> {
+    let listed = AppDirs::here().and_then(|places| sessions::list(&places));
+    let word = |record: SessionRecord| {
+        let about = record.command.as_ref().map_or_else(
+            || record.project.to_string_lossy().into_owned(),
+            |command| command.join(" "),
+        );
+        let about = format!("{:?}: {about}", record.state);
+        (record.name.unwrap_or(record.id), escape::text(&about).replace('\t', " "))
+    };
+    listed.unwrap_or_default().into_iter().map(|(_, record)| word(record)).collect()
 }
 
 /// As `sandbox policy forget` knows them. One with a tab or a line break in it would look like several.

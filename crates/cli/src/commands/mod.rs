@@ -16,6 +16,7 @@ pub(crate) mod proxy;
 pub(crate) mod revoke;
 pub(crate) mod run;
 pub(crate) mod running;
+pub(crate) mod sessions;
 pub(crate) mod supervise;
 pub(crate) mod top;
 pub(crate) mod why;

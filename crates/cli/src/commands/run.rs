@@ -5,6 +5,7 @@
 use crate::agent::{self, Purpose};
 use crate::args::{CommandArgs, HelpArgs, HelpEnd, PolicyArgs, ReportArgs, help_end};
 use crate::closing::{self, SavedPolicy, SavedRules};
+use crate::commands::sessions;
 use crate::early;
 use crate::environment;
 use crate::output;
@@ -47,6 +48,10 @@ pub(crate) struct Run {
     #[command(flatten)]
     report: ReportArgs,
 
+    /// Keep the sandbox when the command has ended, as a session: see `sandbox exec` and `sandbox ps`
+    #[arg(long, conflicts_with = "json")]
+    keep: bool,
+
     #[command(flatten)]
     pub(crate) command: CommandArgs,
 
@@ -56,6 +61,9 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        if self.keep {
+            return sessions::keep::run(&self.policy, self.report, self.command.command);
+        }
         let caller = Caller::here()?;
         let done = perform(caller, &self.policy, self.report, self.command.command)?;
         die_like(&done.report);

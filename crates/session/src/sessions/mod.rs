@@ -14,15 +14,20 @@
 mod create;
 mod directory;
 mod find;
+mod hosted;
+mod output;
 mod record;
 mod sweep;
 
 pub use directory::{SessionDirectory, SupervisorLock};
 pub use find::{find, list, short_id};
+pub use hosted::{CreatorPipe, FirstCommand, HostedSession, Progress};
+pub use output::{OutputChunk, OutputReader, logged_commands};
 pub use record::{SessionRecord, TimeToLive};
 pub use sweep::{Swept, sweep};
 
 pub(crate) use create::create;
+pub(crate) use hosted::SessionLife;
 
 #[cfg(test)]
 #[path = "sessions_tests.rs"]

@@ -53,9 +53,6 @@ pub struct TimeToLive {
     /// Since its last command ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<u64>,
-    /// When the first of them is over. It moves with `sandbox extend`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Timestamp>,
 }
 
 impl SessionRecord {

@@ -4,6 +4,7 @@
 //! the protocol. The socket is created with the first question, and removed at the end of the run.
 
 use crate::error::{Result, SupervisorError};
+use crate::peer::shares_user_namespace;
 use crate::poll_set::{PollSet, Ready};
 use palisade_ask::server::{ConnectionId, Introduction, Peer, Received, Server};
 use palisade_ask::{Decided, QuestionId, Queue};
@@ -167,13 +168,6 @@ impl Drop for ApprovalSocket {
         let _ =
             rustix::fs::unlinkat(&self.directory, self.name.as_str(), rustix::fs::AtFlags::empty());
     }
-}
-
-/// A sandbox with namespaces has its own user namespace.
-fn shares_user_namespace(pid: rustix::process::Pid) -> bool {
-    let namespace = |of: String| std::fs::read_link(format!("/proc/{of}/ns/user")).ok();
-    let own = namespace("self".to_owned());
-    own.is_some() && own == namespace(pid.as_raw_pid().to_string())
 }
 
 /// Whether a `sandbox approve` is running: it keeps this file locked.

@@ -330,6 +330,10 @@ impl Asking {
         !self.queue.is_empty() && !is_aside
     }
 
+    pub(crate) fn open_questions(&self) -> usize {
+        self.queue.open().count()
+    }
+
     pub(crate) fn has_questions(&self) -> bool {
         !self.queue.is_empty()
     }

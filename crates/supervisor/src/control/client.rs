@@ -6,7 +6,7 @@ use palisade_sys::fdpass::socketpair;
 use palisade_wire::{Received, WireError, WireMessage as _};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 
 /// A supervisor process and the connection to it. Dropped, it ends the sandbox.
@@ -102,6 +102,16 @@ impl Client {
         }
     }
 
+    /// The next message, without waiting for one.
+    pub fn try_next(&mut self) -> Result<Option<FromSupervisor>, WireError> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(Some(FromSupervisor::Event(event)));
+        }
+        let mut buffer = [0; FromSupervisor::MAX_BYTES];
+        let received = palisade_wire::try_receive(&self.socket, &mut buffer)?;
+        Ok(received.map(|Received { message, .. }| message))
+    }
+
     /// To be polled for events.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -112,6 +122,12 @@ impl Client {
         let Received { message, mut descriptors } =
             palisade_wire::receive(&self.socket, &mut buffer)?;
         Ok((message, descriptors.pop()))
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -5,6 +5,7 @@ use super::interface::CommandStatus;
 use palisade_launch::CommandId;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub(crate) struct Commands {
@@ -18,6 +19,9 @@ struct Known {
     /// Its own end of its terminal, to resize it by. A copy of the client's end would keep the terminal from being hung up
     /// when the client closes it.
     terminal: Option<OwnedFd>,
+    /// The beginning of its command line, with secrets masked.
+    text: String,
+    since: Instant,
 }
 
 impl Commands {
@@ -30,10 +34,11 @@ impl Commands {
         CommandId(self.next_id)
     }
 
-    pub(crate) fn add(&mut self, terminal: Option<OwnedFd>) -> CommandId {
+    pub(crate) fn add(&mut self, terminal: Option<OwnedFd>, text: String) -> CommandId {
         let id = self.next_id();
         self.next_id += 1;
-        self.running.insert(id, Known { pid: None, terminal });
+        let since = Instant::now();
+        self.running.insert(id, Known { pid: None, terminal, text, since });
         id
     }
 
@@ -68,6 +73,14 @@ impl Commands {
         self.running.get(&id)?.terminal.as_ref().map(|terminal| terminal.as_fd())
     }
 
+    /// Each with its command line, and how long it has run.
+    pub(crate) fn described(&self) -> impl Iterator<Item = (CommandStatus, &str, Duration)> {
+        self.running.iter().map(|(id, known)| {
+            let status = CommandStatus { command: *id, pid: known.pid };
+            (status, known.text.as_str(), known.since.elapsed())
+        })
+    }
+
     pub(crate) fn status(&self) -> Vec<CommandStatus> {
         let running = self.running.iter();
         running.map(|(id, known)| CommandStatus { command: *id, pid: known.pid }).collect()
@@ -81,7 +94,8 @@ mod tests {
     #[test]
     fn a_number_is_given_once_and_known_until_its_command_ends() {
         let mut commands = Commands::new();
-        let (first, second) = (commands.add(None), commands.add(None));
+        let (first, second) =
+            (commands.add(None, String::new()), commands.add(None, String::new()));
         assert!(commands.started(first, 77) && !commands.started(CommandId(9), 78));
         assert_eq!(
             commands.status(),
@@ -92,6 +106,6 @@ mod tests {
         );
         assert!(commands.remove(first) && !commands.remove(first));
         assert_eq!(commands.ids(), [second]);
-        assert!(commands.add(None) > second);
+        assert!(commands.add(None, String::new()) > second);
     }
 }

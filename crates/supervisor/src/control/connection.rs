@@ -15,8 +15,11 @@ use std::time::{Duration, Instant};
 /// Messages for a client that does not read them.
 const MAX_UNREAD: usize = 1024;
 
+/// So many messages wait for a client that reads and is merely slower than a command writes.
+const FEW_UNREAD: usize = 4;
+
 /// How long a client may take to read what is left when the sandbox has ended.
-const LAST_READS: Duration = Duration::from_secs(5);
+pub(super) const LAST_READS: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct Connection {
@@ -89,6 +92,11 @@ impl Connection {
         self.unread.len() < MAX_UNREAD / 2
     }
 
+    /// Whether it has read nearly all that it was sent.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.unread.len() < FEW_UNREAD
+    }
+
     /// Sends, now or later. An error if the client is gone, or has left too much unread.
     pub(crate) fn send(
         &mut self,
@@ -105,7 +113,15 @@ impl Connection {
 
     /// The last message, after what the client has not read yet. Waits for it to read, though not for ever.
     pub fn finish(&mut self, last: &FromSupervisor) -> Result<(), WireError> {
-        let deadline = Instant::now() + LAST_READS;
+        self.finish_by(last, Instant::now() + LAST_READS)
+    }
+
+    /// The same, until a point in time.
+    pub(super) fn finish_by(
+        &mut self,
+        last: &FromSupervisor,
+        deadline: Instant,
+    ) -> Result<(), WireError> {
         self.flush_until(deadline)?;
         self.send(last, None)?;
         self.flush_until(deadline)

@@ -6,7 +6,7 @@ use palisade_wire::encode;
 use std::fmt::Debug;
 
 /// Raise it with any change below.
-const OF_VERSION: u32 = 3;
+const OF_VERSION: u32 = 4;
 
 /// The number of a variant, and how many there are, by a match that has to name all of them.
 macro_rules! numbers {
@@ -42,6 +42,11 @@ numbers!(
     Request::ResizeTerminal { command: _, size: _ },
     Request::Status,
     Request::End { signal: _, grace: _ },
+    Request::Attach { command: _, from: _, role: AttachRole::Watch | AttachRole::Type },
+    Request::Input { command: _, bytes: _ },
+    Request::Detach { command: _ },
+    Request::Inspect,
+    Request::Extend { milliseconds: _ },
 );
 numbers!(
     response: Response,
@@ -51,6 +56,17 @@ numbers!(
     Response::Done,
     Response::Status { commands: _ },
     Response::Refused(Refusal { kind: _, message: _ }),
+    Response::Attached(Attached { command: _, cursor: _, is_typist: _, has_terminal: _ }),
+    Response::Inspected(SessionStatus {
+        age_ms: _,
+        idle_ms: _,
+        clients: _,
+        questions: _,
+        expires_in_ms: _,
+        idle_expires_in_ms: _,
+        is_ending: _,
+        commands: _,
+    }),
 );
 numbers!(
     event: Event,
@@ -61,6 +77,7 @@ numbers!(
     Event::QuestionAsked { question: _, text: _ },
     Event::QuestionAnswered { question: _, is_allowed: _, by: _ },
     Event::LimitReached { limit: _ },
+    Event::Output { command: _, cursor: _, bytes: _ },
     Event::Ended { exit_code: _, error: _ },
 );
 numbers!(
@@ -83,7 +100,13 @@ numbers!(
 numbers!(cause: ExitCause, ExitCause::Code(_), ExitCause::Signal(_));
 numbers!(grace: Grace, Grace::OfSandbox, Grace::Milliseconds(_));
 numbers!(environment: Environment, Environment::Extended(_), Environment::Exactly(_));
-numbers!(streams: CommandStreams, CommandStreams::Descriptors, CommandStreams::Terminal(_));
+numbers!(
+    streams: CommandStreams,
+    CommandStreams::Descriptors,
+    CommandStreams::Terminal(_),
+    CommandStreams::Held(HeldStreams { terminal: _, is_attached: _ }),
+);
+numbers!(from: OutputStart, OutputStart::Kept, OutputStart::Byte(_), OutputStart::Now);
 
 fn create(ask: AskPeople) -> CreateSandbox {
     CreateSandbox {
@@ -125,7 +148,7 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0003"),
+        (Request::Hello { version: VERSION }, "0004"),
         (Request::Create(CreateSandbox::default()), "01000000000000"),
         (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
         (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
@@ -137,12 +160,54 @@ fn requests() -> Vec<(Request, &'static str)> {
             Request::StartCommand(whole),
             "0202016101ff010001022f63011205000001010202030304ac0201010203ac02",
         ),
+        (
+            Request::StartCommand(StartCommand {
+                environment: Environment::Exactly(Vec::new()),
+                ..start(CommandStreams::Held(HeldStreams {
+                    terminal: Some(size),
+                    is_attached: true,
+                }))
+            }),
+            "0202016101ff01000000000201010203ac0201",
+        ),
         (Request::Signal { command, signal: 15 }, "03ac021e"),
         (Request::ResizeTerminal { command, size }, "04ac02010203ac02"),
         (Request::Status, "05"),
         (Request::End { signal: 2, grace: Grace::OfSandbox }, "060400"),
         (Request::End { signal: 2, grace: Grace::Milliseconds(300) }, "060401ac02"),
+        (attach(None, OutputStart::Kept, AttachRole::Watch), "07000000"),
+        (attach(Some(command), OutputStart::Byte(300), AttachRole::Type), "0701ac0201ac0201"),
+        (attach(None, OutputStart::Now, AttachRole::Watch), "07000200"),
+        (Request::Input { command, bytes: b"a\xff".into() }, "08ac020261ff"),
+        (Request::Detach { command }, "09ac02"),
+        (Request::Inspect, "0a"),
+        (Request::Extend { milliseconds: 300 }, "0bac02"),
     ]
+}
+
+fn attach(command: Option<CommandId>, from: OutputStart, role: AttachRole) -> Request {
+    Request::Attach { command, from, role }
+}
+
+fn inspected() -> SessionStatus {
+    let held = HeldStatus { has_terminal: true, output_bytes: 300, watchers: 2, has_typist: true };
+    let details = |command, pid, held| CommandDetails {
+        command: CommandId(command),
+        pid,
+        text: "t".to_owned(),
+        running_ms: 7,
+        held,
+    };
+    SessionStatus {
+        age_ms: 300,
+        idle_ms: Some(5),
+        clients: 2,
+        questions: 3,
+        expires_in_ms: Some(6),
+        idle_expires_in_ms: None,
+        is_ending: true,
+        commands: vec![details(1, Some(10), Some(held)), details(2, None, None)],
+    }
 }
 
 fn refused(kind: RefusalKind) -> Response {
@@ -155,7 +220,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000003"),
+        (Response::Hello { version: VERSION }, "000004"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),
@@ -166,6 +231,19 @@ fn responses() -> Vec<(Response, &'static str)> {
         (refused(RefusalKind::UnknownCommand), "000503016d"),
         (refused(RefusalKind::TooManyCommands), "000504016d"),
         (refused(RefusalKind::Failed), "000505016d"),
+        (
+            Response::Attached(Attached {
+                command: CommandId(1),
+                cursor: 300,
+                is_typist: true,
+                has_terminal: false,
+            }),
+            "000601ac020100",
+        ),
+        (
+            Response::Inspected(inspected()),
+            "0007ac0201050203010600010201010a0174070101ac020201020001740700",
+        ),
     ]
 }
 
@@ -181,8 +259,9 @@ fn events() -> Vec<(Event, &'static str)> {
         (Event::QuestionAsked { question: 5, text: "t".into() }, "0104050174"),
         (Event::QuestionAnswered { question: 5, is_allowed: true, by: "b".into() }, "010505010162"),
         (Event::LimitReached { limit: "l".into() }, "0106016c"),
-        (Event::Ended { exit_code: 0, error: None }, "01070000"),
-        (Event::Ended { exit_code: -1, error: Some("e".into()) }, "010701010165"),
+        (Event::Output { command, cursor: 300, bytes: b"a\xff".into() }, "010701ac020261ff"),
+        (Event::Ended { exit_code: 0, error: None }, "01080000"),
+        (Event::Ended { exit_code: -1, error: Some("e".into()) }, "010801010165"),
     ]
 }
 
@@ -234,6 +313,11 @@ fn every_variant_has_its_number_and_a_sample() {
         _ => None,
     });
     all(ends, grace);
+    let attaches = requests().into_iter().filter_map(|(sample, _)| match sample {
+        Request::Attach { from, .. } => Some(from),
+        _ => None,
+    });
+    all(attaches, from);
     let refusals = responses().into_iter().filter_map(|(sample, _)| match sample {
         Response::Refused(refused) => Some(refused.kind),
         _ => None,

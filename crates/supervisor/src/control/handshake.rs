@@ -15,14 +15,11 @@ pub fn accept(connection: &mut Connection) -> Result<CreateSandbox, WireError> {
     let mut has_greeted = false;
     for _ in 0..MAX_REFUSED {
         let answer = match connection.wait_for_request()? {
-            Incoming::Request(Request::Hello { version: VERSION }, _) => {
-                has_greeted = true;
-                Response::Hello { version: VERSION }
+            Incoming::Request(request @ Request::Hello { .. }, _) => {
+                let answer = greet(&request);
+                has_greeted |= matches!(answer, Response::Hello { .. });
+                answer
             }
-            Incoming::Request(Request::Hello { version }, _) => refused(
-                RefusalKind::Version,
-                format!("this supervisor speaks version {VERSION}, not {version}"),
-            ),
             Incoming::Request(Request::Create(create), _) if has_greeted => return Ok(create),
             Incoming::Request(..) => refused(
                 RefusalKind::OutOfOrder,
@@ -34,6 +31,18 @@ pub fn accept(connection: &mut Connection) -> Result<CreateSandbox, WireError> {
         connection.send(&FromSupervisor::Response(answer), None)?;
     }
     Err(WireError::Closed)
+}
+
+/// The answer to the first request of a client.
+pub(crate) fn greet(request: &Request) -> Response {
+    match request {
+        Request::Hello { version: VERSION } => Response::Hello { version: VERSION },
+        Request::Hello { version } => refused(
+            RefusalKind::Version,
+            format!("this supervisor speaks version {VERSION}, not {version}"),
+        ),
+        _ => refused(RefusalKind::OutOfOrder, "the first request is Hello".to_owned()),
+    }
 }
 
 pub(crate) fn refused(kind: RefusalKind, message: String) -> Response {

@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -24,6 +24,15 @@ pub const MAX_COMMANDS: usize = 256;
 pub(crate) const SIGNALS: RangeInclusive<i32> = 1..=64;
 
 const MAX_TEXT: usize = 4 * 1024;
+
+/// Of a command line, to tell commands apart. With 256 of them a message stays within its limit.
+const MAX_COMMAND_TEXT: usize = 64;
+
+/// Of output in one event.
+pub const MAX_OUTPUT: usize = 16 * 1024;
+
+/// What is kept of the output of each command for who attaches later.
+pub const REPLAYED_BYTES: usize = 1 << 20;
 
 /// From a client to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +64,47 @@ pub enum Request {
         signal: i32,
         grace: Grace,
     },
+    /// The output of a command whose streams the supervisor holds comes as [`Event::Output`] from now on, and then its end.
+    /// Answered with [`Response::Attached`].
+    Attach {
+        /// None: the one that was started last.
+        command: Option<CommandId>,
+        from: OutputStart,
+        role: AttachRole,
+    },
+    /// Bytes for the terminal of a command. Only from the client that types there.
+    Input {
+        command: CommandId,
+        bytes: Vec<u8>,
+    },
+    /// Ends an [`Self::Attach`]: no more output, and another client may type.
+    Detach {
+        command: CommandId,
+    },
+    /// Answered with [`Response::Inspected`].
+    Inspect,
+    /// The session may stay this much longer, from now on.
+    Extend {
+        milliseconds: u64,
+    },
+}
+
+/// Where output begins for who attaches. Output is counted in bytes from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OutputStart {
+    /// As far back as it is kept: [`REPLAYED_BYTES`].
+    Kept,
+    Byte(u64),
+    /// Only what comes from now on.
+    Now,
+}
+
+/// What an attached client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AttachRole {
+    Watch,
+    /// If no other client does. Otherwise it watches.
+    Type,
 }
 
 /// How long commands may take to end.
@@ -134,6 +184,16 @@ pub enum CommandStreams {
     Descriptors,
     /// One terminal inside for all three. Its other end comes with [`Response::Starting`].
     Terminal(TerminalSize),
+    /// The supervisor holds their other ends: it keeps what the command writes, and clients attach to it.
+    Held(HeldStreams),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldStreams {
+    /// None: nothing to read, and one pipe for both outputs.
+    pub terminal: Option<TerminalSize>,
+    /// Whether the client that starts it is attached from its beginning, and types.
+    pub is_attached: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,6 +234,58 @@ pub enum Response {
     Done,
     Status { commands: Vec<CommandStatus> },
     Refused(Refusal),
+    Attached(Attached),
+    Inspected(SessionStatus),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attached {
+    pub command: CommandId,
+    /// The number of the first byte that comes.
+    pub cursor: u64,
+    pub is_typist: bool,
+    pub has_terminal: bool,
+}
+
+/// What a session does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    /// Since commands could be started.
+    pub age_ms: u64,
+    /// Since its last command ended. None while one runs.
+    pub idle_ms: Option<u64>,
+    /// Connected, the one that asks included.
+    pub clients: u32,
+    /// Waiting for an answer.
+    pub questions: u32,
+    /// Until its time to live is over.
+    pub expires_in_ms: Option<u64>,
+    /// Until it has been idle for too long. None while a command runs.
+    pub idle_expires_in_ms: Option<u64>,
+    pub is_ending: bool,
+    pub commands: Vec<CommandDetails>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandDetails {
+    pub command: CommandId,
+    /// On the host; none before its exec.
+    pub pid: Option<u32>,
+    /// The beginning of its command line.
+    #[serde(with = "Truncated::<MAX_COMMAND_TEXT>")]
+    pub text: String,
+    pub running_ms: u64,
+    /// None where its streams are a client's own.
+    pub held: Option<HeldStatus>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldStatus {
+    pub has_terminal: bool,
+    /// Written so far.
+    pub output_bytes: u64,
+    pub watchers: u32,
+    pub has_typist: bool,
 }
 
 /// Why a request was not carried out. Nothing of it was.
@@ -249,6 +361,14 @@ pub enum Event {
         #[serde(with = "Truncated::<MAX_TEXT>")]
         limit: String,
     },
+    /// Output of a command that the client is attached to. Bytes between two events were dropped: nobody waits for a client
+    /// that reads too slowly.
+    Output {
+        command: CommandId,
+        /// The number of the first byte.
+        cursor: u64,
+        bytes: Vec<u8>,
+    },
     /// The sandbox is gone, or never came about. If it had to be killed, the ends of its last commands are not told.
     Ended {
         exit_code: i32,
@@ -258,6 +378,21 @@ pub enum Event {
 }
 
 impl Event {
+    /// The command that it is about.
+    pub(crate) fn command(&self) -> Option<CommandId> {
+        match self {
+            Self::CommandStarted { command, .. }
+            | Self::CommandFailed { command, .. }
+            | Self::CommandExited { command, .. }
+            | Self::CommandStopped { command, .. }
+            | Self::Output { command, .. } => Some(*command),
+            Self::QuestionAsked { .. }
+            | Self::QuestionAnswered { .. }
+            | Self::LimitReached { .. }
+            | Self::Ended { .. } => None,
+        }
+    }
+
     /// Whether what is inside causes as many of them as it likes. They are not kept for a client that does not read them,
     /// or a command could end its sandbox by them.
     pub(crate) fn may_be_lost(&self) -> bool {
@@ -276,14 +411,19 @@ impl Request {
         match self {
             Self::StartCommand(start) => match start.streams {
                 CommandStreams::Descriptors => 3,
-                CommandStreams::Terminal(_) => 0,
+                CommandStreams::Terminal(_) | CommandStreams::Held(_) => 0,
             },
             Self::Hello { .. }
             | Self::Create(_)
             | Self::Signal { .. }
             | Self::ResizeTerminal { .. }
             | Self::Status
-            | Self::End { .. } => 0,
+            | Self::End { .. }
+            | Self::Attach { .. }
+            | Self::Input { .. }
+            | Self::Detach { .. }
+            | Self::Inspect
+            | Self::Extend { .. } => 0,
         }
     }
 
@@ -295,7 +435,12 @@ impl Request {
             | Self::Create(_)
             | Self::StartCommand(_)
             | Self::ResizeTerminal { .. }
-            | Self::Status => None,
+            | Self::Status
+            | Self::Attach { .. }
+            | Self::Input { .. }
+            | Self::Detach { .. }
+            | Self::Inspect
+            | Self::Extend { .. } => None,
         }
     }
 }
@@ -305,7 +450,7 @@ impl WireMessage for Request {
 }
 
 impl WireMessage for FromSupervisor {
-    const MAX_BYTES: usize = 16 * 1024;
+    const MAX_BYTES: usize = 32 * 1024;
 }
 
 /// A path that may be missing, byte by byte.

@@ -102,6 +102,7 @@ impl Supervisor<'_> {
     pub fn finish(mut self, observers: Observers<'_>) -> Result<(ExitState, Signals)> {
         let log = observers.log;
         self.drain()?;
+        self.control.held.conclude(&mut self.control.outbox);
         // What was told before the last of them died; nobody is left to tell more.
         self.hear_broker(usize::MAX)?;
         self.close_way_out();

@@ -3,18 +3,25 @@
 //! Must never let a client change a wall or wait for one: a request is carried out at once or refused. How a sandbox is
 //! ended, step by step, is in `end.rs`.
 
+use crate::control::endpoint::ClientId;
 use crate::control::handshake::refused;
 use crate::control::interface::{
-    CommandStatus, CommandStreams, MAX_COMMANDS, RefusalKind, Request, Response, SIGNALS,
-    StartCommand, TerminalSize,
+    CommandStatus, CommandStreams, HeldStreams, MAX_COMMANDS, RefusalKind, Request, Response,
+    SIGNALS, StartCommand, TerminalSize,
 };
 use crate::error::Result;
-use crate::supervisor::{Phase, Supervisor};
-use palisade_launch::CommandId;
+use crate::supervisor::{Control, Phase, Supervisor};
+use palisade_launch::{CommandId, Spawner};
+use palisade_record::redact;
 use palisade_sys::tty;
 use palisade_wire::WireError;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
 use rustix::process::Signal;
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::Instant;
 
 /// A response, and the descriptor that goes with it.
@@ -31,8 +38,18 @@ impl From<Response> for Reply {
 }
 
 impl Supervisor<'_> {
-    /// Carries out one request. An error is one of the sandbox, which cannot go on.
+    /// Carries out one request of this process. An error is one of the sandbox, which cannot go on.
     pub fn handle(&mut self, request: Request, descriptors: Vec<OwnedFd>) -> Result<Reply> {
+        self.handle_from(None, request, descriptors)
+    }
+
+    /// The same for a client at a socket.
+    pub(crate) fn handle_from(
+        &mut self,
+        client: Option<ClientId>,
+        request: Request,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<Reply> {
         if let Some(why) = malformed(&request, descriptors.len()) {
             return Ok(refused(RefusalKind::Malformed, why).into());
         }
@@ -40,7 +57,7 @@ impl Supervisor<'_> {
             Request::Hello { .. } | Request::Create(_) => {
                 refused(RefusalKind::OutOfOrder, "the sandbox is there already".to_owned()).into()
             }
-            Request::StartCommand(start) => self.start_command(start, descriptors),
+            Request::StartCommand(start) => self.start_command(client, start, descriptors),
             Request::Signal { command, .. } | Request::ResizeTerminal { command, .. }
                 if !self.control.commands.contains(command) =>
             {
@@ -54,10 +71,22 @@ impl Supervisor<'_> {
                 self.end(signal, grace)?;
                 Response::Done.into()
             }
+            Request::Attach { command, from, role } => {
+                self.attach(client, command, (from, role)).into()
+            }
+            Request::Input { command, bytes } => self.type_in(client, command, &bytes).into(),
+            Request::Detach { command } => self.detach(client, command).into(),
+            Request::Inspect => Response::Inspected(self.inspect()).into(),
+            Request::Extend { milliseconds } => self.extend(milliseconds).into(),
         })
     }
 
-    fn start_command(&mut self, start: StartCommand, descriptors: Vec<OwnedFd>) -> Reply {
+    fn start_command(
+        &mut self,
+        client: Option<ClientId>,
+        start: StartCommand,
+        descriptors: Vec<OwnedFd>,
+    ) -> Reply {
         let refuse = |kind, why: String| Reply::from(refused(kind, why));
         let Some(spawner) = self.running.spawner() else {
             let why = "the sandbox ends with its command".to_owned();
@@ -66,26 +95,20 @@ impl Supervisor<'_> {
         if self.phase != Phase::Running {
             return refuse(RefusalKind::OutOfOrder, "the sandbox is ending".to_owned());
         }
-        let commands = &mut self.control.commands;
-        if commands.len() >= MAX_COMMANDS {
+        let Control { commands, held, defaults, outbox, expiry, .. } = &mut self.control;
+        // What commands left in the background may still hold streams of ours.
+        if commands.len().max(held.len()) >= MAX_COMMANDS {
             let why = format!("{MAX_COMMANDS} commands are running");
             return refuse(RefusalKind::TooManyCommands, why);
         }
-        let mut own = None;
-        let (streams, master) = match start.streams {
-            CommandStreams::Descriptors => (descriptors, None),
-            CommandStreams::Terminal(size) => match spawner.open_terminal(size.into()) {
-                Ok((master, slave)) => {
-                    // Without a copy of our own it cannot be resized by us; the client still can.
-                    own = slave.try_clone().ok();
-                    (vec![slave], Some(master))
-                }
-                Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
-            },
+        let streams = match open_streams(start.streams, descriptors, spawner) {
+            Ok(streams) => streams,
+            Err(why) => return refuse(RefusalKind::Failed, why),
         };
-        let defaults = &self.control.defaults;
-        let request = defaults.complete(commands.next_id(), start, master.is_some());
-        match spawner.start_command(request, streams) {
+        let has_terminal = streams.has_terminal;
+        let text = redact::preview(&words(&start.argv));
+        let request = defaults.complete(commands.next_id(), start, has_terminal);
+        match spawner.start_command(request, streams.of_command) {
             Ok(()) => {}
             // The request itself is within its limit; the sandbox's own variables come on top.
             Err(WireError::TooLong { limit }) => {
@@ -96,8 +119,15 @@ impl Supervisor<'_> {
             }
             Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
         }
-        let command = commands.add(own);
-        Reply { response: Response::Starting { command }, descriptor: master }
+        let command = commands.add(streams.to_resize, text);
+        expiry.command_started();
+        if let Some(client) = client {
+            outbox.started_by(command, client);
+        }
+        if let Some((stream, is_attached)) = streams.held {
+            held.add(command, stream, has_terminal, client.filter(|_| is_attached));
+        }
+        Reply { response: Response::Starting { command }, descriptor: streams.of_client }
     }
 
     fn signal_command(&mut self, command: CommandId, signal: i32) -> Result<Response> {
@@ -123,6 +153,12 @@ impl Supervisor<'_> {
     }
 
     fn resize_terminal(&self, command: CommandId, size: TerminalSize) -> Response {
+        if let Some(resized) = self.control.held.resize(command, size) {
+            return match resized {
+                Ok(()) => Response::Done,
+                Err(error) => refused(RefusalKind::Failed, error.to_string()),
+            };
+        }
         // That of the one command is relayed by us.
         let Some(terminal) = self.control.commands.terminal(command).or(self.running.pty()) else {
             return refused(RefusalKind::Failed, "the command has no terminal".to_owned());
@@ -141,6 +177,71 @@ impl Supervisor<'_> {
         }
         commands
     }
+}
+
+/// The streams of a new command, and the other ends of those that have one.
+struct OpenStreams {
+    of_command: Vec<OwnedFd>,
+    has_terminal: bool,
+    /// A copy of the command's end: one of the client's would keep the terminal from being hung up.
+    to_resize: Option<OwnedFd>,
+    of_client: Option<OwnedFd>,
+    /// For us, and whether the client is attached to it.
+    held: Option<(OwnedFd, bool)>,
+}
+
+fn open_streams(
+    wanted: CommandStreams,
+    descriptors: Vec<OwnedFd>,
+    spawner: &Spawner,
+) -> Result<OpenStreams, String> {
+    let none = OpenStreams {
+        of_command: descriptors,
+        has_terminal: false,
+        to_resize: None,
+        of_client: None,
+        held: None,
+    };
+    let terminal =
+        |size: TerminalSize| spawner.open_terminal(size.into()).map_err(|error| error.to_string());
+    Ok(match wanted {
+        CommandStreams::Descriptors => none,
+        CommandStreams::Terminal(size) => {
+            let (master, slave) = terminal(size)?;
+            OpenStreams {
+                // Without a copy of our own it cannot be resized by us; the client still can.
+                to_resize: slave.try_clone().ok(),
+                of_command: vec![slave],
+                has_terminal: true,
+                of_client: Some(master),
+                held: None,
+            }
+        }
+        CommandStreams::Held(HeldStreams { terminal: Some(size), is_attached }) => {
+            let (master, slave) = terminal(size)?;
+            never_block(&master)?;
+            let held = Some((master, is_attached));
+            OpenStreams { of_command: vec![slave], has_terminal: true, held, ..none }
+        }
+        CommandStreams::Held(HeldStreams { terminal: None, is_attached }) => {
+            let failed = |errno: Errno| errno.to_string();
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let null = rustix::fs::open("/dev/null", flags, Mode::empty()).map_err(failed)?;
+            let (ours, output) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
+            never_block(&ours)?;
+            let error = output.try_clone().map_err(|error| error.to_string())?;
+            let held = Some((ours, is_attached));
+            OpenStreams { of_command: vec![null, output, error], held, ..none }
+        }
+    })
+}
+
+fn never_block(stream: &OwnedFd) -> Result<(), String> {
+    rustix::io::ioctl_fionbio(stream, true).map_err(|errno| errno.to_string())
+}
+
+fn words(argv: &[Vec<u8>]) -> Vec<&OsStr> {
+    argv.iter().map(|word| OsStr::from_bytes(word)).collect()
 }
 
 /// Why a request is none, whatever the sandbox does.

@@ -21,6 +21,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
+pub(crate) use text::size;
 
 /// What a single look is taken over: CPU use and rates need two moments.
 const GLANCE: Duration = Duration::from_millis(250);

@@ -164,7 +164,7 @@ fn limit_value(limit: &str, value: u64) -> String {
 
 /// Three digits or four: `812B`, `1.5M`, `128M`.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "K", "M", "G", "T", "P"];
     let mut value = bytes as f64;
     let mut unit = 0;

@@ -13,10 +13,12 @@ pub(super) struct Deadlines;
 
 impl EventSource for Deadlines {
     fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
-        supervisor.clock.deadlines.next()
+        let expiry = supervisor.control.expiry.next().filter(|_| supervisor.is_started());
+        [supervisor.clock.deadlines.next(), expiry].into_iter().flatten().min()
     }
 
     fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<()> {
+        supervisor.end_if_expired()?;
         match supervisor.clock.deadlines.due(Instant::now()) {
             Some(Due::Ask(time)) if supervisor.is_started() => {
                 supervisor.killed.get_or_insert(Killed::Timeout);
@@ -29,5 +31,16 @@ impl EventSource for Deadlines {
             Some(Due::Kill) => supervisor.grace_is_over(),
             None => Ok(()),
         }
+    }
+}
+
+impl Supervisor<'_> {
+    /// A session ends when its time is over, as it does when somebody stops it.
+    fn end_if_expired(&mut self) -> Result<()> {
+        let due = self.control.expiry.due(Instant::now()).filter(|_| self.is_started());
+        let Some(expired) = due else { return Ok(()) };
+        self.control.expiry.forget();
+        self.killed.get_or_insert(Killed::Expired(expired));
+        self.request(Request::End { signal: Signal::TERM.as_raw(), grace: Grace::OfSandbox })
     }
 }

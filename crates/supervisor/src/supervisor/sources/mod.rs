@@ -10,6 +10,7 @@ mod deadlines;
 mod egress;
 mod gate;
 mod gatefs;
+mod held_output;
 mod helpers;
 mod incidents;
 mod init;
@@ -48,7 +49,7 @@ pub(crate) trait EventSource: Sync {
 
 /// In the order in which they handle what came in one turn: output before what ends it, answers before what waits for
 /// them, pid 1 last.
-const SOURCES: [&dyn EventSource; 17] = [
+const SOURCES: [&dyn EventSource; 18] = [
     &deadlines::Deadlines,
     &incidents::Sums,
     &captured_output::CapturedOutput,
@@ -64,6 +65,7 @@ const SOURCES: [&dyn EventSource; 17] = [
     &panel::Panel,
     &control::Control,
     &spawner::Spawner,
+    &held_output::HeldOutput,
     &helpers::Helpers,
     &init::Init,
 ];

@@ -5,7 +5,7 @@ use crate::control::interface::Event;
 use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Control, Supervisor};
-use palisade_launch::{Spawner as SpawnerProcess, SpawnerEvent};
+use palisade_launch::{CommandId, Spawner as SpawnerProcess, SpawnerEvent};
 use std::time::Instant;
 
 /// The clock and signals must not wait for the end of a flood.
@@ -58,15 +58,26 @@ impl Supervisor<'_> {
             SpawnerEvent::NotStarted { command, error } => {
                 commands.remove(command);
                 let (exit_code, message) = (error.exit_code(), error.to_string());
-                outbox.emit(Event::CommandFailed { command, exit_code, message });
+                self.tell_end(command, Event::CommandFailed { command, exit_code, message });
             }
             SpawnerEvent::Exited { command, cause } => {
                 // That of a process which could not become its command was told.
                 if commands.remove(command) {
-                    outbox.emit(Event::CommandExited { command, cause });
+                    self.tell_end(command, Event::CommandExited { command, cause });
                 }
             }
         }
         self.leave_if_idle()
+    }
+
+    /// Who is attached to the command is told after the last of its output.
+    fn tell_end(&mut self, command: CommandId, event: Event) {
+        let Control { commands, outbox, held, expiry, .. } = &mut self.control;
+        let watchers = held.watchers(command);
+        held.ended(command, event.clone());
+        outbox.emit_except(event, &watchers);
+        if commands.is_empty() {
+            expiry.became_idle(Instant::now());
+        }
     }
 }

@@ -1,0 +1,212 @@
+//! `sandbox create`: a sandbox that stays, with a supervisor of its own in the background.
+
+use super::Lasting;
+use crate::agent::{self, Purpose};
+use crate::args::{AskInWord, HelpArgs, HelpEnd, PolicyArgs, help_end};
+use crate::commands::run::prepare;
+use crate::output;
+use crate::request;
+use anyhow::{Context as _, bail};
+use clap::Args;
+use palisade_record::metrics::MetricsFile;
+use palisade_session::background::{self, Creation, NewSession};
+use palisade_session::foreground::window_size;
+use palisade_session::run::{Finished, RunRequest};
+use palisade_session::sessions::{FirstCommand, TimeToLive};
+use palisade_session::supervise::interface::TerminalSize;
+use palisade_session::{AskIn, Caller};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What reports and logs call a session without a command.
+const NAME: &str = "sandbox-session";
+const STAY: &str = "Session";
+/// Where nothing says how large a terminal is.
+pub(super) const USUAL_SIZE: TerminalSize =
+    TerminalSize { rows: 24, columns: 80, pixel_width: 0, pixel_height: 0 };
+
+const HELP_END: HelpEnd = help_end!(
+    "\
+Examples:
+  sandbox create --name work                     prints the id; the sandbox stays
+  sandbox exec work -- make test                 run commands in it
+  sandbox create --ttl 8h --idle-ttl 30m         ends by itself
+  sandbox create --name dev -t -- npm run dev    ends with its command; `sandbox attach dev` shows it
+  sandbox stop work",
+    "
+
+All options of `sandbox run` that decide what a command may do apply to every command of the session.
+Options and policies are read once: a session keeps what it was created with. Without a command the session
+stays until `sandbox stop`, or until its time to live is over. Questions wait for `sandbox approve`."
+);
+
+#[derive(Args, Debug)]
+#[command(after_help = HELP_END.short, after_long_help = HELP_END.all, disable_help_flag = true)]
+pub(crate) struct Create {
+    #[command(flatten)]
+    session: SessionArgs,
+
+    /// Give the command a terminal, to attach to
+    #[arg(long, short, requires = "command", help_heading = STAY)]
+    tty: bool,
+
+    /// Print the id and the name as JSON
+    #[arg(long, help_heading = STAY)]
+    json: bool,
+
+    #[command(flatten)]
+    policy: PolicyArgs,
+
+    /// Write a JSON report to this file when the session has ended
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = STAY)]
+    report: Option<PathBuf>,
+
+    /// Add the session to the counters in this file when it has ended, in Prometheus text format
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = STAY)]
+    metrics_file: Option<PathBuf>,
+
+    /// Print errors only
+    #[arg(long, short, hide_short_help = true, help_heading = STAY)]
+    quiet: bool,
+
+    /// Whether questions wait: approve (until somebody answers) or none (denied) [default: while `sandbox approve` runs]
+    #[arg(long, value_name = "WHERE", hide_short_help = true, help_heading = STAY)]
+    ask_in: Option<AskInWord>,
+
+    /// The command that the session is for: it ends with it. None: it stays
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
+    command: Vec<OsString>,
+
+    #[command(flatten)]
+    help: HelpArgs,
+}
+
+/// What is special about a session.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SessionArgs {
+    /// Another word for the session, unique among those that run
+    #[arg(long, value_name = "NAME", help_heading = STAY)]
+    pub(crate) name: Option<String>,
+
+    /// End the session after this time, such as 8h [default: never] [variable: SANDBOX_TTL_SECONDS]
+    #[arg(long, value_name = "TIME", help_heading = STAY)]
+    pub(crate) ttl: Option<Lasting>,
+
+    /// End the session when no command has run in it for this time, such as 30m [default: never]
+    #[arg(long, value_name = "TIME", help_heading = STAY)]
+    pub(crate) idle_ttl: Option<Lasting>,
+}
+
+impl SessionArgs {
+    /// Options above variables.
+    fn time_to_live(&self, variables: &BTreeMap<OsString, OsString>) -> anyhow::Result<TimeToLive> {
+        let inherited = |names: &[&str]| {
+            let set = names.iter().find_map(|name| Some((name, variables.get(OsStr::new(name))?)));
+            let Some((name, value)) = set.filter(|(_, value)| !value.is_empty()) else {
+                return Ok(None);
+            };
+            let value = value.to_string_lossy();
+            value.parse::<Lasting>().map(Some).with_context(|| format!("{name}={value}"))
+        };
+        let seconds = |lasting: Lasting| lasting.0.max(Duration::from_secs(1)).as_secs();
+        let whole = self.ttl.map_or_else(
+            || inherited(&["SANDBOX_TTL_SECONDS", "SANDBOX_TTL"]),
+            |it| Ok(Some(it)),
+        )?;
+        let idle =
+            self.idle_ttl.map_or_else(|| inherited(&["SANDBOX_IDLE_TTL"]), |it| Ok(Some(it)))?;
+        Ok(TimeToLive { seconds: whole.map(seconds), idle_seconds: idle.map(seconds) })
+    }
+}
+
+/// What happens when the session is over, and what is said.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionReport {
+    pub(crate) report: Option<PathBuf>,
+    pub(crate) metrics_file: Option<PathBuf>,
+    pub(crate) quiet: bool,
+    pub(crate) ask_in: AskIn,
+}
+
+impl Create {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        background::close_inherited()?;
+        let ask_in = match self.ask_in {
+            None => AskIn::default(),
+            Some(word @ (AskInWord::Approve | AskInWord::None)) => word.into(),
+            Some(AskInWord::Terminal | AskInWord::Tmux) => {
+                bail!("--ask-in: a session has no terminal of its own; use approve or none")
+            }
+        };
+        let terminal = self.tty.then(|| window_size().unwrap_or(USUAL_SIZE));
+        let first = match self.command.is_empty() {
+            true => None,
+            false => Some(FirstCommand { argv: self.command, terminal }),
+        };
+        let name = self.session.name.clone();
+        let (report, metrics_file, quiet) = (self.report, self.metrics_file, self.quiet);
+        let told = SessionReport { report, metrics_file, quiet, ask_in };
+        match make(Caller::here()?, &self.policy, self.session, told, first)? {
+            Creation::Created { session } => {
+                match self.json {
+                    true => output::print_json(&json!({ "id": session, "name": name }))?,
+                    false => output::print(&session)?,
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            Creation::Failed { exit_code, message } => {
+                output::complain(&anyhow::anyhow!("{message}"));
+                Ok(ExitCode::from(exit_code))
+            }
+        }
+    }
+}
+
+/// Makes a session. Returns in the process that called it; the supervisor is another one.
+pub(crate) fn make(
+    caller: Caller,
+    policy: &PolicyArgs,
+    session: SessionArgs,
+    told: SessionReport,
+    mut first: Option<FirstCommand>,
+) -> anyhow::Result<Creation> {
+    #[cfg(feature = "layers-off")]
+    crate::commands::run::warn_of_test_build();
+    let mut no_command = Vec::new();
+    let command = first.as_mut().map_or(&mut no_command, |first| &mut first.argv);
+    let agent = agent::apply(policy, command, &caller.facts.env, Purpose::Run)?;
+    let typed = agent.as_ref().map_or(policy, |agent| &agent.policy);
+    let mut policy_request = request::policy_request(&caller, typed)?;
+    policy_request.preset_paths =
+        agent.as_ref().map(|agent| agent.paths.clone()).unwrap_or_default();
+    let report_file = told.report.as_deref().map(prepare).transpose()?;
+    let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
+    let new = NewSession {
+        name: session.name.clone(),
+        presets: policy.preset.clone(),
+        time_to_live: session.time_to_live(&caller.facts.env)?,
+        command: first,
+    };
+    let mut tell = |note: &str| {
+        if !told.quiet {
+            output::note(note);
+        }
+    };
+    agent.iter().for_each(|agent| tell(&agent.told));
+    let request =
+        RunRequest { command: vec![NAME.into()], policy: policy_request, ask_in: told.ask_in };
+    let conclude = |finished: &Finished| {
+        // Standard error is the log of the session by then.
+        if let Some(Err(error)) = report_file.map(|file| file.write(&finished.report)) {
+            output::complain(&error.into());
+        }
+        if let Some(Err(error)) = metrics_file.map(|file| file.add(&finished.metrics)) {
+            output::complain(&error.into());
+        }
+    };
+    Ok(background::create(caller, &request, new, &mut tell, conclude)?)
+}

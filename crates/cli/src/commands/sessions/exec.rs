@@ -1,0 +1,177 @@
+//! `sandbox exec`: a further command in a session, as if it ran here.
+
+use super::create::USUAL_SIZE;
+use super::{connect, exit_code};
+use crate::output;
+use anyhow::bail;
+use clap::Args;
+use palisade_session::foreground::{
+    self, DetachKeys, run_in_terminal, run_with_streams, window_size,
+};
+use palisade_session::sessions::SessionRecord;
+use palisade_session::supervise::client::Client;
+use palisade_session::supervise::interface::{
+    CommandStreams, Environment, HeldStreams, Request, Response, StartCommand,
+};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const DETAILS: &str = "\
+The command has the streams of this process themselves, so it reads and writes at full speed. A terminal among them
+is not passed on: what the command writes is relayed, or it gets a terminal of its own with -t. Signals are forwarded.
+If this process is killed, the command gets SIGHUP; with -t it goes on, and `sandbox attach` shows it again.
+
+Examples:
+  sandbox exec work -- make test
+  sandbox exec -t work -- bash               a shell; Ctrl-P Ctrl-Q leaves it running
+  tar c . | sandbox exec -i work -- tar x    with our standard input
+  sandbox exec -d work -- ./server           in the background; `sandbox logs work` shows what it writes
+
+The exit code is the command's own; 125 sandbox failed, 126 not executable, 127 not found, 128+N killed by
+signal N.";
+
+#[derive(Args, Debug)]
+#[command(after_help = DETAILS)]
+pub(crate) struct Exec {
+    /// Pass on our standard input; otherwise there is nothing to read
+    #[arg(long, short)]
+    interactive: bool,
+
+    /// Give the command a terminal, shown in ours
+    #[arg(long, short)]
+    tty: bool,
+
+    /// Do not wait for the command; print its number
+    #[arg(long, short, conflicts_with = "interactive")]
+    detach: bool,
+
+    /// Set a variable, or pass yours on
+    #[arg(long, short, value_name = "NAME[=VALUE]")]
+    env: Vec<OsString>,
+
+    /// Working directory of the command [default: that of the session]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+
+    /// With -t: the keys that leave the command running
+    #[arg(long, value_name = "KEYS", default_value = "ctrl-p,ctrl-q")]
+    detach_keys: DetachKeys,
+
+    /// The session, by its id, a part of it or its name
+    #[arg(value_name = "SESSION")]
+    sid: String,
+
+    /// The command and its arguments, after `--`
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
+}
+
+/// How a command meets this process.
+#[derive(Clone, Debug)]
+pub(crate) enum Meeting {
+    /// It has our streams.
+    Streams { reads_input: bool },
+    /// It has a terminal of its own, shown in ours.
+    Terminal(DetachKeys),
+}
+
+impl Exec {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let (client, record) = connect(&self.sid)?;
+        let mut environment = Vec::new();
+        for text in &self.env {
+            environment.push(variable(text)?);
+        }
+        let start = start_command(self.command, environment, self.cwd);
+        if self.detach {
+            return in_background(client, start, self.tty);
+        }
+        let meeting = match self.tty {
+            true => Meeting::Terminal(self.detach_keys),
+            false => Meeting::Streams { reads_input: self.interactive },
+        };
+        in_foreground(client, &record, start, meeting)
+    }
+}
+
+/// A command with the environment of the session, and this on top.
+pub(crate) fn start_command(
+    command: Vec<OsString>,
+    environment: Vec<(Vec<u8>, Vec<u8>)>,
+    cwd: Option<PathBuf>,
+) -> StartCommand {
+    StartCommand {
+        argv: command.into_iter().map(OsString::into_vec).collect(),
+        environment: Environment::Extended(environment),
+        cwd,
+        umask: None,
+        rlimits: Vec::new(),
+        streams: CommandStreams::Descriptors,
+    }
+}
+
+/// Runs it here, and says how it ended.
+pub(crate) fn in_foreground(
+    client: Client,
+    record: &SessionRecord,
+    mut start: StartCommand,
+    meeting: Meeting,
+) -> anyhow::Result<ExitCode> {
+    let left = match meeting {
+        Meeting::Streams { reads_input } => run_with_streams(client, start, reads_input)?,
+        Meeting::Terminal(keys) => {
+            let terminal = Some(window_size().unwrap_or(USUAL_SIZE));
+            start.streams = CommandStreams::Held(HeldStreams { terminal, is_attached: true });
+            add_terminal_type(&mut start);
+            run_in_terminal(client, start, keys)?
+        }
+    };
+    Ok(exit_code(&left, record))
+}
+
+fn in_background(
+    mut client: Client,
+    mut start: StartCommand,
+    has_terminal: bool,
+) -> anyhow::Result<ExitCode> {
+    let terminal = has_terminal.then(|| window_size().unwrap_or(USUAL_SIZE));
+    start.streams = CommandStreams::Held(HeldStreams { terminal, is_attached: false });
+    if has_terminal {
+        add_terminal_type(&mut start);
+    }
+    match foreground::ask(&mut client, &Request::StartCommand(start), &[])? {
+        Response::Starting { command } => {
+            foreground::wait_for_start(&mut client, command)?;
+            output::print(&command.0.to_string())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        other => bail!("the session answered something else: {other:?}"),
+    }
+}
+
+/// The terminal inside is shown in ours, so it is one of the same type.
+fn add_terminal_type(start: &mut StartCommand) {
+    let Environment::Extended(environment) = &mut start.environment else { return };
+    if let Some(kind) = std::env::var_os("TERM")
+        && environment.iter().all(|(name, _)| name != b"TERM")
+    {
+        environment.push((b"TERM".to_vec(), kind.into_vec()));
+    }
+}
+
+fn variable(text: &OsStr) -> anyhow::Result<(Vec<u8>, Vec<u8>)> {
+    let bytes = text.as_bytes();
+    let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
+        Some(at) => (&bytes[..at], bytes[at + 1..].to_vec()),
+        None => match std::env::var_os(text) {
+            Some(value) => (bytes, value.into_vec()),
+            None => bail!("--env {}: there is no such variable", text.display()),
+        },
+    };
+    if name.is_empty() {
+        bail!("--env {}: a variable needs a name", text.display());
+    }
+    Ok((name.to_vec(), value))
+}

@@ -1,0 +1,60 @@
+//! Sandboxes that stay: a file a command. What they share is how a person names a session and how times are written.
+
+pub(crate) mod attach;
+pub(crate) mod create;
+pub(crate) mod exec;
+pub(crate) mod extend;
+pub(crate) mod inspect;
+pub(crate) mod keep;
+mod lasting;
+pub(crate) mod logs;
+pub(crate) mod prune;
+pub(crate) mod ps;
+pub(crate) mod remove;
+pub(crate) mod stop;
+
+pub(crate) use lasting::{Lasting, shown};
+
+use palisade_session::foreground::{self, Left};
+use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
+use palisade_session::supervise::client::Client;
+use palisade_session::supervise::interface::ExitCause;
+use palisade_session::{AppDirs, SessionError};
+use std::process::ExitCode;
+
+/// Added to the number of the signal that ended a command, as a shell does.
+const SIGNAL_BASE: i32 = 128;
+
+/// The session that is meant, running or not.
+pub(crate) fn find(named: &str) -> Result<(SessionDirectory, SessionRecord), SessionError> {
+    sessions::find(&AppDirs::here()?, named.trim())
+}
+
+/// A connection to a session that runs.
+fn connect(named: &str) -> Result<(Client, SessionRecord), SessionError> {
+    let (directory, record) = find(named)?;
+    Ok((foreground::connect(&directory)?, record))
+}
+
+/// What this process ends with, after a command was in its foreground.
+fn exit_code(left: &Left, record: &SessionRecord) -> ExitCode {
+    let label = record.label();
+    let code = match left {
+        Left::Exited(ExitCause::Code(code)) => *code,
+        Left::Exited(ExitCause::Signal(signal)) => SIGNAL_BASE + signal,
+        Left::NotStarted { exit_code, message } => {
+            crate::output::complain(&anyhow::anyhow!("{message}"));
+            *exit_code
+        }
+        Left::Detached => {
+            crate::output::note(&format!("detached; `sandbox attach {label}` shows it again"));
+            0
+        }
+        Left::DetachedBy(signal) => SIGNAL_BASE + signal,
+        Left::SessionEnded => {
+            crate::output::complain(&anyhow::anyhow!("session {label} has ended"));
+            i32::from(crate::OWN_FAILURE)
+        }
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(crate::OWN_FAILURE))
+}

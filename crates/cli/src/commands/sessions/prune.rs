@@ -1,0 +1,57 @@
+//! `sandbox prune`: removes what is left of all sessions that are over.
+
+use super::Lasting;
+use crate::output;
+use clap::Args;
+use jiff::Timestamp;
+use palisade_session::AppDirs;
+use palisade_session::sessions::{self, SessionRecord};
+use std::process::ExitCode;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sandbox prune
+  sandbox prune --older-than 7d")]
+pub(crate) struct Prune {
+    /// Only those that ended this long ago
+    #[arg(long, value_name = "TIME")]
+    older_than: Option<Lasting>,
+
+    /// Print the ids as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Prune {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let places = AppDirs::here()?;
+        sessions::sweep(&places);
+        let mut code = ExitCode::SUCCESS;
+        let mut removed = Vec::new();
+        for (directory, record) in sessions::list(&places)? {
+            if !record.is_over() || !self.is_old_enough(&record) {
+                continue;
+            }
+            match directory.remove() {
+                Ok(()) => removed.push(record.id),
+                Err(error) => {
+                    output::complain(&error.into());
+                    code = ExitCode::from(crate::OWN_FAILURE);
+                }
+            }
+        }
+        match self.json {
+            true => output::print_json(&serde_json::json!({ "removed": removed }))?,
+            false if removed.is_empty() => output::note("no session is over"),
+            false => output::print_lines(removed)?,
+        }
+        Ok(code)
+    }
+
+    fn is_old_enough(&self, record: &SessionRecord) -> bool {
+        let Some(Lasting(time)) = self.older_than else { return true };
+        let age = record.ended_at.map(|ended| Timestamp::now().duration_since(ended));
+        age.is_none_or(|age| age.unsigned_abs() >= time && age.is_positive())
+    }
+}

@@ -1,0 +1,42 @@
+//! `sandbox rm`: removes what is left of a session that is over.
+
+use super::{find, stop};
+use crate::output;
+use clap::Args;
+use std::process::ExitCode;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sandbox rm work
+  sandbox rm --force work       also if it runs")]
+pub(crate) struct Remove {
+    /// Kill it first if it runs
+    #[arg(long, short)]
+    force: bool,
+
+    /// The sessions, by id, a part of it or name
+    #[arg(value_name = "SESSION", required = true)]
+    sid: Vec<String>,
+}
+
+impl Remove {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let mut code = ExitCode::SUCCESS;
+        for named in &self.sid {
+            if let Err(error) = self.remove(named) {
+                output::complain(&error);
+                code = ExitCode::from(crate::OWN_FAILURE);
+            }
+        }
+        Ok(code)
+    }
+
+    fn remove(&self, named: &str) -> anyhow::Result<()> {
+        let (directory, _) = find(named)?;
+        if self.force && directory.is_alive() {
+            stop::kill(&directory)?;
+        }
+        Ok(directory.remove()?)
+    }
+}

@@ -1,0 +1,190 @@
+//! A command of a session in the foreground of this process: its streams, its terminal, our signals, and how it ended.
+//!
+//! This process stands where the command would: what it reads and writes is the command's, and nothing is added. Its
+//! terminal must be as it was when it is done, whatever happens.
+
+mod detach_keys;
+mod messages;
+mod streams;
+mod terminal;
+
+pub use detach_keys::{DetachKeys, NotAKey};
+pub use streams::run_with_streams;
+pub use terminal::{WatchedCommand, attach, follow, run_in_terminal, window_size};
+
+use crate::error::{Result, SessionError};
+use crate::sessions::SessionDirectory;
+use palisade_launch::{CommandId, ExitCause};
+use palisade_supervisor::SupervisorError;
+use palisade_supervisor::control::client::Client;
+use palisade_supervisor::control::interface::{
+    Event, Grace, Request, Response, SessionStatus, VERSION,
+};
+use palisade_sys::proc::sig::SIGKILL;
+use palisade_sys::proc::{self, block_signals, is_ignored, read_signalfd, signalfd};
+use palisade_wire::WireError;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::process::{Pid, Signal};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How long one message of a session that ends is waited for before its lock is looked at.
+const END_CHECK: Duration = Duration::from_millis(200);
+/// Between two looks at the lock of a supervisor that has said its last.
+const END_LOOK: Duration = Duration::from_millis(1);
+
+/// How the foreground was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// The command ended.
+    Exited(ExitCause),
+    /// It did not start; the code is what a shell would end with.
+    NotStarted { exit_code: i32, message: String },
+    /// The command goes on without us.
+    Detached,
+    /// The same, because of this signal.
+    DetachedBy(i32),
+    /// The session ended, and with it the command.
+    SessionEnded,
+}
+
+/// A connection to the supervisor of a session, which speaks our version.
+pub fn connect(session: &SessionDirectory) -> Result<Client> {
+    let mut client = Client::new(session.connect()?);
+    let hello = Request::Hello { version: VERSION };
+    match ask(&mut client, &hello, &[])? {
+        Response::Hello { .. } => Ok(client),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// A request that is carried out, or an error.
+pub fn ask(
+    client: &mut Client,
+    request: &Request,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<Response> {
+    let (response, _) = client.ask(request, descriptors).map_err(SupervisorError::from)?;
+    match response {
+        Response::Refused(refusal) => {
+            Err(SessionError::SessionRefused { message: refusal.message })
+        }
+        response => Ok(response),
+    }
+}
+
+/// What a session does, if its supervisor says so in this time: one that was stopped must not keep everybody waiting.
+pub fn status(session: &SessionDirectory, patience: Duration) -> Result<SessionStatus> {
+    let socket = session.connect()?;
+    let failed =
+        |errno: rustix::io::Errno| SessionError::io("connect to", session.path(), errno.into());
+    set_socket_timeout(&socket, Timeout::Recv, Some(patience)).map_err(failed)?;
+    let mut client = Client::new(socket);
+    ask(&mut client, &Request::Hello { version: VERSION }, &[])?;
+    match ask(&mut client, &Request::Inspect, &[])? {
+        Response::Inspected(status) => Ok(status),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Ends a session and waits until nothing of it is left. False if its supervisor did not do that in this time.
+pub fn end(
+    session: &SessionDirectory,
+    signal: i32,
+    grace: Grace,
+    patience: Duration,
+) -> Result<bool> {
+    let deadline = Instant::now() + patience;
+    let socket = session.connect()?;
+    let failed =
+        |errno: rustix::io::Errno| SessionError::io("connect to", session.path(), errno.into());
+    set_socket_timeout(&socket, Timeout::Recv, Some(END_CHECK)).map_err(failed)?;
+    let client = Client::new(socket);
+    for request in [Request::Hello { version: VERSION }, Request::End { signal, grace }] {
+        client.send(&request, &[]).map_err(SupervisorError::from)?;
+    }
+    // Its lock is free when the very last of it is done.
+    let mut client = client;
+    while session.is_alive() {
+        if Instant::now() > deadline {
+            return Ok(false);
+        }
+        match client.next_event() {
+            Ok(_) => {}
+            Err(WireError::Closed) => std::thread::sleep(END_LOOK),
+            // Nothing came in this time.
+            Err(_) => {}
+        }
+    }
+    Ok(true)
+}
+
+/// Kills the supervisor of a session that does not do what it is asked. The kernel ends everything inside with it.
+pub fn kill_supervisor(session: &SessionDirectory) -> Result<()> {
+    let record = session.record()?;
+    let pid = record.supervisor.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    // While the lock is held, the number is no other process's.
+    if let Some(pid) = pid.filter(|_| session.is_alive()) {
+        proc::kill(pid, SIGKILL)?;
+    }
+    let deadline = Instant::now() + END_CHECK * 10;
+    while session.is_alive() && Instant::now() < deadline {
+        std::thread::sleep(END_LOOK);
+    }
+    Ok(())
+}
+
+/// Waits until a command runs. An error says why it does not.
+pub fn wait_for_start(client: &mut Client, command: CommandId) -> Result<()> {
+    loop {
+        match client.next_event().map_err(SupervisorError::from)? {
+            Event::CommandStarted { command: started, .. } if started == command => return Ok(()),
+            Event::CommandFailed { command: failed, message, .. } if failed == command => {
+                return Err(SessionError::SessionRefused { message });
+            }
+            Event::Ended { .. } => return Err(SupervisorError::from(WireError::Closed).into()),
+            _ => {}
+        }
+    }
+}
+
+fn unexpected(response: &Response) -> SessionError {
+    let message = format!("its supervisor gave an answer to something else: {response:?}");
+    SessionError::SessionRefused { message }
+}
+
+/// Our signals, blocked until they are read.
+#[derive(Debug)]
+struct ForegroundSignals(OwnedFd);
+
+impl ForegroundSignals {
+    const TAKEN: [Signal; 8] = [
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::WINCH,
+    ];
+
+    fn take() -> Result<Self> {
+        // What we inherited as ignored (nohup) stays ignored.
+        let taken = Self::TAKEN.map(Signal::as_raw).into_iter().filter(|it| !is_ignored(*it));
+        let taken: Vec<i32> = taken.collect();
+        block_signals(&taken)?;
+        Ok(Self(signalfd(&taken)?))
+    }
+
+    fn next(&self) -> Result<Option<i32>> {
+        let info = read_signalfd(&self.0)?;
+        Ok(info.and_then(|info| i32::try_from(info.signo).ok()))
+    }
+}
+
+impl AsFd for ForegroundSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

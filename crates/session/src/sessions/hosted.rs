@@ -1,0 +1,242 @@
+//! The session that this process supervises: keeps its record true, tells its creator how the start went, and starts the
+//! command that it is for.
+
+use super::directory::{SessionDirectory, SupervisorLock};
+use super::record::SessionRecord;
+use crate::error::{Result, SessionError};
+use crate::reporting::word;
+use jiff::Timestamp;
+use palisade_launch::{CommandId, ExitCause};
+use palisade_plan::model::Plan;
+use palisade_record::{Outcome, RunReport, State};
+use palisade_supervisor::control::endpoint::Endpoint;
+use palisade_supervisor::control::interface::{
+    CommandStreams, Environment, Event, FromSupervisor, Grace, HeldStreams, Request, Response,
+    StartCommand, TerminalSize,
+};
+use palisade_supervisor::{Lifespan, Supervisor};
+use palisade_sys::proc::sig::SIGTERM;
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Added to the number of the signal that ended a command, as a shell does.
+const SIGNAL_BASE: i32 = 128;
+
+/// What the creator of a session is told, a line of JSON each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Progress {
+    /// For a person.
+    Note(String),
+    /// It is there, and the command that it is for runs.
+    Started,
+    Failed {
+        exit_code: u8,
+        message: String,
+    },
+}
+
+/// The creator of a session, while it waits.
+#[derive(Clone, Debug)]
+pub struct CreatorPipe(Rc<RefCell<Option<File>>>);
+
+impl CreatorPipe {
+    pub(crate) fn new(pipe: OwnedFd) -> Self {
+        Self(Rc::new(RefCell::new(Some(File::from(pipe)))))
+    }
+
+    /// Says something. False if nobody waits for it.
+    pub(crate) fn tell(&self, progress: &Progress) -> bool {
+        let mut waiting = self.0.borrow_mut();
+        let Some(pipe) = waiting.as_mut() else { return false };
+        let line = serde_json::to_string(progress).map(|line| line + "\n").unwrap_or_default();
+        let is_told = pipe.write_all(line.as_bytes()).is_ok();
+        if !matches!(progress, Progress::Note(_)) {
+            *waiting = None;
+        }
+        is_told
+    }
+}
+
+/// The command that a session is for: it ends with it.
+#[derive(Clone, Debug)]
+pub struct FirstCommand {
+    pub argv: Vec<OsString>,
+    /// None: no terminal, and nothing to read.
+    pub terminal: Option<TerminalSize>,
+}
+
+#[derive(Debug)]
+pub struct HostedSession {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) life: SessionLife,
+}
+
+/// Everything of a hosted session but its clients.
+#[derive(Debug)]
+pub(crate) struct SessionLife {
+    directory: SessionDirectory,
+    record: SessionRecord,
+    _lock: SupervisorLock,
+    creator: CreatorPipe,
+    first: Option<FirstCommand>,
+    /// The number of the first command while it runs.
+    running: Option<CommandId>,
+    /// What the first command ended with, and why it did not start.
+    outcome: Option<(i32, Option<String>)>,
+}
+
+impl HostedSession {
+    pub(crate) fn new(
+        (directory, lock): (SessionDirectory, SupervisorLock),
+        record: SessionRecord,
+        creator: CreatorPipe,
+        first: Option<FirstCommand>,
+    ) -> Result<Self> {
+        let endpoint = Endpoint::listening(directory.listen()?);
+        let (running, outcome) = (None, None);
+        let life = SessionLife { directory, record, _lock: lock, creator, first, running, outcome };
+        Ok(Self { endpoint, life })
+    }
+
+    /// The last of it: its record says how it ended, and so do the last messages to everybody.
+    pub(crate) fn finish(&mut self, report: &RunReport, error: Option<&SessionError>) {
+        let Self { endpoint, life } = self;
+        let exit_code = life.exit_code(report);
+        let message = error.map(ToString::to_string);
+        life.directory.remove_socket();
+        life.record_end(report.outcome, exit_code, message.clone());
+        if let Some(message) = &message {
+            let exit_code = error.map_or(1, SessionError::exit_code);
+            life.creator.tell(&Progress::Failed { exit_code, message: message.clone() });
+        }
+        endpoint.finish(&FromSupervisor::Event(Event::Ended { exit_code, error: message }));
+    }
+}
+
+impl SessionLife {
+    pub(crate) fn id(&self) -> &str {
+        self.directory.id()
+    }
+
+    pub(crate) fn output_logs(&self) -> Result<OwnedFd> {
+        self.directory.open_output()
+    }
+
+    pub(crate) fn lifespan(&self) -> Lifespan {
+        let ttl = self.record.time_to_live;
+        Lifespan {
+            whole: ttl.seconds.map(Duration::from_secs),
+            idle: ttl.idle_seconds.map(Duration::from_secs),
+        }
+    }
+
+    /// Commands can be started.
+    pub(crate) fn started(&mut self, plan: &Plan, supervisor: &mut Supervisor<'_>) -> Result<()> {
+        self.record.state = State::Monitoring;
+        self.record.level = Some(word(&plan.explanation.level));
+        self.record.supervisor = Some(std::process::id());
+        self.directory.write_record(&self.record)?;
+        let Some(first) = self.first.take() else { return self.tell_started(supervisor) };
+        let start = StartCommand {
+            argv: first.argv.into_iter().map(OsString::into_vec).collect(),
+            environment: Environment::Extended(Vec::new()),
+            cwd: None,
+            umask: None,
+            rlimits: Vec::new(),
+            streams: CommandStreams::Held(HeldStreams {
+                terminal: first.terminal,
+                is_attached: false,
+            }),
+        };
+        match supervisor.handle(Request::StartCommand(start), Vec::new())?.response {
+            Response::Starting { command } => {
+                self.running = Some(command);
+                Ok(())
+            }
+            Response::Refused(refusal) => self.first_failed(125, refusal.message, supervisor),
+            _ => Ok(()),
+        }
+    }
+
+    /// What happens in the sandbox, as far as it is about the command that the session is for.
+    pub(crate) fn hear(&mut self, event: &Event, supervisor: &mut Supervisor<'_>) -> Result<()> {
+        let is_first = |command: &CommandId| self.running == Some(*command);
+        match event {
+            Event::CommandStarted { command, .. } if is_first(command) => {
+                self.tell_started(supervisor)
+            }
+            Event::CommandFailed { command, exit_code, message } if is_first(command) => {
+                self.first_failed(*exit_code, message.clone(), supervisor)
+            }
+            Event::CommandExited { command, cause } if is_first(command) => {
+                self.running = None;
+                let code = match cause {
+                    ExitCause::Code(code) => *code,
+                    ExitCause::Signal(signal) => SIGNAL_BASE + signal,
+                };
+                self.outcome = Some((code, None));
+                end(supervisor)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn tell_started(&mut self, supervisor: &mut Supervisor<'_>) -> Result<()> {
+        // Nobody would know of it: its creator was ended while it waited.
+        if !self.creator.tell(&Progress::Started) {
+            return end(supervisor);
+        }
+        Ok(())
+    }
+
+    fn first_failed(
+        &mut self,
+        exit_code: i32,
+        message: String,
+        supervisor: &mut Supervisor<'_>,
+    ) -> Result<()> {
+        self.running = None;
+        let code = u8::try_from(exit_code).unwrap_or(125);
+        self.creator.tell(&Progress::Failed { exit_code: code, message: message.clone() });
+        self.outcome = Some((exit_code, Some(message)));
+        end(supervisor)
+    }
+
+    /// That of the command that the session is for, unless something else ended it.
+    fn exit_code(&self, report: &RunReport) -> i32 {
+        match &self.outcome {
+            Some((code, _)) if report.exit_code == 0 => *code,
+            _ => report.exit_code,
+        }
+    }
+
+    fn record_end(&mut self, outcome: Outcome, exit_code: i32, error: Option<String>) {
+        self.record.state = match outcome {
+            Outcome::Completed | Outcome::Signalled | Outcome::OutputCapped => State::Completed,
+            Outcome::Timeout => State::Timeout,
+            _ => State::Error,
+        };
+        self.record.supervisor = None;
+        self.record.exit_code = Some(exit_code);
+        self.record.ended_at = Some(Timestamp::now());
+        let why_not_started = self.outcome.take().and_then(|(_, why)| why);
+        let expired = || "its time to live was over".to_owned();
+        self.record.end_reason =
+            error.or(why_not_started).or_else(|| (outcome == Outcome::Timeout).then(expired));
+        // If it cannot be written, the next sweep finds a supervisor that is gone.
+        let _ = self.directory.write_record(&self.record);
+    }
+}
+
+fn end(supervisor: &mut Supervisor<'_>) -> Result<()> {
+    supervisor.handle(Request::End { signal: SIGTERM, grace: Grace::OfSandbox }, Vec::new())?;
+    Ok(())
+}

@@ -1,0 +1,361 @@
+//! Commands whose streams the supervisor holds: it keeps what they write, and clients attach to it and leave again.
+//!
+//! No command waits for a client, with one exception: the one who types may be slower than the command writes, as at any
+//! terminal, as long as it reads at all. Everybody else misses what exceeds the replay.
+
+use super::endpoint::ClientId;
+use super::interface::{
+    AttachRole, Attached, Event, HeldStatus, MAX_OUTPUT, OutputStart, TerminalSize,
+};
+use super::outbox::Outbox;
+use super::output_log::{OutputLog, OutputLogs};
+use super::replay::Replay;
+use crate::poll_set::{PollSet, Ready};
+use palisade_launch::CommandId;
+use palisade_sys::tty;
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// The clock and signals must not wait for the end of a flood.
+const READS_A_TURN: usize = 8;
+/// Typed, and not read by the command. Beyond it, the client's requests wait.
+const MAX_TYPED: usize = 64 * 1024;
+/// So far may the client that types be behind before the command waits for it.
+const MAX_BEHIND: u64 = 256 * 1024;
+/// A client that types and takes nothing for so long is overtaken.
+const STUCK: Duration = Duration::from_secs(5);
+/// Past the moment in which it is, whichever clock was read first.
+const OVERTAKING: Duration = Duration::from_millis(10);
+/// What a command wrote to its terminal may take this long to come out of it when it has ended.
+const LAST_OUTPUT: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Default)]
+pub(crate) struct HeldCommands {
+    held: BTreeMap<CommandId, HeldCommand>,
+    logs: Option<OutputLogs>,
+}
+
+#[derive(Debug)]
+struct HeldCommand {
+    /// Our end of its terminal or pipe; never blocks.
+    stream: OwnedFd,
+    has_terminal: bool,
+    typed: VecDeque<u8>,
+    replay: Replay,
+    log: Option<OutputLog>,
+    watchers: BTreeMap<ClientId, Watcher>,
+    typist: Option<ClientId>,
+    /// Nobody can write to it any more.
+    is_closed: bool,
+    end: Option<End>,
+}
+
+#[derive(Debug)]
+struct Watcher {
+    /// The number of the byte that it gets next.
+    next: u64,
+    /// When it last took something.
+    moved: Instant,
+}
+
+#[derive(Debug)]
+struct End {
+    event: Event,
+    /// The last of its output is there by then.
+    settled_by: Instant,
+    /// Whether it is there.
+    is_settled: bool,
+}
+
+impl HeldCommands {
+    /// `logs` is the directory for the output of commands.
+    pub(crate) fn new(logs: Option<OwnedFd>) -> Self {
+        Self { held: BTreeMap::new(), logs: logs.map(OutputLogs::new) }
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        command: CommandId,
+        stream: OwnedFd,
+        has_terminal: bool,
+        attached: Option<ClientId>,
+    ) {
+        let watcher = |client| (client, Watcher { next: 0, moved: Instant::now() });
+        let held = HeldCommand {
+            stream,
+            has_terminal,
+            typed: VecDeque::new(),
+            replay: Replay::default(),
+            log: self.logs.as_mut().and_then(|logs| logs.open(command)),
+            watchers: attached.into_iter().map(watcher).collect(),
+            typist: attached.filter(|_| has_terminal),
+            is_closed: false,
+            end: None,
+        };
+        self.held.insert(command, held);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    pub(crate) fn status(&self, command: CommandId) -> Option<HeldStatus> {
+        self.held.get(&command).map(|held| HeldStatus {
+            has_terminal: held.has_terminal,
+            output_bytes: held.replay.end(),
+            watchers: u32::try_from(held.watchers.len()).unwrap_or(u32::MAX),
+            has_typist: held.typist.is_some(),
+        })
+    }
+
+    /// The command that was started last and has not ended.
+    pub(crate) fn latest(&self) -> Option<CommandId> {
+        let running = self.held.iter().filter(|(_, held)| held.end.is_none());
+        running.map(|(command, _)| *command).next_back()
+    }
+
+    /// None if no such command is held, or it has ended.
+    pub(crate) fn attach(
+        &mut self,
+        command: CommandId,
+        client: ClientId,
+        (from, role): (OutputStart, AttachRole),
+    ) -> Option<Attached> {
+        let held = self.held.get_mut(&command).filter(|held| held.end.is_none())?;
+        let cursor = match from {
+            OutputStart::Kept => held.replay.start(),
+            OutputStart::Byte(number) => number.clamp(held.replay.start(), held.replay.end()),
+            OutputStart::Now => held.replay.end(),
+        };
+        held.watchers.insert(client, Watcher { next: cursor, moved: Instant::now() });
+        if role == AttachRole::Type && held.has_terminal {
+            held.typist.get_or_insert(client);
+        }
+        let is_typist = held.typist == Some(client);
+        Some(Attached { command, cursor, is_typist, has_terminal: held.has_terminal })
+    }
+
+    /// Whether it was attached.
+    pub(crate) fn detach(&mut self, command: CommandId, client: ClientId) -> bool {
+        self.held.get_mut(&command).is_some_and(|held| held.lose(client))
+    }
+
+    /// It is gone.
+    pub(crate) fn forget_client(&mut self, client: ClientId) {
+        for held in self.held.values_mut() {
+            held.lose(client);
+        }
+    }
+
+    /// Types into the command's terminal. False if another client does, or nobody can.
+    pub(crate) fn type_in(&mut self, command: CommandId, client: ClientId, bytes: &[u8]) -> bool {
+        let held = self.held.get_mut(&command).filter(|held| held.typist == Some(client));
+        let Some(held) = held else { return false };
+        held.typed.extend(bytes);
+        held.write();
+        true
+    }
+
+    /// Whether a client types faster than its command reads.
+    pub(crate) fn is_congested(&self, client: ClientId) -> bool {
+        self.held.values().any(|held| held.typist == Some(client) && held.typed.len() > MAX_TYPED)
+    }
+
+    /// None if its terminal is not held here.
+    pub(crate) fn resize(
+        &self,
+        command: CommandId,
+        size: TerminalSize,
+    ) -> Option<palisade_sys::Result<()>> {
+        let held = self.held.get(&command).filter(|held| held.has_terminal)?;
+        Some(tty::set_window_size(&held.stream, size.into()))
+    }
+
+    /// The clients that are told of its end after its output.
+    pub(crate) fn watchers(&self, command: CommandId) -> Vec<ClientId> {
+        let held = self.held.get(&command);
+        held.map(|held| held.watchers.keys().copied().collect()).unwrap_or_default()
+    }
+
+    /// The command has ended; `event` says how.
+    pub(crate) fn ended(&mut self, command: CommandId, event: Event) {
+        if let Some(held) = self.held.get_mut(&command) {
+            // A pipe has everything at once.
+            let time = if held.has_terminal { LAST_OUTPUT } else { Duration::ZERO };
+            let settled_by = Instant::now() + time;
+            held.end = Some(End { event, settled_by, is_settled: false });
+            held.typist = None;
+            held.read(usize::MAX);
+        }
+    }
+
+    pub(crate) fn register<'fd>(&'fd self, set: &mut PollSet<'fd>) {
+        for (command, held) in &self.held {
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, held.may_read(Instant::now()));
+            events.set(PollFlags::OUT, !held.typed.is_empty());
+            // That the other end is gone is reported in any case, and over and over.
+            if !held.is_closed && !events.is_empty() {
+                set.add(key(*command), held.stream.as_fd(), events);
+            }
+        }
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let deadlines = self.held.values().filter_map(|held| match &held.end {
+            Some(end) if !end.is_settled => Some(end.settled_by),
+            Some(_) => None,
+            None => held.overtakes_at(),
+        });
+        deadlines.min()
+    }
+
+    /// Moves what is there, and lets go of commands that have ended and were told of.
+    pub(crate) fn handle(&mut self, ready: &Ready, outbox: &mut Outbox<'_>) {
+        let now = Instant::now();
+        for (command, held) in &mut self.held {
+            let events = ready.at(key(*command));
+            if events.contains(PollFlags::OUT) {
+                held.write();
+            }
+            if events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+                held.read(READS_A_TURN);
+            }
+            held.settle(now);
+            held.serve(*command, outbox, now);
+        }
+        // Whoever was left behind in the background may still write to a pipe; with its terminal it is hung up.
+        self.held.retain(|_, held| {
+            let is_done = held.is_settled() && held.watchers.is_empty();
+            !is_done || !(held.is_closed || held.has_terminal)
+        });
+    }
+
+    /// The sandbox is gone: whatever was written comes out now.
+    pub(crate) fn conclude(&mut self, outbox: &mut Outbox<'_>) {
+        for (command, held) in &mut self.held {
+            held.read(usize::MAX);
+            held.is_closed = true;
+            held.serve_all(*command, outbox);
+        }
+    }
+}
+
+/// In a poll set.
+fn key(CommandId(number): CommandId) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+impl HeldCommand {
+    fn lose(&mut self, client: ClientId) -> bool {
+        if self.typist == Some(client) {
+            self.typist = None;
+        }
+        self.watchers.remove(&client).is_some()
+    }
+
+    fn write(&mut self) {
+        while !self.typed.is_empty() {
+            match rustix::io::write(&self.stream, self.typed.as_slices().0) {
+                Ok(count) => drop(self.typed.drain(..count)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                // Nobody reads it any more.
+                Err(_) => self.typed.clear(),
+            }
+        }
+    }
+
+    fn read(&mut self, most: usize) {
+        let mut buffer = [0; MAX_OUTPUT];
+        let mut left = most;
+        while left > 0 && !self.is_closed && self.may_read(Instant::now()) {
+            match rustix::io::read(&self.stream, &mut buffer) {
+                // EIO is how the end of a terminal is told.
+                Ok(0) | Err(Errno::IO) => self.is_closed = true,
+                Ok(count) => self.keep(&buffer[..count]),
+                Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+            left -= 1;
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        self.replay.push(bytes);
+        if self.log.as_mut().is_some_and(|log| log.append(bytes).is_err()) {
+            self.log = None;
+        }
+    }
+
+    /// How far the client that types is behind, if the command waits for it.
+    fn slow_typist(&self) -> Option<&Watcher> {
+        let typist = self.typist.filter(|_| self.end.is_none())?;
+        let watcher = self.watchers.get(&typist)?;
+        (self.replay.end().saturating_sub(watcher.next) > MAX_BEHIND).then_some(watcher)
+    }
+
+    fn may_read(&self, now: Instant) -> bool {
+        self.slow_typist().is_none_or(|slow| now.saturating_duration_since(slow.moved) > STUCK)
+    }
+
+    fn overtakes_at(&self) -> Option<Instant> {
+        let end = self.slow_typist().map(|slow| slow.moved + STUCK)?;
+        // Once it is overtaken, time alone changes nothing more.
+        let end = end + OVERTAKING;
+        (end > Instant::now()).then_some(end)
+    }
+
+    fn settle(&mut self, now: Instant) {
+        if let Some(end) = &mut self.end {
+            end.is_settled |= self.is_closed || end.settled_by <= now;
+        }
+    }
+
+    /// Whether it has ended and all of its output is there.
+    fn is_settled(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.is_settled)
+    }
+
+    /// Sends each watcher what it has room for, and at last how the command ended.
+    fn serve(&mut self, command: CommandId, outbox: &mut Outbox<'_>, now: Instant) {
+        let is_settled = self.is_settled();
+        let Self { watchers, replay, end, .. } = self;
+        watchers.retain(|client, watcher| {
+            while watcher.next < replay.end() && outbox.is_reading(*client) {
+                send_next(command, replay, (*client, watcher), outbox);
+                watcher.moved = now;
+            }
+            let is_told = is_settled && watcher.next >= replay.end();
+            if let Some(end) = end.as_ref().filter(|_| is_told) {
+                outbox.tell(*client, end.event.clone());
+            }
+            !is_told
+        });
+    }
+
+    fn serve_all(&mut self, command: CommandId, outbox: &mut Outbox<'_>) {
+        for (client, mut watcher) in std::mem::take(&mut self.watchers) {
+            while watcher.next < self.replay.end() {
+                send_next(command, &self.replay, (client, &mut watcher), outbox);
+            }
+            if let Some(end) = &self.end {
+                outbox.tell(client, end.event.clone());
+            }
+        }
+    }
+}
+
+fn send_next(
+    command: CommandId,
+    replay: &Replay,
+    (client, watcher): (ClientId, &mut Watcher),
+    outbox: &mut Outbox<'_>,
+) {
+    let (cursor, bytes) = replay.read(watcher.next, MAX_OUTPUT);
+    watcher.next = cursor + bytes.len() as u64;
+    outbox.tell(client, Event::Output { command, cursor, bytes });
+}

@@ -46,6 +46,17 @@ impl Selection {
         }
     }
 
+    /// The selected changes alone. Chosen hunks count as their whole file.
+    pub fn select(&self, mut set: ChangeSet) -> ChangeSet {
+        let selected = self.of(&set);
+        let mut number = 0..;
+        set.changes.retain(|_| number.next().is_some_and(|number| selected.contains(&number)));
+        let mut renames = std::mem::take(&mut set.renames);
+        renames.retain(|rename| set.get(&rename.to).is_some());
+        set.renames = renames;
+        set
+    }
+
     /// The selected changes by their numbers in the set. Both ends of a rename belong together.
     pub(crate) fn of(&self, set: &ChangeSet) -> BTreeSet<usize> {
         let mut selected: BTreeSet<usize> = (0..set.changes.len())

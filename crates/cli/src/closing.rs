@@ -39,6 +39,7 @@ pub(crate) fn words(report: &RunReport, cwd: &Path, saved: &SavedPolicy) -> Vec<
     let writes = of_writes(&report.protected_writes, cwd);
     let discarded = report.discarded_files.as_ref().and_then(of_discarded);
     let unasked = of_unasked(report);
+    let waiting = of_waiting(report);
     [denied, unasked, discarded, writes, of_forks(report), of_calls(report), of_limits(report)]
         .into_iter()
         .flatten()
@@ -46,10 +47,22 @@ pub(crate) fn words(report: &RunReport, cwd: &Path, saved: &SavedPolicy) -> Vec<
         .chain(of_variables(&report.removed_variables))
         .chain(of_waived(report))
         .chain(of_offline(report, saved.lists_hosts))
+        .chain(waiting)
         .chain(of_saved(&report.saved_answers))
         .chain(of_executions(&report.refused_executions))
         .chain(report.network.iter().flat_map(|network| of_network(network, &report.session_id)))
         .collect()
+}
+
+/// Changes of a transaction that somebody has to look at.
+fn of_waiting(report: &RunReport) -> Option<String> {
+    let count = u64::try_from(report.waiting_changes?).ok().filter(|count| *count > 0)?;
+    let session = palisade_session::sessions::short_id(&report.session_id);
+    let wait = if count == 1 { "waits" } else { "wait" };
+    Some(format!(
+        "{} {wait}: look with `sandbox diff {session}`, then `sandbox apply {session}` or `sandbox discard {session}`",
+        counted(count, "change")
+    ))
 }
 
 /// Whether a rule about a path decided in this run; its place would be of use then.

@@ -66,6 +66,8 @@ fn main() -> ExitCode {
         Command::Rm(remove) => remove.execute(),
         Command::Prune(prune) => prune.execute(),
         Command::Extend(extend) => extend.execute(),
+        Command::Diff(diff) => diff.execute(),
+        Command::Discard(discard) => discard.execute(),
         Command::Plan(plan) => plan.execute(),
         Command::Doctor(doctor) => doctor.execute(),
         Command::ExplainSyscall(explain) => explain.execute(),

@@ -74,6 +74,9 @@ pub struct RunReport {
     /// Answers that were saved permanently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub saved_answers: Vec<SavedAnswer>,
+    /// How many paths of the project were changed in a transaction, and wait to be applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_changes: Option<usize>,
     /// Denied without a question, although somebody could have been asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked_questions: Option<UnaskedQuestions>,
@@ -123,6 +126,7 @@ impl RunReport {
             removed_variables: Vec::new(),
             offline_attempts: None,
             saved_answers: Vec::new(),
+            waiting_changes: None,
             unasked_questions: None,
             discarded_files: None,
             network: None,

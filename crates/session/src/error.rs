@@ -123,6 +123,14 @@ pub enum SessionError {
     #[error("session {session} is running; end it with `sandbox stop {session}` first")]
     SessionRunning { session: String },
 
+    #[error(
+        "session {session} has no changes that wait; a transaction has: `sandbox run --transaction`"
+    )]
+    NoTransaction { session: String },
+
+    #[error(transparent)]
+    Changes(#[from] palisade_changes::ChangesError),
+
     #[error("the session did not do it: {message}")]
     SessionRefused { message: String },
 
@@ -234,6 +242,7 @@ impl SessionError {
             | Self::InvalidName { .. }
             | Self::SessionNotRunning { .. }
             | Self::SessionRunning { .. }
+            | Self::NoTransaction { .. }
             | Self::Ambiguous { .. } => ErrorKind::Validation,
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
             Self::Policy(_) => ErrorKind::Validation,

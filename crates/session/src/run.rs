@@ -234,8 +234,11 @@ fn attempt(
         if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
     let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|prepared| {
         let journal = &mut journal;
-        let _transaction = Transaction::begin(&caller.places, &prepared.plan, report)?;
-        carry_out(prepared, Scene { caller, request, control, journal, began, report, tell })
+        let transaction = Transaction::begin(&caller.places, &prepared.plan, report)?;
+        let scene = Scene { caller, request, control, journal, began, report: &mut *report, tell };
+        let outcome = carry_out(prepared, scene);
+        let ended = transaction.map(|transaction| transaction.end(report, outcome.is_err()));
+        outcome.and(ended.unwrap_or(Ok(())))
     });
     let recorded = match &outcome {
         Ok(()) => Ok(()),

@@ -23,7 +23,9 @@ impl DirectoryMoves {
     /// Answers `id` when the directory is moved.
     pub(crate) fn start(&self, listener: &'static Listener, id: u64, movement: Box<DirectoryMove>) {
         // A caller that is gone needs no answer.
-        let respond = move |response| drop(listener.respond(id, response));
+        let respond = move |response| {
+            let _ = listener.respond(id, response);
+        };
         let under_way = Arc::clone(&self.0);
         let run = move || {
             let moved = settle_in().map_err(|error| error.errno).and_then(|()| movement.perform());

@@ -234,7 +234,11 @@ impl SessionDirectory {
         // Out of everybody's sight first: half of a session is none.
         let removed = self.path.with_file_name(format!("{}{REMOVED}", self.id));
         fs::rename(&self.path, &removed)
-            .and_then(|()| fs::remove_dir_all(&removed))
-            .map_err(|source| SessionError::io("remove", &self.path, source))
+            .map_err(|source| SessionError::io("remove", &self.path, source))?;
+        // A command wrote the layers of a transaction.
+        let all = removed.parent().unwrap_or(Path::new("/"));
+        let all = open_own(rustix::fs::CWD, all, all)?;
+        palisade_changes::discard(all.as_fd(), removed.file_name().unwrap_or_default())?;
+        Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! Puts right what supervisors left that were killed, by a crash or with the whole machine. Their sandboxes ended with them;
 //! what is left is a record that says otherwise. Every start does a little of it.
 
-use super::directory::{REMOVED, SessionDirectory, all_sessions};
+use super::directory::{REMOVED, SessionDirectory, all_sessions, open_own};
 use crate::app_dirs::AppDirs;
 use crate::error::Result;
 use jiff::Timestamp;
 use palisade_record::State;
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 /// How many directories are looked at, so that a start never takes long.
@@ -32,7 +33,10 @@ pub fn sweep(places: &AppDirs) -> Swept {
     for entry in fs::read_dir(&all).into_iter().flatten().flatten().take(MAX_LOOKED_AT) {
         let Ok(name) = entry.file_name().into_string() else { continue };
         if name.ends_with(REMOVED) {
-            count(&mut swept, fs::remove_dir_all(entry.path()), |swept| &mut swept.removed);
+            let removed = open_own(rustix::fs::CWD, &all, &all)
+                .and_then(|all| Ok(palisade_changes::discard(all.as_fd(), name.as_ref())?))
+                .map(drop);
+            count(&mut swept, removed, |swept| &mut swept.removed);
             continue;
         }
         let Ok(Some(directory)) = SessionDirectory::open(places, &name) else { continue };

@@ -1,12 +1,18 @@
 //! A project's changes that wait until they are applied (LIFE-2): where a run keeps them, and what is written down about
-//! them.
+//! them. What the changes are is the business of `palisade-changes`.
 //!
 //! The command wrote everything in the layer. So this must never follow a link in there, nor take a word of it for ours.
+
+mod waiting;
+
+pub use palisade_changes as changes;
+pub use waiting::WaitingChanges;
 
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
 use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, TimeToLive};
-use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
+use jiff::Timestamp;
+use palisade_plan::model::{Confinement, MountOp, Owner, Plan};
 use palisade_record::{RunReport, State};
 use rustix::fs::{Gid, Uid};
 use rustix::time::{ClockId, clock_gettime};
@@ -45,7 +51,6 @@ pub(crate) struct Transaction {
     directory: SessionDirectory,
     /// Of a run that has a session's directory for its changes alone.
     own: Option<(SupervisorLock, SessionRecord)>,
-    at_end: AtEnd,
 }
 
 impl Transaction {
@@ -63,7 +68,34 @@ impl Transaction {
         make_layer(&planned.layer, owner(plan))?;
         let record = TransactionRecord { since: FileTime::now() };
         directory.write_json(RECORD, &record)?;
-        Ok(Some(Self { directory, own, at_end: planned.at_end }))
+        Ok(Some(Self { directory, own }))
+    }
+}
+
+impl Transaction {
+    /// After the run: says what waits. A session that has nothing else is gone if nothing does.
+    pub(crate) fn end(self, report: &mut RunReport, is_failed: bool) -> Result<()> {
+        let Self { directory, own } = self;
+        let id = directory.id().to_owned();
+        let session = own.as_ref().map(|(_, record)| record.clone());
+        let record = session.map_or_else(|| directory.record(), Ok)?;
+        let waiting = WaitingChanges::open(directory, record)?
+            .ok_or_else(|| SessionError::NoTransaction { session: id })?;
+        let count = waiting.scan()?.changes().len();
+        let Some((lock, mut record)) = own else {
+            report.waiting_changes = Some(count);
+            return Ok(());
+        };
+        if count == 0 {
+            drop(lock);
+            return waiting.into_directory().remove();
+        }
+        report.waiting_changes = Some(count);
+        record.state = if is_failed { State::Error } else { State::Completed };
+        record.supervisor = None;
+        record.exit_code = Some(report.exit_code);
+        record.ended_at = Some(Timestamp::now());
+        waiting.directory().write_record(&record)
     }
 }
 

@@ -1,0 +1,88 @@
+//! `sandbox diff`: what a session changed in its project.
+
+use super::waiting;
+use crate::output;
+use clap::Args;
+use palisade_session::transaction::changes::{
+    self, ChangesError, RenderOptions, Selection, write_name_status, write_names, write_stat,
+    write_unified,
+};
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const DETAILS: &str = "\
+Without a session, the newest one is meant that has changes in this directory's project. The output is that of `git diff`,
+and can be applied with `git apply`.
+
+Examples:
+  sandbox diff
+  sandbox diff --stat work
+  sandbox diff work -- src          only what is below src";
+
+#[derive(Args, Debug)]
+#[command(after_help = DETAILS)]
+pub(crate) struct Diff {
+    /// Show how many lines of each file changed
+    #[arg(long, conflicts_with_all = ["name_only", "name_status", "json"])]
+    stat: bool,
+
+    /// Show only the names of changed files
+    #[arg(long, conflicts_with_all = ["name_status", "json"])]
+    name_only: bool,
+
+    /// Show the names, and what became of each
+    #[arg(long, conflicts_with = "json")]
+    name_status: bool,
+
+    /// Print the changes as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// The session, by its id, a part of it or its name
+    #[arg(value_name = "SESSION")]
+    sid: Option<String>,
+
+    /// Only these paths of the project, and what is below them
+    #[arg(value_name = "PATH", last = true)]
+    paths: Vec<PathBuf>,
+}
+
+impl Diff {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let waiting = waiting(self.sid.as_deref())?;
+        let mut set = waiting.scan()?;
+        if !self.paths.is_empty() {
+            set = Selection::paths(&self.paths).select(set);
+        }
+        if self.json {
+            output::print_json(&set)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let is_terminal = io::stdout().is_terminal();
+        let colour = is_terminal && output::colour_wanted();
+        let options = RenderOptions { colour, to_terminal: is_terminal };
+        let mut out = BufWriter::new(io::stdout().lock());
+        let layers = waiting.layers();
+        let written = if self.stat {
+            write_stat(layers, &set, colour, &mut out)
+        } else if self.name_only {
+            write_names(&set, &mut out)
+        } else if self.name_status {
+            write_name_status(&set, &mut out)
+        } else {
+            write_unified(layers, &set, options, &mut out)
+        };
+        match written.and_then(|()| Ok(out.flush()?)) {
+            // A reader that has gone away (`| head`) is not an error.
+            Err(ChangesError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            written => written?,
+        }
+        drop(out);
+        for directory in set.too_deep() {
+            let directory = changes::quoted(directory);
+            output::note(&format!("{directory} is too deep to be looked into"));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,42 @@
+//! The changes of transactions: a file a command. What they share is which session is meant.
+
+pub(crate) mod diff;
+pub(crate) mod discard;
+
+use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
+use palisade_session::transaction::WaitingChanges;
+use palisade_session::{AppDirs, SessionError};
+use std::path::Path;
+
+/// The changes of the session that is named, or else of the newest one that has some in this directory's project.
+pub(crate) fn waiting(named: Option<&str>) -> anyhow::Result<WaitingChanges> {
+    let places = AppDirs::here()?;
+    if let Some(named) = named {
+        let (directory, session) = sessions::find(&places, named.trim())?;
+        let id = session.id.clone();
+        let waiting = WaitingChanges::open(directory, session)?;
+        return Ok(waiting.ok_or(SessionError::NoTransaction { session: id })?);
+    }
+    let here = std::env::current_dir()?;
+    let mut sessions = sessions::list(&places)?;
+    while let Some((directory, session)) = sessions.pop() {
+        if let Some(waiting) = of_project(directory, session, &here)? {
+            return Ok(waiting);
+        }
+    }
+    anyhow::bail!(
+        "no changes wait for this project; name a session of another one (`sandbox ps --all` lists them)"
+    )
+}
+
+fn of_project(
+    directory: SessionDirectory,
+    session: SessionRecord,
+    here: &Path,
+) -> Result<Option<WaitingChanges>, SessionError> {
+    if !here.starts_with(&session.project) {
+        return Ok(None);
+    }
+    let Some(waiting) = WaitingChanges::open(directory, session)? else { return Ok(None) };
+    Ok((!waiting.scan()?.is_empty()).then_some(waiting))
+}

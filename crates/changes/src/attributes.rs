@@ -2,7 +2,7 @@
 //! not named like the overlay's ever reach the host.
 
 use palisade_sys::{At as _, Errno, Result as SysResult};
-use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
+use rustix::fs::{XattrFlags, fgetxattr, flistxattr, flistxattr_query, fsetxattr};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) fn is_opaque(directory: impl AsFd) -> bool {
 
 /// Whether an entry of an upper layer began as a copy of one below it.
 pub(crate) fn is_copied_up(entry: &Path) -> bool {
-    rustix::fs::lgetxattr(entry, ORIGIN, &mut [0; 0]).is_ok()
+    rustix::fs::lgetxattr_query(entry, ORIGIN).is_ok()
 }
 
 /// The attributes that would be carried to the host.
@@ -66,8 +66,7 @@ pub(crate) fn set_attributes(
     Ok(())
 }
 
-/// Removes what must not come to the host with an entry that is moved there. True if anything else than the session's own
-/// attributes remains that this crate does not know: then the entry must be copied.
+/// Removes what must not come to the host with an entry that is moved there.
 pub(crate) fn strip(entry: &Path) -> SysResult<()> {
     let mut buffer = Vec::new();
     for name in names_at(entry, &mut buffer)? {
@@ -84,7 +83,7 @@ fn names_at<'b>(
     entry: &Path,
     buffer: &'b mut Vec<u8>,
 ) -> SysResult<impl Iterator<Item = &'b [u8]> + use<'b>> {
-    let mut length = match rustix::fs::llistxattr(entry, &mut [0; 0]) {
+    let mut length = match rustix::fs::llistxattr_query(entry) {
         Err(Errno::OPNOTSUPP) => 0,
         length => length.at("llistxattr", entry)?,
     };
@@ -105,7 +104,7 @@ pub(crate) fn path_in(directory: impl AsFd, name: &std::ffi::OsStr) -> PathBuf {
 fn list(file: impl AsFd) -> Result<Vec<u8>, Errno> {
     let file = file.as_fd();
     // Most files have none: then one call is enough.
-    if flistxattr(file, &mut [0; 0])? == 0 {
+    if flistxattr_query(file)? == 0 {
         return Ok(Vec::new());
     }
     let mut names = vec![0; MAX_BYTES];

@@ -16,10 +16,12 @@ pub enum ChangeKind {
     /// A directory became a file, a file a link, and so on. What was in a replaced directory is listed as deleted.
     TypeChanged,
     ModeChanged,
-    /// Only extended attributes (`user.`).
+    /// Extended attributes (`user.`); permissions may have changed, too.
     AttributesChanged,
     /// Only the time of modification. Applied, but not shown in diffs.
     Touched,
+    /// The same content as before, but now another name of another file. Applied, but not shown in diffs.
+    Linked,
 }
 
 /// One path that a session changed.

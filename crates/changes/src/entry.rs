@@ -55,6 +55,8 @@ pub(crate) struct Found {
 
 /// Permissions without set-id bits, which never reach the host.
 pub(crate) const KEPT_BITS: u32 = 0o1777;
+/// On a directory, the set-group-id bit gives no right; it passes the group on to what is in it.
+const KEPT_BITS_OF_DIRECTORIES: u32 = 0o3777;
 
 impl Found {
     pub(crate) fn of(stat: &Stat) -> Self {
@@ -90,6 +92,12 @@ impl Found {
     pub(crate) fn entry(&self, target: Option<PathBuf>) -> Entry {
         let Self { kind, mode, size, modified, .. } = *self;
         Entry { kind, mode, size, modified, target }
+    }
+
+    /// The permissions with which it comes to the host.
+    pub(crate) fn kept_mode(&self) -> u32 {
+        let bits = if self.is_directory() { KEPT_BITS_OF_DIRECTORIES } else { KEPT_BITS };
+        self.mode & bits
     }
 
     pub(crate) fn is_directory(&self) -> bool {

@@ -6,6 +6,7 @@
 //! as it is. This crate never mounts anything and never starts a process.
 #![forbid(unsafe_code)]
 
+mod apply;
 mod attributes;
 mod changeset;
 mod contents;
@@ -26,6 +27,11 @@ mod render;
 mod scan;
 mod selection;
 
+pub use apply::{
+    Applied, ApplyRequest, BaseContents, Baseline, Conflict, ConflictReason, Held, Installed,
+    OnConflict, OnRefused, Outcome, Recovery, Refused, RefusedReason, Source, apply, preview,
+    recover,
+};
 pub use changeset::{Change, ChangeKind, ChangeSet, Rename};
 pub use discard::discard;
 pub use entry::{Entry, EntryKind, Timestamp};

@@ -30,9 +30,9 @@ pub fn scan(layers: &Layers) -> Result<ChangeSet> {
     while let Some(directory) = pending.pop() {
         walk.visit(&directory, &mut pending)?;
     }
-    let Walk { mut set, names_of, .. } = walk;
+    walk.name_hard_links()?;
+    let mut set = walk.set;
     set.changes.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-    name_hard_links(&mut set, names_of.into_values());
     set.renames = renames::find(layers, &set)?;
     Ok(set)
 }
@@ -59,7 +59,19 @@ struct Walk<'l> {
 #[derive(Debug)]
 struct LinkedName {
     path: PathBuf,
-    is_unchanged: bool,
+    /// None if nothing but the link changed.
+    kind: Option<ChangeKind>,
+    old_at: Option<Located>,
+    new_at: Located,
+}
+
+impl LinkedName {
+    /// The host's file stays, with other permissions at most. Its inode, if so.
+    fn kept_inode(&self) -> Option<u64> {
+        let is_kept =
+            matches!(self.kind, None | Some(ChangeKind::ModeChanged | ChangeKind::Touched));
+        self.old_at.filter(|_| is_kept).map(|old| old.found.inode)
+    }
 }
 
 impl Walk<'_> {
@@ -155,7 +167,7 @@ impl Walk<'_> {
             Some(old) => self.difference(&path, old, new_at)?,
         };
         if new_at.found.kind == EntryKind::File && new_at.found.links > 1 {
-            let name = LinkedName { path: path.clone(), is_unchanged: kind.is_none() };
+            let name = LinkedName { path: path.clone(), kind, old_at, new_at };
             let inode = (new_at.found.device, new_at.found.inode);
             self.names_of.entry(inode).or_default().push(name);
         }
@@ -178,10 +190,6 @@ impl Walk<'_> {
         if !is_same {
             return Ok(Some(ChangeKind::Modified));
         }
-        // A link has no permissions of its own.
-        if kind != EntryKind::Link && old.found.mode != new.found.mode {
-            return Ok(Some(ChangeKind::ModeChanged));
-        }
         if kind == EntryKind::File {
             let attributes = |layer| {
                 let (file, _) = self.layers.open_file(layer, path)?;
@@ -190,9 +198,13 @@ impl Walk<'_> {
             if attributes(old.layer)? != attributes(new.layer)? {
                 return Ok(Some(ChangeKind::AttributesChanged));
             }
-            if old.found.modified != new.found.modified {
-                return Ok(Some(ChangeKind::Touched));
-            }
+        }
+        // A link has no permissions of its own.
+        if kind != EntryKind::Link && old.found.mode != new.found.mode {
+            return Ok(Some(ChangeKind::ModeChanged));
+        }
+        if kind == EntryKind::File && old.found.modified != new.found.modified {
+            return Ok(Some(ChangeKind::Touched));
         }
         Ok(None)
     }
@@ -211,33 +223,47 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// The first name counts as the file and the others as links to it. A name whose file the host keeps comes first.
+    fn name_hard_links(&mut self) -> SysResult<()> {
+        let mut link_of: HashMap<PathBuf, (PathBuf, ChangeKind)> = HashMap::new();
+        let mut added = Vec::new();
+        for mut group in std::mem::take(&mut self.names_of).into_values() {
+            group.sort_by_cached_key(|name| (name.kept_inode().is_none(), name.path.clone()));
+            let mut names = group.into_iter();
+            let Some(first) = names.next() else { continue };
+            for name in names {
+                let kind = match name.kind {
+                    _ if name.kept_inode().is_some() && name.kept_inode() == first.kept_inode() => {
+                        continue;
+                    }
+                    None | Some(ChangeKind::Touched) => ChangeKind::Linked,
+                    Some(ChangeKind::ModeChanged) => ChangeKind::Modified,
+                    Some(kind) => kind,
+                };
+                if name.kind.is_none() {
+                    added.push((name.path.clone(), name.old_at, name.new_at));
+                }
+                link_of.insert(name.path, (first.path.clone(), kind));
+            }
+        }
+        for (path, old_at, new_at) in added {
+            self.add(path, ChangeKind::Linked, old_at, Some(new_at))?;
+        }
+        for change in &mut self.set.changes {
+            if let Some((first, kind)) = link_of.remove(&change.path) {
+                change.hard_link_of = Some(first);
+                change.kind = kind;
+            }
+        }
+        Ok(())
+    }
+
     fn entry(&self, path: &Path, at: Located) -> SysResult<Entry> {
         let target = match at.found.kind {
             EntryKind::Link => Some(self.layers.link_target(at.layer, path)?),
             _ => None,
         };
         Ok(at.found.entry(target))
-    }
-}
-
-/// The first name counts as the file and the others as links to it; a name that the host has already comes first.
-fn name_hard_links(set: &mut ChangeSet, groups: impl Iterator<Item = Vec<LinkedName>>) {
-    for mut group in groups {
-        group.sort_by(|one, other| {
-            other.is_unchanged.cmp(&one.is_unchanged).then_with(|| one.path.cmp(&other.path))
-        });
-        let Some((first, others)) = group.split_first() else { continue };
-        for other in others.iter().filter(|other| !other.is_unchanged) {
-            let at = set.changes.binary_search_by(|change| change.path.cmp(&other.path));
-            if let Ok(at) = at
-                && matches!(
-                    set.changes[at].kind,
-                    ChangeKind::Added | ChangeKind::Modified | ChangeKind::TypeChanged
-                )
-            {
-                set.changes[at].hard_link_of = Some(first.path.clone());
-            }
-        }
     }
 }
 

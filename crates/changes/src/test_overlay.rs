@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, mount};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -121,6 +121,16 @@ impl TestOverlay {
     }
 }
 
+/// As a session may leave directories that their owner cannot enter.
+impl Drop for TestOverlay {
+    fn drop(&mut self) {
+        for entry in fs::read_dir(self.dir.path()).unwrap() {
+            let name = entry.unwrap().file_name();
+            crate::discard(directory(self.dir.path()).as_fd(), &name).unwrap();
+        }
+    }
+}
+
 pub(crate) fn statuses(set: &ChangeSet) -> String {
     let mut out = Vec::new();
     crate::write_name_status(set, &mut out).unwrap();
@@ -132,7 +142,7 @@ pub(crate) fn directory(path: &Path) -> OwnedFd {
 }
 
 /// Everything that must be the same in two equal trees.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     mode: u32,
     /// Of files.
@@ -141,6 +151,15 @@ pub(crate) struct Node {
     attributes: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The first name of the same file.
     first_name: PathBuf,
+}
+
+/// Short, since all of a tree is printed when a test fails.
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { mode, modified, content, attributes, first_name } = self;
+        let content = (content.len(), content.first());
+        write!(f, "{mode:o} {modified:?} {content:?} {attributes:?} {first_name:?}")
+    }
 }
 
 pub(crate) type Snapshot = BTreeMap<PathBuf, Node>;
@@ -190,4 +209,12 @@ pub(crate) fn snapshot(root: &Path) -> Snapshot {
         }
     }
     nodes
+}
+
+/// What is not the same in two trees.
+pub(crate) fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
+    let paths: std::collections::BTreeSet<&PathBuf> = one.keys().chain(other.keys()).collect();
+    let differ = |path: &&&PathBuf| one.get(**path) != other.get(**path);
+    let text = |path: &PathBuf| format!("{path:?}: {:?} / {:?}", one.get(path), other.get(path));
+    paths.iter().filter(differ).map(|path| text(path)).collect()
 }

@@ -22,7 +22,7 @@ pub(super) fn shown(set: &ChangeSet) -> Vec<Shown<'_>> {
         let is_told_by_files = change.is_directory()
             && matches!(change.kind, ChangeKind::Added | ChangeKind::Deleted)
             && !set.below(&change.path).is_empty();
-        change.kind != ChangeKind::Touched
+        !matches!(change.kind, ChangeKind::Touched | ChangeKind::Linked)
             && !is_told_by_files
             && !sources.contains(change.path.as_path())
     };
@@ -64,7 +64,8 @@ fn letter(kind: ChangeKind) -> char {
         ChangeKind::Modified
         | ChangeKind::ModeChanged
         | ChangeKind::AttributesChanged
-        | ChangeKind::Touched => 'M',
+        | ChangeKind::Touched
+        | ChangeKind::Linked => 'M',
     }
 }
 

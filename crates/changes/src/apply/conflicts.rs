@@ -1,0 +1,81 @@
+//! Finds out whether the host changed what the session changed. No list of the project is made up front: the file system
+//! says when an entry was changed last.
+
+use super::outcome::ConflictReason;
+use super::request::Baseline;
+use crate::attributes::{is_copied_up, path_in};
+use crate::changeset::{Change, ChangeKind, ChangeSet};
+use crate::entry::Found;
+use crate::layers::Layers;
+use crate::paths::parent_and_name;
+use palisade_sys::Result as SysResult;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+pub(super) struct Conflicts<'c> {
+    layers: &'c Layers,
+    baseline: &'c Baseline,
+    rename_targets: BTreeSet<&'c Path>,
+}
+
+impl<'c> Conflicts<'c> {
+    pub(super) fn new(layers: &'c Layers, baseline: &'c Baseline, set: &'c ChangeSet) -> Self {
+        let rename_targets = set.renames.iter().map(|rename| rename.to.as_path()).collect();
+        Self { layers, baseline, rename_targets }
+    }
+
+    pub(super) fn find(&self, change: &Change) -> SysResult<Option<ConflictReason>> {
+        let Some(old) = change.old_at else {
+            let is_deleted = self.was_deleted_on_host(change)?;
+            return Ok(is_deleted.then_some(ConflictReason::DeletedOnHost));
+        };
+        // The status of a directory changes with its names. Those are changes of their own.
+        if old.found.is_directory() {
+            return Ok(None);
+        }
+        let changed = self.is_newer(&change.path, &old.found);
+        Ok(changed.then_some(ConflictReason::ChangedOnHost))
+    }
+
+    /// Than the start of the transaction, and not by an earlier apply.
+    fn is_newer(&self, path: &Path, found: &Found) -> bool {
+        let installed = &self.baseline.installed;
+        let known = installed.binary_search_by(|known| known.path.as_path().cmp(path));
+        let is_ours = known.is_ok_and(|at| {
+            (installed[at].inode, installed[at].changed) == (found.inode, found.changed)
+        });
+        found.changed >= self.baseline.started && !is_ours
+    }
+
+    /// The overlay marks what began as a copy of a file of the host. If that is not there any more, the session moved it
+    /// or the host deleted it. The second is only possible where a directory of the host changed.
+    fn was_deleted_on_host(&self, change: &Change) -> SysResult<bool> {
+        let path = &change.path;
+        if change.kind != ChangeKind::Added
+            || change.hard_link_of.is_some()
+            || self.rename_targets.contains(path.as_path())
+            || !self.began_as_copy(path)?
+        {
+            return Ok(false);
+        }
+        let project = self.layers.project();
+        for above in path.ancestors().skip(1) {
+            if let Some(found) = self.layers.stat(project, above)? {
+                return Ok(found.changed >= self.baseline.started);
+            }
+        }
+        Ok(false)
+    }
+
+    /// In the oldest layer that has it: in later ones, it may be a copy of the session's own.
+    fn began_as_copy(&self, path: &Path) -> SysResult<bool> {
+        let Some((parent, name)) = parent_and_name(path) else { return Ok(false) };
+        for layer in (0..self.layers.fresh()).rev() {
+            if self.layers.stat(layer, path)?.is_some_and(|found| !found.is_whiteout) {
+                let parent = self.layers.open_parent(layer, parent)?;
+                return Ok(is_copied_up(&path_in(&parent, name)));
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,137 @@
+//! What is to be applied, and how.
+
+use super::review::Reviewed;
+use crate::changeset::ChangeSet;
+use crate::entry::{EntryKind, Timestamp};
+use crate::judge::Judge;
+use crate::layers::Layers;
+use crate::selection::Selection;
+use serde::{Deserialize, Serialize};
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+/// One apply.
+#[derive(Clone, Copy)]
+pub struct ApplyRequest<'a> {
+    pub layers: &'a Layers,
+    /// A directory of the session's that no session can reach: for the journal, and for copies if it is on the project's
+    /// mount. Its owner only (0700).
+    pub state: BorrowedFd<'a>,
+    pub baseline: &'a Baseline,
+    pub selection: &'a Selection,
+    pub judge: &'a dyn Judge,
+    pub on_conflict: OnConflict<'a>,
+    pub on_refused: OnRefused,
+    pub source: Source,
+}
+
+impl std::fmt::Debug for ApplyRequest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApplyRequest")
+            .field("selection", self.selection)
+            .field("on_refused", &self.on_refused)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What to do with files that changed on the host, too.
+#[derive(Clone, Copy)]
+pub enum OnConflict<'a> {
+    /// Apply nothing.
+    Refuse,
+    /// The session's version wins.
+    Force,
+    /// The host's version stays; the rest is applied.
+    KeepHost,
+    /// Both are merged if they fit together; otherwise apply nothing.
+    Merge(&'a dyn BaseContents),
+}
+
+impl std::fmt::Debug for OnConflict<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Refuse => "Refuse",
+            Self::Force => "Force",
+            Self::KeepHost => "KeepHost",
+            Self::Merge(_) => "Merge",
+        })
+    }
+}
+
+/// Files as they were when the transaction started, where somebody still has them (git does).
+pub trait BaseContents {
+    fn base(&self, path: &Path) -> Option<Vec<u8>>;
+}
+
+/// What to do if something must not come to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRefused {
+    ApplyNothing,
+    ApplyRest,
+}
+
+/// How files come out of the upper layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Right at any time.
+    Copy,
+    /// Much faster, and the layers are used up: discard them afterwards. **Only if no process of the session remains and
+    /// its overlay is unmounted.** A process with an open file or directory would write into the host's project.
+    Move,
+}
+
+/// What the session's changes are compared with to find conflicts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The time of the last status change (`ctime`) of a file that was created when the transaction started, on the
+    /// project's file system: the clock of the file system lags behind that of the system.
+    pub started: Timestamp,
+    /// What earlier applies of this transaction brought to the host.
+    pub installed: Vec<Installed>,
+}
+
+/// A file that an apply brought to the host, and by what it is known again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Installed {
+    #[serde(with = "super::bytes_path")]
+    pub path: PathBuf,
+    pub inode: u64,
+    pub changed: Timestamp,
+}
+
+impl Baseline {
+    /// For a transaction that starts now, see [`Baseline::started`].
+    pub fn started(started: Timestamp) -> Self {
+        Self { started, installed: Vec::new() }
+    }
+
+    /// With what an apply brought. A session whose layers were moved has ended, and needs none.
+    pub(super) fn after(
+        &self,
+        request: &ApplyRequest<'_>,
+        set: &ChangeSet,
+        reviewed: &Reviewed,
+    ) -> Self {
+        if request.source == Source::Move {
+            return self.clone();
+        }
+        let changed = |path: &Path| {
+            let at = set.changes.binary_search_by(|change| change.path.as_path().cmp(path));
+            at.is_ok_and(|number| reviewed.accepted.contains_key(&number))
+        };
+        let mut installed: Vec<Installed> =
+            self.installed.iter().filter(|known| !changed(&known.path)).cloned().collect();
+        for number in reviewed.accepted.keys() {
+            let path = &set.changes[*number].path;
+            if let Ok(Some(found)) = request.layers.stat(request.layers.project(), path)
+                && found.kind != EntryKind::Directory
+            {
+                let (inode, changed) = (found.inode, found.changed);
+                installed.push(Installed { path: path.clone(), inode, changed });
+            }
+        }
+        installed.sort_by(|one, other| one.path.cmp(&other.path));
+        Self { started: self.started, installed }
+    }
+}

@@ -80,6 +80,14 @@ impl ChangeSet {
         &self.too_deep
     }
 
+    /// Leaves out changes, to show the others.
+    pub fn retain(&mut self, is_kept: impl Fn(&Change) -> bool) {
+        self.changes.retain(is_kept);
+        let mut renames = std::mem::take(&mut self.renames);
+        renames.retain(|rename| self.get(&rename.from).is_some() && self.get(&rename.to).is_some());
+        self.renames = renames;
+    }
+
     /// Nothing to apply.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()

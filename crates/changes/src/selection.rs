@@ -48,12 +48,9 @@ impl Selection {
 
     /// The selected changes alone. Chosen hunks count as their whole file.
     pub fn select(&self, mut set: ChangeSet) -> ChangeSet {
-        let selected = self.of(&set);
-        let mut number = 0..;
-        set.changes.retain(|_| number.next().is_some_and(|number| selected.contains(&number)));
-        let mut renames = std::mem::take(&mut set.renames);
-        renames.retain(|rename| set.get(&rename.to).is_some());
-        set.renames = renames;
+        let selected: BTreeSet<PathBuf> =
+            self.of(&set).into_iter().map(|number| set.changes[number].path.clone()).collect();
+        set.retain(|change| selected.contains(&change.path));
         set
     }
 

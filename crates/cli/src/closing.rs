@@ -56,6 +56,10 @@ pub(crate) fn words(report: &RunReport, cwd: &Path, saved: &SavedPolicy) -> Vec<
 
 /// Changes of a transaction that somebody has to look at.
 fn of_waiting(report: &RunReport) -> Option<String> {
+    if let Some(applied) = report.applied_changes {
+        let count = u64::try_from(applied).unwrap_or(u64::MAX);
+        return Some(format!("applied {}", counted(count, "change")));
+    }
     let count = u64::try_from(report.waiting_changes?).ok().filter(|count| *count > 0)?;
     let session = palisade_session::sessions::short_id(&report.session_id);
     let wait = if count == 1 { "waits" } else { "wait" };

@@ -4,7 +4,7 @@
 //! the line, and a start is measured in fractions of a millisecond. Whatever is wrong with a line, and every help
 //! text, comes from the whole set, so that there is one wording for it.
 
-use crate::commands::changes::{diff, discard};
+use crate::commands::changes::{apply, diff, discard};
 use crate::commands::sessions::{
     attach, create, exec, extend, inspect, logs, prune, ps, remove, stop,
 };
@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Extend(extend::Extend),
     /// Show what a session changed in its project
     Diff(diff::Diff),
+    /// Apply what a session changed to its project
+    Apply(apply::Apply),
     /// Remove what a session changed, and leave the project as it is
     Discard(discard::Discard),
     /// Show what `run` would do with the same options

@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         Command::Prune(prune) => prune.execute(),
         Command::Extend(extend) => extend.execute(),
         Command::Diff(diff) => diff.execute(),
+        Command::Apply(apply) => apply.execute(),
         Command::Discard(discard) => discard.execute(),
         Command::Plan(plan) => plan.execute(),
         Command::Doctor(doctor) => doctor.execute(),

@@ -77,6 +77,9 @@ pub struct RunReport {
     /// How many paths of the project were changed in a transaction, and wait to be applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_changes: Option<usize>,
+    /// How many were applied at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_changes: Option<usize>,
     /// Denied without a question, although somebody could have been asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked_questions: Option<UnaskedQuestions>,
@@ -127,6 +130,7 @@ impl RunReport {
             offline_attempts: None,
             saved_answers: Vec::new(),
             waiting_changes: None,
+            applied_changes: None,
             unasked_questions: None,
             discarded_files: None,
             network: None,

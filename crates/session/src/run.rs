@@ -237,8 +237,10 @@ fn attempt(
         let transaction = Transaction::begin(&caller.places, &prepared.plan, report)?;
         let scene = Scene { caller, request, control, journal, began, report: &mut *report, tell };
         let outcome = carry_out(prepared, scene);
-        let ended = transaction.map(|transaction| transaction.end(report, outcome.is_err()));
-        outcome.and(ended.unwrap_or(Ok(())))
+        let Some(transaction) = transaction else { return outcome };
+        let by = (&*caller, &request.policy);
+        let ended = transaction.end(by, report, outcome.is_err(), tell);
+        outcome.and(ended)
     });
     let recorded = match &outcome {
         Ok(()) => Ok(()),

@@ -6,13 +6,16 @@
 mod waiting;
 
 pub use palisade_changes as changes;
-pub use waiting::WaitingChanges;
+pub use waiting::{ApplyOptions, SessionProcesses, WaitingChanges};
 
 use crate::app_dirs::AppDirs;
+use crate::caller::Caller;
+use crate::config::PolicyRequest;
 use crate::error::{Result, SessionError};
 use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, TimeToLive};
 use jiff::Timestamp;
-use palisade_plan::model::{Confinement, MountOp, Owner, Plan};
+use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
+use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
 use palisade_record::{RunReport, State};
 use rustix::fs::{Gid, Uid};
 use rustix::time::{ClockId, clock_gettime};
@@ -21,28 +24,23 @@ use std::path::{Path, PathBuf};
 
 /// In a session's directory.
 const RECORD: &str = "transaction.json";
+/// How many paths are named that were not applied; `sandbox apply` names all.
+const MAX_TOLD: usize = 20;
 
-/// What is written down about a transaction when it begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What is written down about a transaction.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TransactionRecord {
-    /// Files of the host that changed later than this are not those that the command saw. By the kernel's clock for
-    /// times of files, which is behind the usual one.
-    pub since: FileTime,
+    /// What the changes are compared with to find those of others.
+    pub baseline: Baseline,
+    /// Whether the session's directory is there for the changes of one run, and for nothing else.
+    pub is_of_one_run: bool,
 }
 
-/// A time as `stat` tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct FileTime {
-    pub seconds: i64,
-    pub nanoseconds: i64,
-}
-
-impl FileTime {
-    fn now() -> Self {
-        let now = clock_gettime(ClockId::RealtimeCoarse);
-        Self { seconds: now.tv_sec, nanoseconds: now.tv_nsec }
-    }
+/// By the kernel's clock for times of files, which is behind the usual one.
+fn now_on_files() -> FileTime {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    FileTime { seconds: now.tv_sec, nanoseconds: u32::try_from(now.tv_nsec).unwrap_or(0) }
 }
 
 /// A run whose project is a transaction.
@@ -51,6 +49,7 @@ pub(crate) struct Transaction {
     directory: SessionDirectory,
     /// Of a run that has a session's directory for its changes alone.
     own: Option<(SupervisorLock, SessionRecord)>,
+    at_end: AtEnd,
 }
 
 impl Transaction {
@@ -66,36 +65,62 @@ impl Transaction {
             }
         };
         make_layer(&planned.layer, owner(plan))?;
-        let record = TransactionRecord { since: FileTime::now() };
+        let baseline = Baseline::started(now_on_files());
+        let record = TransactionRecord { baseline, is_of_one_run: own.is_some() };
         directory.write_json(RECORD, &record)?;
-        Ok(Some(Self { directory, own }))
+        Ok(Some(Self { directory, own, at_end: planned.at_end }))
     }
 }
 
 impl Transaction {
-    /// After the run: says what waits. A session that has nothing else is gone if nothing does.
-    pub(crate) fn end(self, report: &mut RunReport, is_failed: bool) -> Result<()> {
-        let Self { directory, own } = self;
+    /// After the run: applies what is to be applied, and says what waits. A session that has nothing else is gone if
+    /// nothing does.
+    pub(crate) fn end(
+        self,
+        (caller, policy): (&Caller, &PolicyRequest),
+        report: &mut RunReport,
+        has_failed: bool,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<()> {
+        let Self { directory, own, at_end } = self;
         let id = directory.id().to_owned();
         let session = own.as_ref().map(|(_, record)| record.clone());
-        let record = session.map_or_else(|| directory.record(), Ok)?;
-        let waiting = WaitingChanges::open(directory, record)?
-            .ok_or_else(|| SessionError::NoTransaction { session: id })?;
-        let count = waiting.scan()?.changes().len();
-        let Some((lock, mut record)) = own else {
-            report.waiting_changes = Some(count);
-            return Ok(());
-        };
-        if count == 0 {
-            drop(lock);
-            return waiting.into_directory().remove();
+        let session = session.map_or_else(|| directory.record(), Ok)?;
+        let waiting = WaitingChanges::open(directory, session)?
+            .ok_or(SessionError::NoTransaction { session: id })?;
+        let mut count = waiting.scan()?.changes().len();
+        let is_good = !has_failed && report.exit_code == 0;
+        if at_end == AtEnd::Apply && is_good && count > 0 {
+            let judge = waiting.judge(caller, policy)?;
+            match waiting.apply(&ApplyOptions::all(&*judge), SessionProcesses::Gone)? {
+                Outcome::Applied(applied) => {
+                    report.applied_changes = Some(applied.paths.len());
+                    count = 0;
+                }
+                Outcome::Held(held) => tell_of_held(&held, tell),
+            }
         }
         report.waiting_changes = Some(count);
-        record.state = if is_failed { State::Error } else { State::Completed };
+        let Some((lock, mut record)) = own else { return Ok(()) };
+        if count == 0 {
+            drop(lock);
+            return waiting.discard();
+        }
+        record.state = if has_failed { State::Error } else { State::Completed };
         record.supervisor = None;
         record.exit_code = Some(report.exit_code);
         record.ended_at = Some(Timestamp::now());
         waiting.directory().write_record(&record)
+    }
+}
+
+/// Why changes were not applied at the end.
+fn tell_of_held(held: &Held, tell: &mut dyn FnMut(&str)) {
+    tell("the changes were not applied");
+    let refused = held.refused.iter().map(|it| (&it.path, it.reason.to_string()));
+    let conflicts = held.conflicts.iter().map(|it| (&it.path, it.reason.to_string()));
+    for (path, reason) in refused.chain(conflicts).take(MAX_TOLD) {
+        tell(&format!("{}: {reason}", palisade_changes::quoted(path)));
     }
 }
 

@@ -6,20 +6,24 @@ use crate::config::{self, PolicyRequest};
 use crate::error::{Result, SessionError};
 use crate::run::new_session_id;
 use crate::sessions::{SessionDirectory, SessionRecord};
-use palisade_changes::{ChangeSet, GuardJudge, Judge, Layers, NoJudge};
+use palisade_changes::{
+    ApplyRequest, ChangeSet, GuardJudge, Held, Judge, Layers, NoJudge, OnConflict, OnRefused,
+    Outcome, Recovery, Selection, Source,
+};
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_policy::model::ProjectAccess;
-use palisade_sys::OFlags;
 use palisade_sys::beneath::open_beneath;
+use palisade_sys::{Errno, OFlags};
 use rustix::fs::{CWD, Mode};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// In a session's directory.
 const LAYERS: &str = "layers";
 const UPPER: &str = "layers/1/upper";
+const JOURNAL: &str = "apply";
 
 /// What a session changed and nobody has applied or discarded.
 #[derive(Debug)]
@@ -35,7 +39,7 @@ impl WaitingChanges {
     pub fn open(directory: SessionDirectory, session: SessionRecord) -> Result<Option<Self>> {
         let upper = match open_beneath(&directory.directory(), Path::new(UPPER), DIRECTORY) {
             Ok(upper) => upper,
-            Err(error) if error.errno == palisade_sys::Errno::NOENT => return Ok(None),
+            Err(error) if error.errno == Errno::NOENT => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let record = match directory.read_json(RECORD) {
@@ -51,10 +55,6 @@ impl WaitingChanges {
 
     pub fn directory(&self) -> &SessionDirectory {
         &self.directory
-    }
-
-    pub fn into_directory(self) -> SessionDirectory {
-        self.directory
     }
 
     pub fn session(&self) -> &SessionRecord {
@@ -74,23 +74,94 @@ impl WaitingChanges {
         Ok(palisade_changes::scan(&self.layers)?)
     }
 
-    /// Removes the changes. A session that still runs goes on with what it has open, so it must have ended.
+    /// Removes the changes, and what is left of the run if the session is there for nothing else. What still runs goes on
+    /// with what it has open, so it must have ended.
     pub fn discard(self) -> Result<()> {
-        let Self { directory, session, layers, .. } = self;
+        let Self { directory, session, layers, record } = self;
         if directory.is_alive() {
             return Err(SessionError::SessionRunning { session: session.id });
         }
         // It makes unreadable files readable until it is dropped.
         drop(layers);
+        if record.is_of_one_run {
+            return directory.remove();
+        }
         palisade_changes::discard(directory.directory(), LAYERS.as_ref())?;
         Ok(())
     }
 
+    /// Finishes or undoes an apply that was interrupted.
+    pub fn recover(&self) -> Result<Recovery> {
+        Ok(palisade_changes::recover(&self.layers, self.journal()?.as_fd())?)
+    }
+
+    /// Applies changes to the project, or says what stands in the way.
+    pub fn apply(
+        &self,
+        options: &ApplyOptions<'_>,
+        processes: SessionProcesses,
+    ) -> Result<Outcome> {
+        self.recover()?;
+        let journal = self.journal()?;
+        let mut request = self.request(options, journal.as_fd());
+        // What is moved is gone from the layers, so nothing may be left there that somebody still wants.
+        let is_whole = || {
+            let held = palisade_changes::preview(&request)?;
+            Ok::<_, SessionError>(held.refused.is_empty() && held.conflicts.is_empty())
+        };
+        if processes == SessionProcesses::Gone && options.is_all && is_whole()? {
+            request.source = Source::Move;
+        }
+        let outcome = palisade_changes::apply(&request)?;
+        if let (Outcome::Applied(applied), Source::Copy) = (&outcome, request.source) {
+            let baseline = applied.baseline.clone();
+            let record = TransactionRecord { baseline, ..self.record.clone() };
+            self.directory.write_json(RECORD, &record)?;
+        }
+        Ok(outcome)
+    }
+
+    /// What stands in the way of an apply, without applying anything.
+    pub fn preview(&self, options: &ApplyOptions<'_>) -> Result<Held> {
+        let journal = self.journal()?;
+        Ok(palisade_changes::preview(&self.request(options, journal.as_fd()))?)
+    }
+
+    fn request<'a>(
+        &'a self,
+        options: &'a ApplyOptions<'a>,
+        journal: BorrowedFd<'a>,
+    ) -> ApplyRequest<'a> {
+        ApplyRequest {
+            layers: &self.layers,
+            state: journal,
+            baseline: &self.record.baseline,
+            selection: &options.selection,
+            judge: options.judge,
+            on_conflict: options.on_conflict,
+            on_refused: options.on_refused,
+            source: Source::Copy,
+        }
+    }
+
+    /// In a directory of its own: no command can write there.
+    fn journal(&self) -> Result<OwnedFd> {
+        let at = self.directory.directory();
+        let path = self.directory.path().join(JOURNAL);
+        let failed = |errno: Errno| SessionError::io("open", &path, errno.into());
+        match rustix::fs::mkdirat(at, JOURNAL, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        rustix::fs::openat(at, JOURNAL, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)
+    }
+
     /// Judges what would come to the host as the broker judges what a run writes there.
-    pub fn judge(&self, mut caller: Caller) -> Result<Box<dyn Judge>> {
+    pub fn judge(&self, caller: &Caller, request: &PolicyRequest) -> Result<Box<dyn Judge>> {
         let project = self.session.project.clone();
+        let mut caller = caller.clone();
         caller.facts.cwd.clone_from(&project);
-        let loaded = config::load(&caller, &PolicyRequest::default())?;
+        let loaded = config::load(&caller, request)?;
         let mut policy = loaded.merged.policy;
         policy.filesystem.project = ProjectAccess::ReadWrite;
         let session = new_session_id();
@@ -111,6 +182,43 @@ impl WaitingChanges {
             // The policy protects no names.
             None => Box::new(NoJudge),
         })
+    }
+}
+
+/// Whether a process of the session could still write through what it has open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionProcesses {
+    MayRemain,
+    Gone,
+}
+
+/// What to apply, and what to do about what stands in the way.
+#[derive(Clone)]
+pub struct ApplyOptions<'a> {
+    pub selection: Selection,
+    /// Whether the selection is everything.
+    pub is_all: bool,
+    pub judge: &'a dyn Judge,
+    pub on_conflict: OnConflict<'a>,
+    pub on_refused: OnRefused,
+}
+
+impl std::fmt::Debug for ApplyOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApplyOptions").field("is_all", &self.is_all).finish_non_exhaustive()
+    }
+}
+
+impl<'a> ApplyOptions<'a> {
+    /// Everything or nothing.
+    pub fn all(judge: &'a dyn Judge) -> Self {
+        Self {
+            selection: Selection::all(),
+            is_all: true,
+            judge,
+            on_conflict: OnConflict::Refuse,
+            on_refused: OnRefused::ApplyNothing,
+        }
     }
 }
 

@@ -13,12 +13,15 @@ use std::process::ExitCode;
 
 const DETAILS: &str = "\
 Without a session, the newest one is meant that has changes in this directory's project. The output is that of `git diff`,
-and can be applied with `git apply`.
+and can be applied with `git apply`. Changes in `.git` are counted and not shown.
 
 Examples:
   sandbox diff
   sandbox diff --stat work
   sandbox diff work -- src          only what is below src";
+
+/// What git keeps for itself says little to people, and there is much of it.
+const GIT: &str = ".git";
 
 #[derive(Args, Debug)]
 #[command(after_help = DETAILS)]
@@ -26,6 +29,10 @@ pub(crate) struct Diff {
     /// Show how many lines of each file changed
     #[arg(long, conflicts_with_all = ["name_only", "name_status", "json"])]
     stat: bool,
+
+    /// Show changes in .git as well
+    #[arg(long)]
+    git: bool,
 
     /// Show only the names of changed files
     #[arg(long, conflicts_with_all = ["name_status", "json"])]
@@ -55,6 +62,12 @@ impl Diff {
         if !self.paths.is_empty() {
             set = Selection::paths(&self.paths).select(set);
         }
+        let is_chosen = self.git || self.json || !self.paths.is_empty();
+        let all = set.changes().len();
+        if !is_chosen {
+            set.retain(|change| !change.path.starts_with(GIT));
+        }
+        let in_git = all - set.changes().len();
         if self.json {
             output::print_json(&set)?;
             return Ok(ExitCode::SUCCESS);
@@ -79,6 +92,10 @@ impl Diff {
             written => written?,
         }
         drop(out);
+        if in_git > 0 {
+            let changes = if in_git == 1 { "change" } else { "changes" };
+            output::note(&format!("{in_git} {changes} in .git not shown; show with --git"));
+        }
         for directory in set.too_deep() {
             let directory = changes::quoted(directory);
             output::note(&format!("{directory} is too deep to be looked into"));

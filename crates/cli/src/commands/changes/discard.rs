@@ -24,7 +24,8 @@ impl Discard {
         let count = waiting.scan()?.changes().len();
         let label = waiting.session().label().to_owned();
         waiting.discard()?;
-        output::note(&format!("discarded {count} changes of session {label}"));
+        let changes = if count == 1 { "change" } else { "changes" };
+        output::note(&format!("discarded {count} {changes} of session {label}"));
         Ok(ExitCode::SUCCESS)
     }
 }

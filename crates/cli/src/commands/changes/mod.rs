@@ -1,5 +1,6 @@
 //! The changes of transactions: a file a command. What they share is which session is meant.
 
+pub(crate) mod apply;
 pub(crate) mod diff;
 pub(crate) mod discard;
 

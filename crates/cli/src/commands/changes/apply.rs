@@ -1,0 +1,167 @@
+//! `sandbox apply`: brings what a session changed to its project.
+
+use super::waiting;
+use crate::output;
+use clap::Args;
+use palisade_session::Caller;
+use palisade_session::config::PolicyRequest;
+use palisade_session::transaction::changes::{
+    Applied, Held, OnConflict, OnRefused, Outcome, Recovery, Selection, quoted,
+};
+use palisade_session::transaction::{ApplyOptions, SessionProcesses, WaitingChanges};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const DETAILS: &str = "\
+All changes are applied, or none. Nothing is applied if a file changed on the host meanwhile, or if the host would later run
+what was written: git hooks, editor and shell settings. Set-user-id bits are removed. Devices, FIFOs, sockets, and links that
+leave the project are refused. An apply that is interrupted is finished or undone by the next one.
+
+Without a session, the newest one is meant that has changes in this directory's project. The exit code is 1 if something
+stands in the way.
+
+Examples:
+  sandbox apply
+  sandbox apply --dry-run work
+  sandbox apply work -- src Makefile        only these
+  sandbox apply --skip-refused work         everything but what is refused";
+
+#[derive(Args, Debug)]
+#[command(after_help = DETAILS)]
+pub(crate) struct Apply {
+    /// Apply nothing; say what stands in the way
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+
+    /// Where a file changed on the host, too, take the session's version
+    #[arg(long)]
+    force: bool,
+
+    /// Where a file changed on the host, too, keep that version
+    #[arg(long, conflicts_with = "force")]
+    ours: bool,
+
+    /// Apply the rest if something is refused
+    #[arg(long)]
+    skip_refused: bool,
+
+    /// Print what was applied, or what stands in the way, as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// The session, by its id, a part of it or its name
+    #[arg(value_name = "SESSION")]
+    sid: Option<String>,
+
+    /// Only these paths of the project, and what is below them
+    #[arg(value_name = "PATH", last = true)]
+    paths: Vec<PathBuf>,
+}
+
+impl Apply {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let waiting = waiting(self.sid.as_deref())?;
+        match waiting.recover()? {
+            Recovery::Nothing => {}
+            Recovery::Finished => output::note("an interrupted apply was finished"),
+            Recovery::Undone => output::note("an interrupted apply was undone"),
+        }
+        let judge = waiting.judge(&Caller::here()?, &PolicyRequest::default())?;
+        let options = ApplyOptions {
+            selection: match self.paths.is_empty() {
+                true => Selection::all(),
+                false => Selection::paths(&self.paths),
+            },
+            is_all: self.paths.is_empty(),
+            on_conflict: match (self.force, self.ours) {
+                (true, _) => OnConflict::Force,
+                (_, true) => OnConflict::KeepHost,
+                _ => OnConflict::Refuse,
+            },
+            on_refused: match self.skip_refused {
+                true => OnRefused::ApplyRest,
+                false => OnRefused::ApplyNothing,
+            },
+            ..ApplyOptions::all(&*judge)
+        };
+        if self.dry_run {
+            let held = waiting.preview(&options)?;
+            return self.tell_of_held(&held);
+        }
+        let is_alive = waiting.directory().is_alive();
+        let processes = if is_alive { SessionProcesses::MayRemain } else { SessionProcesses::Gone };
+        match waiting.apply(&options, processes)? {
+            Outcome::Held(held) => self.tell_of_held(&held),
+            Outcome::Applied(applied) => {
+                self.tell_of_applied(&applied)?;
+                clean_up(waiting, is_alive)?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+
+    fn tell_of_held(&self, held: &Held) -> anyhow::Result<ExitCode> {
+        let is_held =
+            !held.conflicts.is_empty() || (!held.refused.is_empty() && !self.skip_refused);
+        let code = ExitCode::from(u8::from(is_held));
+        if self.json {
+            output::print_json(held)?;
+            return Ok(code);
+        }
+        let refused = held.refused.iter().map(|it| line(&it.path, &it.reason.to_string()));
+        let conflicts = held.conflicts.iter().map(|it| line(&it.path, &it.reason.to_string()));
+        output::print_lines(conflicts.chain(refused))?;
+        if is_held {
+            output::note("nothing was applied");
+        }
+        if !held.conflicts.is_empty() {
+            output::note("--force takes the session's version of such files, --ours the host's");
+        }
+        if is_held && !held.refused.is_empty() {
+            output::note("--skip-refused applies everything but what is refused");
+        }
+        Ok(code)
+    }
+
+    fn tell_of_applied(&self, applied: &Applied) -> anyhow::Result<()> {
+        if self.json {
+            let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+            return output::print_json(&AppliedJson {
+                applied: applied.paths.iter().map(|(it, _)| path(it)).collect(),
+                refused: applied.refused.iter().map(|it| path(&it.path)).collect(),
+                kept: applied.kept.iter().map(|it| path(&it.path)).collect(),
+            });
+        }
+        let refused = applied.refused.iter().map(|it| line(&it.path, &it.reason.to_string()));
+        let kept = applied.kept.iter().map(|it| line(&it.path, &it.reason.to_string()));
+        output::print_lines(refused.chain(kept))?;
+        let count = applied.paths.len();
+        let left = applied.refused.len() + applied.kept.len();
+        let changes = if count == 1 { "change" } else { "changes" };
+        output::note(&match left {
+            0 => format!("applied {count} {changes}"),
+            left => format!("applied {count} {changes}; {left} were left out"),
+        });
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct AppliedJson {
+    applied: Vec<String>,
+    refused: Vec<String>,
+    kept: Vec<String>,
+}
+
+fn line(path: &Path, reason: &str) -> String {
+    format!("{}: {reason}", quoted(path))
+}
+
+/// Nothing is kept of a session that has nothing left to apply.
+fn clean_up(waiting: WaitingChanges, is_alive: bool) -> anyhow::Result<()> {
+    if is_alive || !waiting.scan()?.is_empty() {
+        return Ok(());
+    }
+    Ok(waiting.discard()?)
+}

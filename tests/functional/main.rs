@@ -103,6 +103,7 @@ mod static_mode;
 mod terminal;
 mod tmux;
 mod top;
+mod transaction;
 mod typing;
 mod view;
 mod worktree;

@@ -88,6 +88,7 @@ impl Transaction {
         let session = session.map_or_else(|| directory.record(), Ok)?;
         let waiting = WaitingChanges::open(directory, session)?
             .ok_or(SessionError::NoTransaction { session: id })?;
+        waiting.tidy()?;
         let mut count = waiting.scan()?.changes().len();
         let is_good = !has_failed && report.exit_code == 0;
         if at_end == AtEnd::Apply && is_good && count > 0 {

@@ -22,6 +22,7 @@ use std::path::Path;
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// In a session's directory.
 const LAYERS: &str = "layers";
+const LAYER: &str = "layers/1";
 const UPPER: &str = "layers/1/upper";
 const JOURNAL: &str = "apply";
 
@@ -72,6 +73,13 @@ impl WaitingChanges {
 
     pub fn scan(&self) -> Result<ChangeSet> {
         Ok(palisade_changes::scan(&self.layers)?)
+    }
+
+    /// After the end: the kernel's working directory is nothing but in the way, as nobody may enter it.
+    pub(super) fn tidy(&self) -> Result<()> {
+        let layer = open_beneath(&self.directory.directory(), Path::new(LAYER), DIRECTORY)?;
+        palisade_changes::discard(layer.as_fd(), "work".as_ref())?;
+        Ok(())
     }
 
     /// Removes the changes, and what is left of the run if the session is there for nothing else. What still runs goes on

@@ -63,8 +63,7 @@ fn apply_with(request: &ApplyRequest<'_>, faults: &mut dyn Faults) -> Result<Out
     }
     if !reviewed.accepted.is_empty() {
         workspace.begin(faults)?;
-        let planned = Planned::stage(request, &workspace, &set, &reviewed, faults)
-            .and_then(|planned| workspace.sync(faults).map(|()| planned));
+        let planned = Planned::stage(request, &workspace, &set, &reviewed, faults);
         let operations = match planned {
             Ok(planned) => planned.operations,
             Err(error) => return Err(workspace.give_up(error)),

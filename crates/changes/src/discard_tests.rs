@@ -18,8 +18,8 @@ fn a_discarded_layer_leaves_nothing_and_the_project_as_it_was() {
         symlink("../project", root.join("d")).unwrap();
         fs::create_dir_all(root.join("x/y")).unwrap();
         fs::write(root.join("x/y/z"), "z").unwrap();
-        fs::set_permissions(root.join("x/y"), fs::Permissions::from_mode(0)).unwrap();
-        fs::set_permissions(root.join("x"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(root.join("x/y"), fs::Permissions::from_mode(0o000)).unwrap();
+        fs::set_permissions(root.join("x"), fs::Permissions::from_mode(0o000)).unwrap();
     });
     let layer = directory(&overlay.layer());
     for name in ["upper", "work"] {

@@ -20,3 +20,7 @@ pub struct RenderOptions {
     /// Makes control characters of contents visible.
     pub to_terminal: bool,
 }
+
+#[cfg(test)]
+#[path = "render/render_tests.rs"]
+mod tests;

@@ -9,19 +9,22 @@ use crate::entry::Found;
 use crate::layers::Layers;
 use crate::paths::parent_and_name;
 use palisade_sys::Result as SysResult;
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
 pub(super) struct Conflicts<'c> {
     layers: &'c Layers,
     baseline: &'c Baseline,
     rename_targets: BTreeSet<&'c Path>,
+    /// What was found out about directories.
+    losses: RefCell<HashMap<PathBuf, bool>>,
 }
 
 impl<'c> Conflicts<'c> {
     pub(super) fn new(layers: &'c Layers, baseline: &'c Baseline, set: &'c ChangeSet) -> Self {
         let rename_targets = set.renames.iter().map(|rename| rename.to.as_path()).collect();
-        Self { layers, baseline, rename_targets }
+        Self { layers, baseline, rename_targets, losses: RefCell::default() }
     }
 
     pub(super) fn find(&self, change: &Change) -> SysResult<Option<ConflictReason>> {
@@ -48,23 +51,31 @@ impl<'c> Conflicts<'c> {
     }
 
     /// The overlay marks what began as a copy of a file of the host. If that is not there any more, the session moved it
-    /// or the host deleted it. The second is only possible where a directory of the host changed.
+    /// or the host deleted it.
     fn was_deleted_on_host(&self, change: &Change) -> SysResult<bool> {
         let path = &change.path;
-        if change.kind != ChangeKind::Added
-            || change.hard_link_of.is_some()
-            || self.rename_targets.contains(path.as_path())
-            || !self.began_as_copy(path)?
-        {
-            return Ok(false);
+        let parent = path.parent().unwrap_or(Path::new(""));
+        Ok(change.kind == ChangeKind::Added
+            && change.hard_link_of.is_none()
+            && !self.rename_targets.contains(path.as_path())
+            && self.may_have_lost(parent)?
+            && self.began_as_copy(path)?)
+    }
+
+    /// Whether the host may have deleted something from a directory. Nothing of what is in a new directory was the host's,
+    /// and a directory of the host that did not change has lost nothing.
+    fn may_have_lost(&self, directory: &Path) -> SysResult<bool> {
+        if let Some(known) = self.losses.borrow().get(directory) {
+            return Ok(*known);
         }
-        let project = self.layers.project();
-        for above in path.ancestors().skip(1) {
-            if let Some(found) = self.layers.stat(project, above)? {
-                return Ok(found.changed >= self.baseline.started);
-            }
-        }
-        Ok(false)
+        let found = self.layers.stat(self.layers.project(), directory)?;
+        let may_have = match (found, directory.parent()) {
+            (Some(found), _) => found.changed >= self.baseline.started,
+            (None, Some(parent)) => self.began_as_copy(directory)? && self.may_have_lost(parent)?,
+            (None, None) => false,
+        };
+        self.losses.borrow_mut().insert(directory.to_owned(), may_have);
+        Ok(may_have)
     }
 
     /// In the oldest layer that has it: in later ones, it may be a copy of the session's own.

@@ -1,4 +1,5 @@
-//! The records of an apply in a directory of ours. Each is complete or absent: written beside, flushed, renamed.
+//! The records of an apply in a directory of ours. Each is complete or absent: written under another name, flushed,
+//! renamed.
 
 use super::operations::Operation;
 use crate::contents::digest_of;
@@ -8,27 +9,29 @@ use rustix::fs::{AtFlags, fsync, openat, renameat, unlinkat};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// Which stage directory was made.
+/// Which stage directory is made. Means nothing once there is one of the others.
 pub(super) const BEGIN: &str = "apply-begin";
 /// The operations: from here on the apply is finished, if need be after a crash.
 pub(super) const JOURNAL: &str = "apply-journal";
-/// The apply failed and is undone.
+/// The same record under another name: the apply failed and is undone.
 pub(super) const ABORT: &str = "apply-abort";
-/// Everything is in its place and flushed.
+/// The same again: everything is in its place and flushed.
 pub(super) const DONE: &str = "apply-done";
 pub(super) const RECORDS: [&str; 4] = [BEGIN, JOURNAL, ABORT, DONE];
-const NEW: &str = "apply-new";
+/// A record that does not count yet.
+pub(super) const NEW: &str = "apply-new";
 
 /// What another version wrote is not understood.
 const VERSION: u32 = 1;
 const DIGEST_BYTES: usize = 32;
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Where the staged copies are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Begin {
-    pub(super) version: u32,
+    version: u32,
     pub(super) is_in_project: bool,
     pub(super) stage: String,
 }
@@ -40,53 +43,55 @@ impl Begin {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Journal {
-    version: u32,
-    operations: Vec<Operation>,
-}
-
-pub(super) fn write_operations(
-    state: BorrowedFd<'_>,
-    operations: Vec<Operation>,
-) -> Result<Vec<Operation>> {
-    let journal = Journal { version: VERSION, operations };
-    write(state, JOURNAL, &journal)?;
-    Ok(journal.operations)
-}
-
-/// None if there is no journal.
-pub(super) fn read_operations(state: BorrowedFd<'_>) -> Result<Option<Vec<Operation>>> {
-    let Some(Journal { version, operations }) = read(state, JOURNAL)? else { return Ok(None) };
-    check_version(version)?;
-    Ok(Some(operations))
+pub(super) struct Journal {
+    pub(super) begin: Begin,
+    pub(super) operations: Vec<Operation>,
 }
 
 pub(super) fn read_begin(state: BorrowedFd<'_>) -> Result<Option<Begin>> {
-    let Some(begin) = read::<Begin>(state, BEGIN)? else { return Ok(None) };
-    check_version(begin.version)?;
-    Ok(Some(begin))
+    read::<Begin>(state, BEGIN)?.map(checked).transpose()
 }
 
-fn check_version(version: u32) -> Result<()> {
+/// From a record with one of the three names.
+pub(super) fn read_journal(state: BorrowedFd<'_>, name: &str) -> Result<Option<Journal>> {
+    let Some(Journal { begin, operations }) = read(state, name)? else { return Ok(None) };
+    Ok(Some(Journal { begin: checked(begin)?, operations }))
+}
+
+fn checked(begin: Begin) -> Result<Begin> {
+    let version = begin.version;
     if version == VERSION {
-        return Ok(());
+        return Ok(begin);
     }
     Err(ChangesError::Journal { why: format!("it has version {version}, not {VERSION}") })
 }
 
-/// Writes a record with the digest of its bytes.
-pub(super) fn write(state: BorrowedFd<'_>, name: &str, record: &impl Serialize) -> Result<()> {
+/// Writes a record that does not count yet, with the digest of its bytes.
+pub(super) fn prepare(state: BorrowedFd<'_>, record: &impl Serialize) -> Result<OwnedFd> {
     let bytes = postcard::to_extend(record, Vec::new())
         .map_err(|error| ChangesError::Journal { why: error.to_string() })?;
-    let path = Path::new(name);
+    let path = Path::new(NEW);
     let flags =
         OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let new = openat(state, NEW, flags, Mode::RUSR | Mode::WUSR).at("openat", path)?;
     let mut file = File::from(new);
     file.write_all(&digest_of(&bytes)).and_then(|()| file.write_all(&bytes)).at("write", path)?;
-    file.sync_all().at("fsync", path)?;
-    renameat(state, NEW, state, name).at("rename", path)?;
-    Ok(flush(state)?)
+    Ok(file.into())
+}
+
+/// Makes the prepared record count. It must have been flushed.
+pub(super) fn publish(state: BorrowedFd<'_>, name: &str) -> SysResult<()> {
+    rename(state, NEW, name)
+}
+
+/// The operations get another meaning.
+pub(super) fn turn_into(state: BorrowedFd<'_>, name: &str) -> SysResult<()> {
+    rename(state, JOURNAL, name)?;
+    flush(state)
+}
+
+fn rename(state: BorrowedFd<'_>, from: &str, to: &str) -> SysResult<()> {
+    renameat(state, from, state, to).at("rename", Path::new(to))
 }
 
 fn read<T: serde::de::DeserializeOwned>(state: BorrowedFd<'_>, name: &str) -> Result<Option<T>> {

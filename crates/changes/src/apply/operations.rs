@@ -288,7 +288,7 @@ pub(super) fn set_modified(
     path: &Path,
 ) -> SysResult<()> {
     let times = Timestamps {
-        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT.into() },
+        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         last_modification: Timespec {
             tv_sec: modified.seconds,
             tv_nsec: modified.nanoseconds.into(),

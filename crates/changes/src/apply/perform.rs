@@ -33,7 +33,7 @@ impl<'t> Transaction<'t> {
 
     pub(super) fn run(mut self, faults: &mut dyn Faults) -> Result<()> {
         let operations = std::mem::take(&mut self.operations);
-        self.operations = match self.workspace.write_operations(operations, faults) {
+        self.operations = match self.workspace.commit_to(operations, faults) {
             Ok(operations) => operations,
             Err(error) => return Err(self.workspace.give_up(error)),
         };
@@ -49,12 +49,12 @@ impl<'t> Transaction<'t> {
             Ok(()) => {}
             Err(error @ ChangesError::Stopped { .. }) => return Err(error),
             Err(error) => {
-                self.workspace.mark(ABORT, faults)?;
+                self.workspace.turn_into(ABORT, faults)?;
                 self.undo(faults)?;
                 return Ok(Ending::Undone(error));
             }
         }
-        self.workspace.mark(DONE, faults)?;
+        self.workspace.turn_into(DONE, faults)?;
         self.clean(faults)?;
         Ok(Ending::Committed)
     }

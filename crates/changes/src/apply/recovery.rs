@@ -1,9 +1,9 @@
 //! After a crash: finishes an apply that was decided, and removes one that was not.
 
 use super::faults::{Faults, NoFaults};
-use super::journal::{self, ABORT, DONE};
+use super::journal::{ABORT, DONE};
 use super::perform::{Ending, Transaction};
-use super::workspace::Workspace;
+use super::workspace::{Resumed, Workspace};
 use crate::error::Result;
 use crate::layers::Layers;
 use std::os::fd::BorrowedFd;
@@ -31,34 +31,36 @@ pub(super) fn recover_with(
     faults: &mut dyn Faults,
 ) -> Result<Recovery> {
     let mut workspace = Workspace::lock(layers, state)?;
-    let has_begun = workspace.resume()?;
-    let (is_done, is_aborted) = (workspace.is_marked(DONE)?, workspace.is_marked(ABORT)?);
-    let operations = journal::read_operations(workspace.state())?;
-    let has_stage = workspace.has_stage();
-    let Some(operations) = operations else {
-        workspace.clean(faults)?;
-        return Ok(match (has_begun, is_done, is_aborted) {
-            (_, true, _) => Recovery::Finished,
-            (true, ..) | (_, _, true) => Recovery::Undone,
-            (false, false, false) => Recovery::Nothing,
-        });
-    };
-    let transaction = Transaction::new(layers, &workspace, operations);
-    if is_done {
-        transaction.clean(faults)?;
-        return Ok(Recovery::Finished);
-    }
-    if is_aborted {
-        // The stage goes after everything was undone.
-        if has_stage {
-            transaction.undo(faults)?;
-        } else {
+    let (record, operations) = match workspace.resume()? {
+        Resumed::Nothing => {
             workspace.clean(faults)?;
+            return Ok(Recovery::Nothing);
         }
-        return Ok(Recovery::Undone);
+        Resumed::Begun => {
+            workspace.clean(faults)?;
+            return Ok(Recovery::Undone);
+        }
+        Resumed::Decided { record, operations } => (record, operations),
+    };
+    let has_stage = workspace.has_stage();
+    let transaction = Transaction::new(layers, &workspace, operations);
+    match record {
+        DONE => {
+            transaction.clean(faults)?;
+            Ok(Recovery::Finished)
+        }
+        // The stage goes after everything was undone.
+        ABORT if has_stage => {
+            transaction.undo(faults)?;
+            Ok(Recovery::Undone)
+        }
+        ABORT => {
+            workspace.clean(faults)?;
+            Ok(Recovery::Undone)
+        }
+        _ => match transaction.finish(faults)? {
+            Ending::Committed => Ok(Recovery::Finished),
+            Ending::Undone(_) => Ok(Recovery::Undone),
+        },
     }
-    Ok(match transaction.finish(faults)? {
-        Ending::Committed => Recovery::Finished,
-        Ending::Undone(_) => Recovery::Undone,
-    })
 }

@@ -147,9 +147,9 @@ fn copy_by_kernel(from: &OwnedFd, to: &OwnedFd, path: &Path) -> SysResult<()> {
     const PART: usize = 64 << 20;
     let mut at = 0;
     loop {
-        match copy_file_range(from, Some(&mut at), to, None, PART).at("copy_file_range", path)? {
-            0 => return Ok(()),
-            _ => {}
+        let copied = copy_file_range(from, Some(&mut at), to, None, PART);
+        if copied.at("copy_file_range", path)? == 0 {
+            return Ok(());
         }
     }
 }

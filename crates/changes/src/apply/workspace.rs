@@ -1,7 +1,7 @@
 //! Where an apply works: the locked project, the directory with the journal, and the directory with staged copies.
 
 use super::faults::Faults;
-use super::journal::{self, ABORT, BEGIN, Begin, DONE, JOURNAL, RECORDS};
+use super::journal::{self, ABORT, BEGIN, Begin, DONE, JOURNAL, Journal, RECORDS};
 use super::operations::Operation;
 use crate::discard::discard;
 use crate::error::{ChangesError, Result};
@@ -9,7 +9,7 @@ use crate::layers::Layers;
 use palisade_sys::beneath::open_on_mount;
 use palisade_sys::lock::{lock_within, try_lock_file};
 use palisade_sys::{At as _, Mode, OFlags, Result as SysResult};
-use rustix::fs::{AtFlags, FlockOperation, StatxFlags, mkdirat, openat, statx, syncfs};
+use rustix::fs::{AtFlags, FlockOperation, StatxFlags, fsync, mkdirat, openat, statx, syncfs};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -49,10 +49,6 @@ impl<'w> Workspace<'w> {
         Ok(Self { project, state, begin: None, stage: None })
     }
 
-    pub(super) fn state(&self) -> BorrowedFd<'w> {
-        self.state
-    }
-
     pub(super) fn require_none_interrupted(&self) -> Result<()> {
         for record in RECORDS {
             if journal::exists(self.state, record)? {
@@ -66,9 +62,19 @@ impl<'w> Workspace<'w> {
     pub(super) fn begin(&mut self, faults: &mut dyn Faults) -> Result<()> {
         let is_in_project = !is_same_mount(self.state, self.project.as_fd());
         let name = format!("{STAGE_PREFIX}{}", uuid::Uuid::now_v7());
+        let begin = Begin::new(is_in_project, name.clone());
         faults.step()?;
-        journal::write(self.state, BEGIN, &Begin::new(is_in_project, name.clone()))?;
-        self.begin = Some(Begin::new(is_in_project, name.clone()));
+        let record = journal::prepare(self.state, &begin)?;
+        if is_in_project {
+            // The directory must not be on disk without the record.
+            fsync(record).call("fsync")?;
+        }
+        faults.step()?;
+        journal::publish(self.state, BEGIN)?;
+        if is_in_project {
+            journal::flush(self.state)?;
+        }
+        self.begin = Some(begin);
         faults.step()?;
         let made = mkdirat(self.stage_parent(), &name, Mode::RWXU)
             .at("mkdir", Path::new(&name))
@@ -81,19 +87,30 @@ impl<'w> Workspace<'w> {
         made.map_err(|error| self.give_up(error.into()))
     }
 
-    /// After a crash. False if no apply was begun.
-    pub(super) fn resume(&mut self) -> Result<bool> {
-        self.begin = journal::read_begin(self.state)?;
-        let Some(begin) = &self.begin else { return Ok(false) };
+    /// After a crash: which record counts, and its operations.
+    pub(super) fn resume(&mut self) -> Result<Resumed> {
+        for record in [DONE, ABORT, JOURNAL] {
+            if let Some(Journal { begin, operations }) = journal::read_journal(self.state, record)?
+            {
+                self.take_over(begin)?;
+                return Ok(Resumed::Decided { record, operations });
+            }
+        }
+        let Some(begin) = journal::read_begin(self.state)? else { return Ok(Resumed::Nothing) };
+        self.take_over(begin)?;
+        Ok(Resumed::Begun)
+    }
+
+    fn take_over(&mut self, begin: Begin) -> Result<()> {
         if !begin.stage.starts_with(STAGE_PREFIX) || begin.stage.contains('/') {
             return Err(ChangesError::Journal { why: "it names a wrong directory".to_owned() });
         }
+        self.begin = Some(begin);
         match self.open_stage() {
             // Not made yet, or removed already.
-            Err(error) if error.errno == palisade_sys::Errno::NOENT => {}
-            opened => opened?,
+            Err(error) if error.errno == palisade_sys::Errno::NOENT => Ok(()),
+            opened => Ok(opened?),
         }
-        Ok(true)
     }
 
     pub(super) fn has_stage(&self) -> bool {
@@ -127,22 +144,34 @@ impl<'w> Workspace<'w> {
         Ok(syncfs(&self.project).call("syncfs")?)
     }
 
-    pub(super) fn write_operations(
+    /// Flushes what was staged, and then decides to apply it.
+    pub(super) fn commit_to(
         &self,
         operations: Vec<Operation>,
         faults: &mut dyn Faults,
     ) -> Result<Vec<Operation>> {
+        let Some(begin) = self.begin.clone() else { return Ok(operations) };
+        let is_elsewhere = begin.is_in_project;
+        let journal = Journal { begin, operations };
         faults.step()?;
-        journal::write_operations(self.state, operations)
+        let record = journal::prepare(self.state, &journal)?;
+        self.sync(faults)?;
+        if is_elsewhere {
+            faults.step()?;
+            fsync(record).call("fsync")?;
+        }
+        faults.step()?;
+        journal::publish(self.state, JOURNAL)?;
+        faults.step()?;
+        journal::flush(self.state)?;
+        journal::remove(self.state, BEGIN)?;
+        Ok(journal.operations)
     }
 
-    pub(super) fn mark(&self, record: &str, faults: &mut dyn Faults) -> Result<()> {
+    /// What the journal means from now on.
+    pub(super) fn turn_into(&self, record: &str, faults: &mut dyn Faults) -> Result<()> {
         faults.step()?;
-        journal::write(self.state, record, &())
-    }
-
-    pub(super) fn is_marked(&self, record: &str) -> Result<bool> {
-        Ok(journal::exists(self.state, record)?)
+        Ok(journal::turn_into(self.state, record)?)
     }
 
     /// Before anything was performed. Returns the error that led here.
@@ -161,18 +190,24 @@ impl<'w> Workspace<'w> {
         if let Some(begin) = &self.begin {
             discard(self.stage_parent(), OsStr::new(&begin.stage))?;
         }
-        for record in [JOURNAL, BEGIN] {
-            faults.step()?;
-            journal::remove(self.state, record)?;
-        }
-        faults.step()?;
-        journal::flush(self.state)?;
-        for record in [ABORT, DONE] {
+        for record in [journal::NEW, BEGIN, ABORT, DONE] {
             faults.step()?;
             journal::remove(self.state, record)?;
         }
         Ok(())
     }
+}
+
+/// What a crash left.
+#[derive(Debug)]
+pub(super) enum Resumed {
+    Nothing,
+    /// Copies, perhaps.
+    Begun,
+    Decided {
+        record: &'static str,
+        operations: Vec<Operation>,
+    },
 }
 
 /// Whether a rename from one to the other can work: the same mount of the same file system (btrfs: of the same subvolume).

@@ -23,7 +23,8 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 /// a line, which would look like a line of ours.
 pub(crate) fn print_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> anyhow::Result<()> {
     let escaped = lines.into_iter().map(|line| format!("{}\n", escape::text(line.as_ref())));
-    print(&escaped.collect::<String>())
+    let text: String = escaped.collect();
+    if text.is_empty() { Ok(()) } else { print(&text) }
 }
 
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! `sandbox apply`: brings what a session changed to its project.
 
-use super::waiting;
+use super::{patch, waiting};
 use crate::output;
 use clap::Args;
 use palisade_session::Caller;
@@ -25,6 +25,7 @@ Examples:
   sandbox apply
   sandbox apply --dry-run work
   sandbox apply work -- src Makefile        only these
+  sandbox apply --patch                     choose parts one by one
   sandbox apply --skip-refused work         everything but what is refused";
 
 #[derive(Args, Debug)]
@@ -33,6 +34,10 @@ pub(crate) struct Apply {
     /// Apply nothing; say what stands in the way
     #[arg(long, short = 'n')]
     dry_run: bool,
+
+    /// Choose files and parts of files one by one
+    #[arg(long, short, conflicts_with_all = ["paths", "json", "dry_run"])]
+    patch: bool,
 
     /// Where a file changed on the host, too, take the session's version
     #[arg(long)]
@@ -68,12 +73,20 @@ impl Apply {
             Recovery::Undone => output::note("an interrupted apply was undone"),
         }
         let judge = waiting.judge(&Caller::here()?, &PolicyRequest::default())?;
-        let options = ApplyOptions {
-            selection: match self.paths.is_empty() {
-                true => Selection::all(),
-                false => Selection::paths(&self.paths),
+        let selection = match self.patch {
+            true => match patch::choose(&waiting)? {
+                Some(chosen) => chosen,
+                None => {
+                    output::note("nothing was chosen, and nothing applied");
+                    return Ok(ExitCode::SUCCESS);
+                }
             },
-            is_all: self.paths.is_empty(),
+            false if self.paths.is_empty() => Selection::all(),
+            false => Selection::paths(&self.paths),
+        };
+        let options = ApplyOptions {
+            selection,
+            is_all: !self.patch && self.paths.is_empty(),
             on_conflict: match (self.force, self.ours) {
                 (true, _) => OnConflict::Force,
                 (_, true) => OnConflict::KeepHost,

@@ -3,6 +3,7 @@
 pub(crate) mod apply;
 pub(crate) mod diff;
 pub(crate) mod discard;
+mod patch;
 
 use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
 use palisade_session::transaction::WaitingChanges;

@@ -43,6 +43,7 @@ mod races;
 mod resources;
 mod secrets;
 mod selfcheck;
+mod sessions;
 mod terminal;
 
 /// The list that the table is made from names every layer there is, in the same words and order.

@@ -357,6 +357,16 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = LIMITS)]
     pub(crate) grace: Option<String>,
 
+    /// End a session after this time, such as 8h; `sandbox extend` gives it more [default: never] [policy:
+    /// resources.timeToLive]
+    #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) ttl: Option<String>,
+
+    /// End a session when no command has run in it for this time, such as 30m [default: never] [policy:
+    /// resources.idleTimeToLive]
+    #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) idle_ttl: Option<String>,
+
     /// Accept limits that are only polled, where this host cannot enforce them strictly; the report names them
     /// [policy: resources.bestEffort]
     #[arg(long, hide_short_help = true, help_heading = LIMITS)]

@@ -13,8 +13,6 @@ use std::ffi::{OsStr, OsString};
 const PREFIX: &str = "SANDBOX_";
 /// Read by the policy crate, which also knows the words other products use for them.
 const READ_ELSEWHERE: [&str; 2] = ["SANDBOX_MODE", "SANDBOX_NETWORK"];
-/// Read by `sandbox create`.
-const OF_SESSIONS: [&str; 3] = ["SANDBOX_TTL", "SANDBOX_TTL_SECONDS", "SANDBOX_IDLE_TTL"];
 /// Set in every sandbox, and no option of one.
 const SET_INSIDE: &str = "SANDBOX_SESSION";
 
@@ -74,7 +72,7 @@ pub(crate) fn refuse_misspelt(environment: &BTreeMap<OsString, OsString>) -> any
     for definitions in [definitions_of::<PolicyArgs>(), definitions_of::<ReportArgs>()] {
         known.extend(definitions.get_arguments().filter_map(|it| it.get_long().map(variable_of)));
     }
-    known.extend(ENVIRONMENT_NAMES.into_iter().chain(OF_SESSIONS).map(str::to_owned));
+    known.extend(ENVIRONMENT_NAMES.map(str::to_owned));
     let known: Vec<&str> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
     for name in given.iter().filter(|name| !known.contains(name)) {
         // The common prefix would make every short name seem near.

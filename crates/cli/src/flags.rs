@@ -149,6 +149,8 @@ fn limits(args: &LimitArgs) -> Vec<(&'static str, &'static str, Value)> {
     let times = [
         ("grace", "resources.grace", &args.grace),
         ("normalize-time", "resources.normalizeTime", &args.normalize_time),
+        ("ttl", "resources.timeToLive", &args.ttl),
+        ("idle-ttl", "resources.idleTimeToLive", &args.idle_ttl),
     ];
     for (option, key, time) in times {
         given.extend(time.as_deref().map(|time| (option, key, json!(in_seconds(time)))));

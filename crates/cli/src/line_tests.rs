@@ -206,7 +206,7 @@ fn help_shows_the_options_most_people_need_and_help_all_every_one() {
     assert_eq!(listed("run", "-h"), most_used);
     let definitions = Cli::command();
     for words in [
-        "run", "learn", "plan", "why", "explain-syscall", "policy show", "policy export", "policy diff",
+        "run", "create", "learn", "plan", "why", "explain-syscall", "policy show", "policy export", "policy diff",
     ] {
         let mut command = &definitions;
         for word in words.split(' ') {

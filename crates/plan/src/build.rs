@@ -416,6 +416,8 @@ fn finish(request: &PlanRequest<'_>, host: &Host<'_>, seen: Seen, kept: Kept) ->
             watch: kept.assigned.watch,
             timeout_ms: policy.resources.timeout,
             grace: limits::grace(policy),
+            time_to_live_ms: policy.resources.time_to_live,
+            idle_time_to_live_ms: policy.resources.idle_time_to_live,
             max_output: policy.resources.max_output_size,
             normalize_ms: policy.resources.normalize_time,
             approvals,

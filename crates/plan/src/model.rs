@@ -121,6 +121,12 @@ pub struct Supervision {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     pub grace: Grace,
+    /// How long a sandbox may stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_to_live_ms: Option<u64>,
+    /// How long a sandbox may stay without a command, if it outlives them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_time_to_live_ms: Option<u64>,
     /// How many bytes of each output stream are passed on: the beginning and the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,

@@ -262,6 +262,12 @@ fn limits(plan: &Plan, page: &mut Page) {
         page.line(format_args!("suspicious system calls: {most}, then the run is stopped"));
     }
     page.line(format_args!("to end after a signal: {after_signal_ms} ms"));
+    if let Some(time) = plan.supervision.time_to_live_ms {
+        page.line(format_args!("time to live: {time} ms"));
+    }
+    if let Some(time) = plan.supervision.idle_time_to_live_ms {
+        page.line(format_args!("time to live without a command: {time} ms"));
+    }
 }
 
 fn filters(plan: &Plan, page: &mut Page) {

@@ -358,6 +358,12 @@ pub struct Resources {
     /// How long the command may take to end after it was asked to, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<u64>,
+    /// How long a session may stay, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_to_live: Option<u64>,
+    /// How long a session may stay without a command, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_time_to_live: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_size: Option<u64>,
     /// The step, in milliseconds, to which a run's actual and reported duration is rounded up (RES-5).

@@ -27,7 +27,6 @@ use std::path::Path;
 pub struct NewSession {
     pub name: Option<String>,
     pub presets: Vec<String>,
-    pub time_to_live: TimeToLive,
     /// None: the session stays until it is ended.
     pub command: Option<FirstCommand>,
 }
@@ -60,7 +59,6 @@ pub fn create(
     tell: &mut dyn FnMut(&str),
     conclude: impl FnOnce(&Finished),
 ) -> Result<Creation> {
-    sessions::sweep(&caller.places);
     let project = palisade_plan::locate_project(&caller.facts, &RealTree).root;
     let record = SessionRecord {
         id: new_session_id(),
@@ -70,7 +68,7 @@ pub fn create(
         command: new.command.as_ref().map(|first| redact::argv(&first.argv)),
         presets: new.presets,
         level: None,
-        time_to_live: new.time_to_live,
+        time_to_live: TimeToLive::default(),
         state: State::Created,
         supervisor: None,
         exit_code: None,

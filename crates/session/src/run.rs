@@ -17,7 +17,7 @@ use crate::journal::Journal;
 use crate::offline;
 use crate::reporting;
 use crate::runs::{Announced, FileRegistration};
-use crate::sessions::{HostedSession, SessionLife};
+use crate::sessions::{self, HostedSession, SWEPT_BY_COMMANDS, SWEPT_BY_RUNS, SessionLife, Swept};
 use crate::stores::Stores;
 use crate::transaction::Transaction;
 use crate::tree_locks;
@@ -188,6 +188,11 @@ pub(crate) fn run_until(
     let mut report = RunReport::begin(&session, &request.command, reporting::versions());
     let mut metrics = Metrics::default();
     let began = Began { clock, inherited };
+    let swept = match &control {
+        Some(Controller::Session(_)) => sessions::sweep(&caller.places, SWEPT_BY_COMMANDS),
+        _ => Swept::default(),
+    };
+    let is_run = control.is_none();
     let asked = (request, control);
     let error = attempt(&mut caller, asked, &began, (&mut report, &mut metrics), tell).err();
     if let Some(error) = &error {
@@ -211,6 +216,9 @@ pub(crate) fn run_until(
         }
         report.failure = Some(Failure::of(error.kind(), error));
     }
+    // At its end: a start has to be quick.
+    let swept = if is_run { sessions::sweep(&caller.places, SWEPT_BY_RUNS) } else { swept };
+    metrics.swept(swept.marked, swept.removed, swept.failed);
     metrics.conclude(&report);
     Finished { report, metrics, error }
 }
@@ -376,7 +384,6 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
         stores: Rc::new(stores.clone()),
         control,
         output_logs: life.as_deref().map(SessionLife::output_logs).transpose()?,
-        lifespan: life.as_deref().map(SessionLife::lifespan).unwrap_or_default(),
     };
     let mut supervisor = palisade_supervisor::start(start, signals, || {
         let mut config = egress::config(plan, &caller.facts, authority)?;

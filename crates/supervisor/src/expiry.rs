@@ -1,14 +1,8 @@
 //! How long a session may stay: for a time from its start, and for a time without a command. It only says when that is
 //! over; nothing is ended here.
 
+use palisade_plan::model::{Plan, SandboxLifetime};
 use std::time::{Duration, Instant};
-
-/// What a session is started with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lifespan {
-    pub whole: Option<Duration>,
-    pub idle: Option<Duration>,
-}
 
 /// Why a session's time is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +23,21 @@ pub(crate) struct Expiry {
 }
 
 impl Expiry {
-    /// Time runs from the moment in which commands can be started.
-    pub(crate) fn new(lifespan: Lifespan, now: Instant) -> Self {
-        Self {
-            started: now,
-            end: lifespan.whole.and_then(|whole| now.checked_add(whole)),
-            idle: lifespan.idle,
-            idle_since: Some(now),
-            extended_to: None,
+    pub(crate) fn of(plan: &Plan, now: Instant) -> Self {
+        let supervision = &plan.supervision;
+        let time = |milliseconds: Option<u64>| milliseconds.map(Duration::from_millis);
+        let whole = time(supervision.time_to_live_ms);
+        let mut expiry = Self::new(whole, time(supervision.idle_time_to_live_ms), now);
+        // It has its command from the beginning.
+        if plan.sandbox.lifetime == SandboxLifetime::OneCommand {
+            expiry.command_started();
         }
+        expiry
+    }
+
+    fn new(whole: Option<Duration>, idle: Option<Duration>, now: Instant) -> Self {
+        let end = whole.and_then(|whole| now.checked_add(whole));
+        Self { started: now, end, idle, idle_since: Some(now), extended_to: None }
     }
 
     pub(crate) fn age(&self, now: Instant) -> Duration {
@@ -97,7 +97,7 @@ impl Expiry {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, Expired, Expiry, Instant, Lifespan};
+    use super::{Duration, Expired, Expiry, Instant};
 
     const fn seconds(count: u64) -> Option<Duration> {
         Some(Duration::from_secs(count))
@@ -108,7 +108,7 @@ mod tests {
     fn a_session_is_over_after_its_time_or_when_it_was_idle_for_too_long() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut expiry = Expiry::new(Lifespan { whole: seconds(100), idle: seconds(10) }, start);
+        let mut expiry = Expiry::new(seconds(100), seconds(10), start);
         assert_eq!((expiry.due(at(9)), expiry.due(at(10))), (None, Some(Expired::Idle)));
         expiry.command_started();
         assert_eq!((expiry.due(at(99)), expiry.next()), (None, Some(at(100))));
@@ -124,10 +124,10 @@ mod tests {
     fn somebody_who_asks_for_more_time_gets_it() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut expiry = Expiry::new(Lifespan { whole: seconds(100), idle: seconds(10) }, start);
+        let mut expiry = Expiry::new(seconds(100), seconds(10), start);
         assert!(expiry.extend(at(5), Duration::from_secs(500)));
         assert_eq!((expiry.due(at(504)), expiry.due(at(505))), (None, Some(Expired::TimeToLive)));
-        let mut endless = Expiry::new(Lifespan::default(), start);
+        let mut endless = Expiry::new(None, None, start);
         assert!(endless.extend(at(5), Duration::from_secs(1)));
         assert_eq!(endless.due(at(9999)), None, "it has no end that could move");
         assert!(!endless.extend(at(5), Duration::MAX));

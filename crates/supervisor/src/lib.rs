@@ -33,6 +33,6 @@ mod supervisor;
 mod terminal;
 
 pub use error::SupervisorError;
-pub use expiry::{Expired, Lifespan};
+pub use expiry::Expired;
 pub use start::{StartRequest, start};
 pub use supervisor::{ExitState, Killed, Observers, Reply, RunRegistration, Supervisor};

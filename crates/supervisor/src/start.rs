@@ -10,7 +10,7 @@ use crate::control::outbox::Outbox;
 use crate::deadlines::Deadlines;
 use crate::egress::EgressControl;
 use crate::error::SupervisorError;
-use crate::expiry::{Expiry, Lifespan};
+use crate::expiry::Expiry;
 use crate::gate::Gate;
 use crate::incidents::Incidents;
 use crate::limits::Limits;
@@ -54,7 +54,6 @@ pub struct StartRequest<'p> {
     pub control: Option<&'p mut Endpoint>,
     /// Where the output of commands is kept, one directory a command. None: not in files.
     pub output_logs: Option<OwnedFd>,
-    pub lifespan: Lifespan,
 }
 
 /// Launches the sandbox. `egress` reads secrets, so it is called when pid 1 and the broker have been forked: they hold
@@ -76,7 +75,7 @@ pub fn start<'p, E: From<SupervisorError>>(
         defaults: Defaults::of(plan),
         outbox: Outbox::new(request.control),
         held: HeldCommands::new(request.output_logs),
-        expiry: Expiry::new(request.lifespan, Instant::now()),
+        expiry: Expiry::of(plan, Instant::now()),
         held_back: Vec::new(),
     };
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };

@@ -49,7 +49,7 @@ pub(crate) struct Run {
     report: ReportArgs,
 
     /// Keep the sandbox when the command has ended, as a session: see `sandbox exec` and `sandbox ps`
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", hide_short_help = true)]
     keep: bool,
 
     #[command(flatten)]

@@ -13,7 +13,7 @@ const IGNORED: [(&str, &str); 4] = [
 ];
 
 /// The minimum that ordinary commands need.
-const MIN_VALUES: [(&str, u64); 22] = [
+const MIN_VALUES: [(&str, u64); 24] = [
     ("askTimeout", 5_000),
     ("filesystem.maxFileSize", 1 << 20),
     ("filesystem.maxTotalSize", 16 << 20),
@@ -34,6 +34,8 @@ const MIN_VALUES: [(&str, u64); 22] = [
     // In thousandths.
     ("resources.cpus", 100),
     ("resources.timeout", 1_000),
+    ("resources.timeToLive", 60_000),
+    ("resources.idleTimeToLive", 60_000),
     ("resources.maxOutputSize", 64 << 10),
     ("syscalls.maxBlocked", 1),
     ("resources.maxSwap", 0),

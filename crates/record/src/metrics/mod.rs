@@ -149,6 +149,13 @@ impl Metrics {
         }
     }
 
+    /// Counts what a run put right of what killed supervisors of sessions left.
+    pub fn swept(&mut self, marked: u64, removed: u64, failed: u64) {
+        for (result, count) in [("marked", marked), ("removed", removed), ("failed", failed)] {
+            self.count(&table::SESSIONS_SWEPT, &[result], count);
+        }
+    }
+
     /// Adds the counts of another instance.
     pub fn add(&mut self, other: &Self) {
         for (name, counter) in &other.counters {

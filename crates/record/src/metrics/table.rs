@@ -146,6 +146,12 @@ pub(super) static CLEANUPS: Family = Family::counter(
     &[Label::fixed("result", &["done", "failed"])],
 );
 
+pub(super) static SESSIONS_SWEPT: Family = Family::counter(
+    "palisade_sessions_swept_total",
+    "Sessions that a killed supervisor left: marked as ended, half of one removed, or failed to.",
+    &[Label::fixed("result", &["marked", "removed", "failed"])],
+);
+
 pub(super) static DECISIONS: Family = Family::counter(
     "palisade_decisions_total",
     "Decisions about something outside the view, as the audit log has them, by who decided.",
@@ -285,7 +291,7 @@ pub(super) static LIMITS_HIT: Family = Family::counter(
 );
 
 /// In the order of output.
-pub(super) static TABLE: [&Family; 19] = [
+pub(super) static TABLE: [&Family; 20] = [
     &SANDBOXES_CREATED,
     &SANDBOX_LIFETIME,
     &POLICY_VIOLATIONS,
@@ -296,6 +302,7 @@ pub(super) static TABLE: [&Family; 19] = [
     &IO_OPERATIONS,
     &BLOCKED_SYSCALLS,
     &CLEANUPS,
+    &SESSIONS_SWEPT,
     &DECISIONS,
     &QUESTIONS,
     &HOST_DECISIONS,

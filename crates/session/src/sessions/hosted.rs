@@ -2,19 +2,19 @@
 //! command that it is for.
 
 use super::directory::{SessionDirectory, SupervisorLock};
-use super::record::SessionRecord;
+use super::record::{SessionRecord, TimeToLive};
 use crate::error::{Result, SessionError};
 use crate::reporting::word;
 use jiff::Timestamp;
 use palisade_launch::{CommandId, ExitCause};
 use palisade_plan::model::Plan;
 use palisade_record::{Outcome, RunReport, State};
+use palisade_supervisor::Supervisor;
 use palisade_supervisor::control::endpoint::Endpoint;
 use palisade_supervisor::control::interface::{
     CommandStreams, Environment, Event, FromSupervisor, Grace, HeldStreams, Request, Response,
     StartCommand, TerminalSize,
 };
-use palisade_supervisor::{Lifespan, Supervisor};
 use palisade_sys::proc::sig::SIGTERM;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -24,7 +24,6 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::rc::Rc;
-use std::time::Duration;
 
 /// Added to the number of the signal that ended a command, as a shell does.
 const SIGNAL_BASE: i32 = 128;
@@ -130,19 +129,16 @@ impl SessionLife {
         self.directory.open_output()
     }
 
-    pub(crate) fn lifespan(&self) -> Lifespan {
-        let ttl = self.record.time_to_live;
-        Lifespan {
-            whole: ttl.seconds.map(Duration::from_secs),
-            idle: ttl.idle_seconds.map(Duration::from_secs),
-        }
-    }
-
     /// Commands can be started.
     pub(crate) fn started(&mut self, plan: &Plan, supervisor: &mut Supervisor<'_>) -> Result<()> {
         self.record.state = State::Monitoring;
         self.record.level = Some(word(&plan.explanation.level));
         self.record.supervisor = Some(std::process::id());
+        let seconds = |milliseconds: Option<u64>| milliseconds.map(|time| time.div_ceil(1000));
+        self.record.time_to_live = TimeToLive {
+            seconds: seconds(plan.supervision.time_to_live_ms),
+            idle_seconds: seconds(plan.supervision.idle_time_to_live_ms),
+        };
         self.directory.write_record(&self.record)?;
         let Some(first) = self.first.take() else { return self.tell_started(supervisor) };
         let start = StartCommand {

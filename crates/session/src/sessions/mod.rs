@@ -24,10 +24,11 @@ pub use find::{find, list, short_id};
 pub use hosted::{CreatorPipe, FirstCommand, HostedSession, Progress};
 pub use output::{OutputChunk, OutputReader, logged_commands};
 pub use record::{SessionRecord, TimeToLive};
-pub use sweep::{Swept, sweep};
+pub use sweep::{SWEPT_BY_COMMANDS, Swept, sweep};
 
 pub(crate) use create::create;
 pub(crate) use hosted::SessionLife;
+pub(crate) use sweep::SWEPT_BY_RUNS;
 
 #[cfg(test)]
 #[path = "sessions_tests.rs"]

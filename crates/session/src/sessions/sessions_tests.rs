@@ -88,13 +88,13 @@ fn a_session_whose_supervisor_was_killed_is_marked_once() {
     let (killed, lock) = create(&places, &record(None)).unwrap();
     let (_alive, _lock) = create(&places, &record(None)).unwrap();
     let _socket = killed.listen().unwrap();
-    assert_eq!(sweep(&places), Swept::default(), "both live");
+    assert_eq!(sweep(&places, SWEPT_BY_COMMANDS), Swept::default(), "both live");
     drop(lock);
-    assert_eq!(sweep(&places), Swept { marked: 1, ..Swept::default() });
+    assert_eq!(sweep(&places, SWEPT_BY_COMMANDS), Swept { marked: 1, ..Swept::default() });
     let marked = killed.record().unwrap();
     assert!(marked.state == State::Error && marked.ended_at.is_some(), "{marked:?}");
     assert!(!killed.path().join("control").exists());
-    assert_eq!(sweep(&places), Swept::default());
+    assert_eq!(sweep(&places, SWEPT_BY_COMMANDS), Swept::default());
     killed.remove().unwrap();
     assert_eq!(list(&places).unwrap().len(), 1);
 }
@@ -110,11 +110,11 @@ fn a_living_session_cannot_be_removed_and_half_a_removal_is_finished() {
     drop(lock);
     fs::rename(&path, path.with_file_name(format!("{}.removed", made.id()))).unwrap();
     assert!(list(&places).unwrap().is_empty());
-    assert_eq!(sweep(&places), Swept { removed: 1, ..Swept::default() });
+    assert_eq!(sweep(&places, SWEPT_BY_COMMANDS), Swept { removed: 1, ..Swept::default() });
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
 }
 
-/// Proves: FS-8 read, FS-8 write
+/// Proves: LIFE-4 private-files
 #[test]
 fn nothing_follows_a_link_and_a_directory_that_others_write_to_is_refused() {
     let directory = tempfile::tempdir().unwrap();

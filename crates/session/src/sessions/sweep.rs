@@ -10,8 +10,12 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-/// How many directories are looked at, so that a start never takes long.
-const MAX_LOOKED_AT: usize = 64;
+/// How many directories a command for sessions looks at.
+pub const SWEPT_BY_COMMANDS: usize = 64;
+/// And a run, which has to be quick.
+pub(crate) const SWEPT_BY_RUNS: usize = 4;
+/// Of the names in the directory, beyond which nobody looks: a start must not take longer for each session that was.
+const MAX_NAMES: usize = 1_000;
 /// A directory has its record within milliseconds. One of this age without any will never have one.
 const UNFINISHED: Duration = Duration::from_secs(3600);
 
@@ -26,12 +30,19 @@ pub struct Swept {
     pub failed: u64,
 }
 
-/// A bounded amount of work. What is left is for the next one.
-pub fn sweep(places: &AppDirs) -> Swept {
+/// Looks at some of the sessions, others each time. What is left is for the next one.
+pub fn sweep(places: &AppDirs, most: usize) -> Swept {
     let mut swept = Swept::default();
     let all = all_sessions(places);
-    for entry in fs::read_dir(&all).into_iter().flatten().flatten().take(MAX_LOOKED_AT) {
-        let Ok(name) = entry.file_name().into_string() else { continue };
+    let entries = fs::read_dir(&all).into_iter().flatten().flatten().take(MAX_NAMES);
+    let mut names: Vec<_> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    if !names.is_empty() {
+        let any = usize::try_from(Timestamp::now().as_microsecond()).unwrap_or_default();
+        let first = any % names.len();
+        names.rotate_left(first);
+    }
+    for name in names.into_iter().take(most) {
         if name.ends_with(REMOVED) {
             let removed = open_own(rustix::fs::CWD, &all, &all)
                 .and_then(|all| Ok(palisade_changes::discard(all.as_fd(), name.as_ref())?))

@@ -1,26 +1,23 @@
 //! `sandbox create`: a sandbox that stays, with a supervisor of its own in the background.
 
-use super::Lasting;
 use crate::agent::{self, Purpose};
 use crate::args::{AskInWord, HelpArgs, HelpEnd, PolicyArgs, help_end};
 use crate::commands::run::prepare;
 use crate::output;
 use crate::request;
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use palisade_record::metrics::MetricsFile;
 use palisade_session::background::{self, Creation, NewSession};
 use palisade_session::foreground::window_size;
 use palisade_session::run::{Finished, RunRequest};
-use palisade_session::sessions::{FirstCommand, TimeToLive};
+use palisade_session::sessions::FirstCommand;
 use palisade_session::supervise::interface::TerminalSize;
 use palisade_session::{AskIn, Caller};
 use serde_json::json;
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// What reports and logs call a session without a command.
 const NAME: &str = "sandbox-session";
@@ -91,36 +88,6 @@ pub(crate) struct SessionArgs {
     /// Another word for the session, unique among those that run
     #[arg(long, value_name = "NAME", help_heading = STAY)]
     pub(crate) name: Option<String>,
-
-    /// End the session after this time, such as 8h [default: never] [variable: SANDBOX_TTL_SECONDS]
-    #[arg(long, value_name = "TIME", help_heading = STAY)]
-    pub(crate) ttl: Option<Lasting>,
-
-    /// End the session when no command has run in it for this time, such as 30m [default: never]
-    #[arg(long, value_name = "TIME", help_heading = STAY)]
-    pub(crate) idle_ttl: Option<Lasting>,
-}
-
-impl SessionArgs {
-    /// Options above variables.
-    fn time_to_live(&self, variables: &BTreeMap<OsString, OsString>) -> anyhow::Result<TimeToLive> {
-        let inherited = |names: &[&str]| {
-            let set = names.iter().find_map(|name| Some((name, variables.get(OsStr::new(name))?)));
-            let Some((name, value)) = set.filter(|(_, value)| !value.is_empty()) else {
-                return Ok(None);
-            };
-            let value = value.to_string_lossy();
-            value.parse::<Lasting>().map(Some).with_context(|| format!("{name}={value}"))
-        };
-        let seconds = |lasting: Lasting| lasting.0.max(Duration::from_secs(1)).as_secs();
-        let whole = self.ttl.map_or_else(
-            || inherited(&["SANDBOX_TTL_SECONDS", "SANDBOX_TTL"]),
-            |it| Ok(Some(it)),
-        )?;
-        let idle =
-            self.idle_ttl.map_or_else(|| inherited(&["SANDBOX_IDLE_TTL"]), |it| Ok(Some(it)))?;
-        Ok(TimeToLive { seconds: whole.map(seconds), idle_seconds: idle.map(seconds) })
-    }
 }
 
 /// What happens when the session is over, and what is said.
@@ -185,12 +152,7 @@ pub(crate) fn make(
         agent.as_ref().map(|agent| agent.paths.clone()).unwrap_or_default();
     let report_file = told.report.as_deref().map(prepare).transpose()?;
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
-    let new = NewSession {
-        name: session.name.clone(),
-        presets: policy.preset.clone(),
-        time_to_live: session.time_to_live(&caller.facts.env)?,
-        command: first,
-    };
+    let new = NewSession { name: session.name, presets: policy.preset.clone(), command: first };
     let mut tell = |note: &str| {
         if !told.quiet {
             output::note(note);

@@ -5,7 +5,7 @@ use crate::output;
 use clap::Args;
 use jiff::Timestamp;
 use palisade_session::AppDirs;
-use palisade_session::sessions::{self, SessionRecord};
+use palisade_session::sessions::{self, SWEPT_BY_COMMANDS, SessionRecord};
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Prune {
 impl Prune {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let places = AppDirs::here()?;
-        sessions::sweep(&places);
+        sessions::sweep(&places, SWEPT_BY_COMMANDS);
         let mut code = ExitCode::SUCCESS;
         let mut removed = Vec::new();
         for (directory, record) in sessions::list(&places)? {

@@ -8,7 +8,9 @@ use palisade_record::{State, escape};
 use palisade_session::AppDirs;
 use palisade_session::foreground;
 use palisade_session::runs::{self, Announced, Meter};
-use palisade_session::sessions::{self, SessionDirectory, SessionRecord, short_id};
+use palisade_session::sessions::{
+    self, SWEPT_BY_COMMANDS, SessionDirectory, SessionRecord, short_id,
+};
 use palisade_session::supervise::interface::SessionStatus;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -89,7 +91,7 @@ pub(super) struct UsageNow {
 impl Ps {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let places = AppDirs::here()?;
-        sessions::sweep(&places);
+        sessions::sweep(&places, SWEPT_BY_COMMANDS);
         let mut running = runs::list(&places).unwrap_or_default();
         let all = sessions::list(&places)?;
         let sessions: Vec<Shown> = all

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// What a supervisor may take beyond the grace time, to write its records.
 const LAST_STEPS: Duration = Duration::from_secs(10);
+/// A supervisor that kills everything takes milliseconds. One that was stopped is killed itself after this time.
+const KILL_PATIENCE: Duration = Duration::from_secs(3);
 /// Longer than any grace time of a policy that somebody would wait for.
 const GRACE_OF_POLICY: Duration = Duration::from_secs(3600);
 
@@ -81,7 +83,7 @@ impl Kill {
 pub(super) fn kill(directory: &SessionDirectory) -> anyhow::Result<()> {
     let at_once = Grace::Milliseconds(0);
     let signal = Signal::KILL.as_raw();
-    if !foreground::end(directory, signal, at_once, LAST_STEPS).unwrap_or(false) {
+    if !foreground::end(directory, signal, at_once, KILL_PATIENCE).unwrap_or(false) {
         foreground::kill_supervisor(directory)?;
     }
     match directory.is_alive() {

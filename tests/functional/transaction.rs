@@ -222,6 +222,14 @@ fn a_session_sees_its_changes_in_every_command_until_they_are_applied() {
     let running = sandbox(&world, &["discard", "work"]);
     running.assert_code(125);
     assert!(running.err().contains("is running"), "{}", running.err());
+    sandbox(&world, &["exec", "work", "--", "sh", "-c", "echo 3 >> made"]).assert_code(0);
+    sandbox(&world, &["stop", "work"]).assert_code(0);
+    // Nobody loses changes by tidying up.
+    let kept = sandbox(&world, &["prune"]);
+    assert!(kept.err().contains("kept, because changes wait: work"), "{}", kept.err());
+    let refused = sandbox(&world, &["rm", "work"]);
+    refused.assert_code(125);
+    assert!(refused.err().contains("has changes that wait (1)"), "{}", refused.err());
     sandbox(&world, &["rm", "--force", "work"]).assert_code(0);
     assert_eq!(sessions(&world), 0);
 }

@@ -92,6 +92,13 @@ impl SessionDirectory {
         }
     }
 
+    /// The same directory, for somebody else.
+    pub(crate) fn try_clone(&self) -> Result<Self> {
+        let directory = self.directory.try_clone();
+        let directory = directory.map_err(|source| SessionError::io("open", &self.path, source))?;
+        Ok(Self { id: self.id.clone(), path: self.path.clone(), directory })
+    }
+
     pub fn id(&self) -> &str {
         &self.id
     }

@@ -54,6 +54,14 @@ impl WaitingChanges {
         Ok(Some(Self { directory, session, record, layers }))
     }
 
+    /// How many changes of a session wait, if it has any.
+    pub fn count(directory: &SessionDirectory, session: &SessionRecord) -> Result<usize> {
+        match Self::open(directory.try_clone()?, session.clone())? {
+            Some(waiting) => Ok(waiting.scan()?.changes().len()),
+            None => Ok(0),
+        }
+    }
+
     pub fn directory(&self) -> &SessionDirectory {
         &self.directory
     }

@@ -6,6 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use palisade_session::AppDirs;
 use palisade_session::sessions::{self, SWEPT_BY_COMMANDS, SessionRecord};
+use palisade_session::transaction::WaitingChanges;
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -28,9 +29,14 @@ impl Prune {
         let places = AppDirs::here()?;
         sessions::sweep(&places, SWEPT_BY_COMMANDS);
         let mut code = ExitCode::SUCCESS;
-        let mut removed = Vec::new();
+        let (mut removed, mut waiting) = (Vec::new(), Vec::new());
         for (directory, record) in sessions::list(&places)? {
             if !record.is_over() || !self.is_old_enough(&record) {
+                continue;
+            }
+            // What cannot be told counts as something that somebody may want.
+            if WaitingChanges::count(&directory, &record).map_or(true, |count| count > 0) {
+                waiting.push(record.label().to_owned());
                 continue;
             }
             match directory.remove() {
@@ -41,8 +47,16 @@ impl Prune {
                 }
             }
         }
+        if !waiting.is_empty() && !self.json {
+            output::note(&format!(
+                "kept, because changes wait: {}; apply or discard them first",
+                waiting.join(", ")
+            ));
+        }
         match self.json {
-            true => output::print_json(&serde_json::json!({ "removed": removed }))?,
+            true => {
+                output::print_json(&serde_json::json!({ "removed": removed, "waiting": waiting }))?
+            }
             false if removed.is_empty() => output::note("no session is over"),
             false => output::print_lines(removed)?,
         }

@@ -3,15 +3,16 @@
 use super::{find, stop};
 use crate::output;
 use clap::Args;
+use palisade_session::transaction::WaitingChanges;
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sandbox rm work
-  sandbox rm --force work       also if it runs")]
+  sandbox rm --force work       also if it runs, or has changes that wait")]
 pub(crate) struct Remove {
-    /// Kill it first if it runs
+    /// Kill it first if it runs, and forget changes that wait
     #[arg(long, short)]
     force: bool,
 
@@ -33,9 +34,17 @@ impl Remove {
     }
 
     fn remove(&self, named: &str) -> anyhow::Result<()> {
-        let (directory, _) = find(named)?;
+        let (directory, record) = find(named)?;
         if self.force && directory.is_alive() {
             stop::kill(&directory)?;
+        }
+        let count = WaitingChanges::count(&directory, &record)?;
+        if count > 0 && !self.force {
+            let label = record.label();
+            anyhow::bail!(
+                "session {label} has changes that wait ({count}): apply or discard them first (`sandbox diff {label}` \
+                 shows them), or use --force"
+            );
         }
         Ok(directory.remove()?)
     }

@@ -53,6 +53,7 @@ pub fn apply(request: &ApplyRequest<'_>) -> Result<Outcome> {
 fn apply_with(request: &ApplyRequest<'_>, faults: &mut dyn Faults) -> Result<Outcome> {
     let mut workspace = Workspace::lock(request.layers, request.state)?;
     workspace.require_none_interrupted()?;
+    let reviewed_at = workspace.now()?;
     let set = scan(request.layers)?;
     let reviewed = review(request, &set, &MergedTree::new(request.layers))?;
     let is_held = !reviewed.conflicts.is_empty()
@@ -63,7 +64,7 @@ fn apply_with(request: &ApplyRequest<'_>, faults: &mut dyn Faults) -> Result<Out
     }
     if !reviewed.accepted.is_empty() {
         workspace.begin(faults)?;
-        let planned = Planned::stage(request, &workspace, &set, &reviewed, faults);
+        let planned = Planned::stage(request, &workspace, &set, &reviewed, reviewed_at, faults);
         let operations = match planned {
             Ok(planned) => planned.operations,
             Err(error) => return Err(workspace.give_up(error)),

@@ -407,6 +407,47 @@ fn a_change_of_the_host_during_an_apply_is_never_lost() {
     assert!(undone > 3, "{undone}");
 }
 
+/// The session deletes a directory, and the host puts a file into it.
+#[test]
+fn a_new_file_of_the_host_in_a_deleted_directory_is_never_lost() {
+    let mut undone = 0;
+    for at in 1.. {
+        let overlay = TestOverlay::within(Path::new("/dev/shm"), |project| {
+            fs::create_dir_all(project.join("gone/deep")).unwrap();
+            fs::create_dir_all(project.join("file/deep")).unwrap();
+        });
+        let baseline = Baseline::started(overlay.now());
+        overlay.session(|root| {
+            fs::remove_dir_all(root.join("gone")).unwrap();
+            fs::remove_dir_all(root.join("file")).unwrap();
+            fs::write(root.join("file"), "file").unwrap();
+        });
+        let setting = Setting::new(&overlay, baseline);
+        let (mut has_come, mut is_written) = (false, false);
+        let mut interference = Interference(0, |step| {
+            if step == at {
+                has_come = true;
+                for name in ["gone/deep/new", "file/deep/new"] {
+                    is_written |= fs::write(overlay.project().join(name), "by the host").is_ok();
+                }
+            }
+        });
+        let outcome = apply_with(&setting.request(), &mut interference);
+        if !has_come {
+            break;
+        }
+        match outcome {
+            Ok(_) => assert!(!is_written, "step {at}"),
+            Err(ChangesError::ChangedOnHost { .. }) => undone += 1,
+            Err(error) => panic!("{error}"),
+        }
+        let found = snapshot(&overlay.project());
+        assert_eq!(is_written, found.keys().any(|path| path.ends_with("new")), "step {at}");
+        assert_clean(&overlay);
+    }
+    assert!(undone > 3, "{undone}");
+}
+
 #[test]
 fn only_one_apply_works_on_a_project() {
     let overlay = TestOverlay::new(|_| {});

@@ -2,6 +2,7 @@
 
 use crate::contents::Located;
 use crate::entry::{Entry, EntryKind};
+use crate::paths::{is_within, order};
 use serde::{Serialize, Serializer};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -94,15 +95,18 @@ impl ChangeSet {
     }
 
     pub fn get(&self, path: &Path) -> Option<&Change> {
-        let at = self.changes.binary_search_by(|change| change.path.as_path().cmp(path)).ok()?;
-        self.changes.get(at)
+        self.changes.get(self.number(path)?)
+    }
+
+    pub(crate) fn number(&self, path: &Path) -> Option<usize> {
+        self.changes.binary_search_by(|change| order(&change.path, path)).ok()
     }
 
     /// The changes below a directory, without its own.
     pub(crate) fn below<'s>(&'s self, directory: &'s Path) -> &'s [Change] {
-        let from = self.changes.partition_point(|change| change.path.as_path() <= directory);
+        let from = self.changes.partition_point(|change| order(&change.path, directory).is_le());
         let rest = &self.changes[from..];
-        &rest[..rest.partition_point(|change| change.path.starts_with(directory))]
+        &rest[..rest.partition_point(|change| is_within(&change.path, directory))]
     }
 }
 

@@ -32,7 +32,7 @@ fn a_discarded_layer_leaves_nothing_and_the_project_as_it_was() {
 
 #[test]
 fn a_tree_deeper_than_descriptors_last_is_removed() {
-    let top = tempfile::tempdir().unwrap();
+    let top = tempfile::tempdir_in("/dev/shm").unwrap();
     let mut dir = directory(top.path());
     for _ in 0..3000 {
         rustix::fs::mkdirat(&dir, "d", rustix::fs::Mode::RWXU).unwrap();

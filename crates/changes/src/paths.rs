@@ -1,5 +1,6 @@
 //! Paths in a session's tree: relative, of any bytes. Shown as git shows them, so that no name controls a terminal.
 
+use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -73,6 +74,27 @@ pub(crate) fn link_stays_within(path: &Path, target: &[u8]) -> bool {
         }
     }
     true
+}
+
+/// The order of [`Path`] for relative paths without `.` and `..`, several times as fast: a directory comes right before
+/// what is in it.
+pub(crate) fn order(one: &Path, other: &Path) -> Ordering {
+    let (one, other) = (one.as_os_str().as_bytes(), other.as_os_str().as_bytes());
+    // No name contains a zero byte.
+    let rank = |byte: u8| if byte == b'/' { 0 } else { byte };
+    match one.iter().zip(other).position(|(one, other)| one != other) {
+        Some(at) => rank(one[at]).cmp(&rank(other[at])),
+        None => one.len().cmp(&other.len()),
+    }
+}
+
+/// Whether a path is a directory or below it.
+pub(crate) fn is_within(path: &Path, directory: &Path) -> bool {
+    let (path, directory) = (path.as_os_str().as_bytes(), directory.as_os_str().as_bytes());
+    match path.strip_prefix(directory) {
+        Some(rest) => rest.is_empty() || rest[0] == b'/' || directory.is_empty(),
+        None => false,
+    }
 }
 
 /// `.` for the root, so that it can be opened.

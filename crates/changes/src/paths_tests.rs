@@ -1,4 +1,4 @@
-use super::{link_stays_within, normal, quoted};
+use super::{is_within, link_stays_within, normal, order, quoted};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -35,4 +35,20 @@ fn a_link_may_climb_only_within_the_tree_and_only_at_its_beginning() {
     assert!(!stays("link", ""));
     // `up` may be a link to the top: `up/..` is then outside.
     assert!(!stays("a/b/link", "up/../x"));
+}
+
+#[test]
+fn paths_are_ordered_by_their_names() {
+    let mut names = ["a", "a/b", "a/b/c", "a-b", "a b/c", "ab", "b", "a/\u{1}", "\u{1}", "a/c"];
+    let mut other = names;
+    names.sort_by(|one, other| order(Path::new(one), Path::new(other)));
+    other.sort_by(|one, other| Path::new(one).cmp(Path::new(other)));
+    assert_eq!(names, other);
+    for one in names {
+        for other in names {
+            let (one, other) = (Path::new(one), Path::new(other));
+            assert_eq!(is_within(one, other), one.starts_with(other));
+        }
+        assert!(is_within(Path::new(one), Path::new("")));
+    }
 }

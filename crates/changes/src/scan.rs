@@ -7,7 +7,7 @@ use crate::contents::{Located, is_same_content};
 use crate::entry::{Entry, EntryKind};
 use crate::error::{ChangesError, Result};
 use crate::layers::{Layers, Stack};
-use crate::paths::MAX_PATH_BYTES;
+use crate::paths::{MAX_PATH_BYTES, order};
 use crate::renames;
 use palisade_sys::{Errno, Result as SysResult};
 use std::collections::{BTreeSet, HashMap};
@@ -32,7 +32,7 @@ pub fn scan(layers: &Layers) -> Result<ChangeSet> {
     }
     walk.name_hard_links()?;
     let mut set = walk.set;
-    set.changes.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    set.changes.sort_unstable_by(|one, other| order(&one.path, &other.path));
     set.renames = renames::find(layers, &set)?;
     Ok(set)
 }

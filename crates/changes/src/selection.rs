@@ -1,6 +1,6 @@
 //! What of the changes is meant: all, some paths with what is below them, or chosen hunks of single files.
 
-use crate::changeset::{Change, ChangeSet};
+use crate::changeset::ChangeSet;
 use crate::hunks::ChosenHunks;
 use crate::paths::normal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,11 +59,8 @@ impl Selection {
         let mut selected: BTreeSet<usize> = (0..set.changes.len())
             .filter(|number| self.has_path(&set.changes[*number].path))
             .collect();
-        let number = |path: &Path| {
-            set.changes.binary_search_by(|change: &Change| change.path.as_path().cmp(path)).ok()
-        };
         for rename in &set.renames {
-            let (Some(from), Some(to)) = (number(&rename.from), number(&rename.to)) else {
+            let (Some(from), Some(to)) = (set.number(&rename.from), set.number(&rename.to)) else {
                 continue;
             };
             if selected.contains(&from) || selected.contains(&to) {

@@ -7,7 +7,7 @@ use crate::attributes::{is_copied_up, path_in};
 use crate::changeset::{Change, ChangeKind, ChangeSet};
 use crate::entry::Found;
 use crate::layers::Layers;
-use crate::paths::parent_and_name;
+use crate::paths::{order, parent_and_name};
 use palisade_sys::Result as SysResult;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -43,7 +43,7 @@ impl<'c> Conflicts<'c> {
     /// Than the start of the transaction, and not by an earlier apply.
     fn is_newer(&self, path: &Path, found: &Found) -> bool {
         let installed = &self.baseline.installed;
-        let known = installed.binary_search_by(|known| known.path.as_path().cmp(path));
+        let known = installed.binary_search_by(|known| order(&known.path, path));
         let is_ours = known.is_ok_and(|at| {
             (installed[at].inode, installed[at].changed) == (found.inode, found.changed)
         });

@@ -56,6 +56,8 @@ pub(super) struct Stamp {
     kind: EntryKind,
     size: u64,
     modified: Timestamp,
+    /// Before the review of what is below a directory: nothing there may have changed after this.
+    reviewed: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,15 +68,15 @@ pub(super) struct Attributes {
 }
 
 impl Stamp {
-    pub(super) fn of(found: &Found) -> Self {
+    pub(super) fn of(found: &Found, reviewed: Timestamp) -> Self {
         let Found { inode, kind, size, modified, .. } = *found;
-        Self { inode, kind, size, modified }
+        Self { inode, kind, size, modified, reviewed }
     }
 
-    /// A directory may change its names and stays the same.
+    /// Of a directory, only that it is the same.
     fn fits(&self, found: Option<&Found>) -> bool {
         found.is_some_and(|found| {
-            let now = Self::of(found);
+            let now = Self::of(found, self.reviewed);
             now.inode == self.inode
                 && now.kind == self.kind
                 && (self.kind == EntryKind::Directory || now == *self)
@@ -192,7 +194,7 @@ impl Ground<'_> {
         }
         source.rename(&target, RenameFlags::EXCHANGE).at("rename", &target.path)?;
         // The host may have changed it after the look above, never after this one.
-        if !stamp.fits(source.found(self.layers)?.as_ref()) {
+        if !self.is_as_reviewed(&source, stamp)? {
             source.rename(&target, RenameFlags::EXCHANGE).at("rename", &target.path)?;
             return Err(changed(&target.path));
         }
@@ -210,11 +212,38 @@ impl Ground<'_> {
             return Err(changed(&target.path));
         }
         target.rename(&place, RenameFlags::NOREPLACE).at("rename", &target.path)?;
-        if !stamp.fits(place.found(self.layers)?.as_ref()) {
+        if !self.is_as_reviewed(&place, stamp)? {
             place.rename(&target, RenameFlags::NOREPLACE).at("rename", &target.path)?;
             return Err(changed(&target.path));
         }
         Ok(())
+    }
+
+    /// Whether what was moved out of the project is what was reviewed, with everything below it.
+    fn is_as_reviewed(self, moved: &Name, stamp: &Stamp) -> SysResult<bool> {
+        if !stamp.fits(moved.found(self.layers)?.as_ref()) {
+            return Ok(false);
+        }
+        let mut directories = match stamp.kind {
+            EntryKind::Directory => vec![PathBuf::from(&moved.name)],
+            _ => Vec::new(),
+        };
+        while let Some(directory) = directories.pop() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            let dir = match open_on_mount(&moved.dir, &directory, flags) {
+                // Nobody without special rights could change it either.
+                Err(error) if error.errno == Errno::ACCESS => continue,
+                dir => dir?,
+            };
+            for name in self.layers.names(&dir, &directory)? {
+                match self.layers.stat_in(dir.as_fd(), &name)? {
+                    Some(found) if found.changed >= stamp.reviewed => return Ok(false),
+                    Some(found) if found.is_directory() => directories.push(directory.join(name)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// False if another entry is there by now.

@@ -12,17 +12,19 @@ use super::workspace::{NEW, OLD, Workspace};
 use crate::attributes::{path_in, strip};
 use crate::changeset::{Change, ChangeKind, ChangeSet};
 use crate::contents::Located;
-use crate::entry::{EntryKind, Found};
+use crate::entry::{EntryKind, Found, Timestamp};
 use crate::error::{ChangesError, Result};
 use crate::layers::{Layers, set_mode};
-use crate::paths::parent_and_name;
+use crate::paths::{is_within, parent_and_name};
 use palisade_sys::beneath::{open_entry, open_on_mount};
-use palisade_sys::{OFlags, Result as SysResult};
+use palisade_sys::{Errno, OFlags, Result as SysResult};
 use rustix::fs::{AtFlags, chownat};
 use rustix::process::{Gid, Uid};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// What a directory needs so that its owner can change names in it, or move it.
 const WRITABLE: u32 = 0o300;
@@ -39,6 +41,7 @@ impl Planned {
         workspace: &Workspace<'_>,
         set: &ChangeSet,
         reviewed: &Reviewed,
+        reviewed_at: Timestamp,
         faults: &mut dyn Faults,
     ) -> Result<Self> {
         let layers = request.layers;
@@ -50,8 +53,10 @@ impl Planned {
             workspace,
             set,
             reviewed,
+            reviewed_at,
             can_move,
             next_slot: 0,
+            last_in_stage: RefCell::default(),
             link_targets: HashMap::new(),
             opened: BTreeMap::new(),
             installs: Vec::new(),
@@ -61,7 +66,7 @@ impl Planned {
         let mut covered: Option<&Path> = None;
         for (number, contents) in &reviewed.accepted {
             let change = &set.changes[*number];
-            if covered.is_some_and(|directory| change.path.starts_with(directory)) {
+            if covered.is_some_and(|directory| is_within(&change.path, directory)) {
                 continue;
             }
             faults.step()?;
@@ -88,8 +93,12 @@ struct Planner<'p> {
     workspace: &'p Workspace<'p>,
     set: &'p ChangeSet,
     reviewed: &'p Reviewed,
+    /// A moment before the review.
+    reviewed_at: Timestamp,
     can_move: bool,
     next_slot: u32,
+    /// The directory of the stage that was used last.
+    last_in_stage: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
     /// Staged files that have other names, with where they are in the stage.
     link_targets: HashMap<&'p Path, PathBuf>,
     /// Directories of the host that are not writable, and have to be for a moment.
@@ -111,7 +120,7 @@ impl<'p> Planner<'p> {
             self.stage(number, contents)?
         };
         self.open_around(change)?;
-        let replaces = change.old_at.map(|old| Stamp::of(&old.found));
+        let replaces = change.old_at.map(|old| Stamp::of(&old.found, self.reviewed_at));
         let target = change.path.clone();
         let mode = new.found.kept_mode();
         if new.found.is_directory() && mode != opened_mode(mode) {
@@ -128,7 +137,7 @@ impl<'p> Planner<'p> {
         let Some(old) = change.old_at else { return Ok(()) };
         self.open_around(change)?;
         let place = Place::Staged(self.slot(OLD));
-        let (target, stamp) = (change.path.clone(), Stamp::of(&old.found));
+        let (target, stamp) = (change.path.clone(), Stamp::of(&old.found, self.reviewed_at));
         self.removals.push(Operation::Remove { target, place, stamp });
         Ok(())
     }
@@ -288,8 +297,16 @@ impl<'p> Planner<'p> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(ChangesError::ChangedMeanwhile { path: path.to_owned() });
         };
-        let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let dir: OwnedFd = open_on_mount(self.workspace.stage(), parent, flags)?;
+        let mut last = self.last_in_stage.borrow_mut();
+        let dir = match last.take() {
+            Some((path, dir)) if path == parent => dir,
+            _ => {
+                let flags = OFlags::PATH | OFlags::DIRECTORY;
+                Rc::new(open_on_mount(self.workspace.stage(), parent, flags)?)
+            }
+        };
+        *last = Some((parent.to_owned(), Rc::clone(&dir)));
+        drop(last);
         make(Staged { dir: dir.as_fd(), name })
     }
 
@@ -354,7 +371,16 @@ impl<'p> Planner<'p> {
                 Some((path, dir)) if *path == parent => dir,
                 _ => &open.insert((parent, self.layers.open_parent(layer, parent)?)).1,
             };
-            strip(&path_in(dir, name))?;
+            let mut mode = found.mode;
+            match strip(&path_in(dir, name)) {
+                // Attributes of a file belong to its content: it must be writable.
+                Err(error) if error.errno == Errno::ACCESS && found.kind != EntryKind::Link => {
+                    mode |= 0o200;
+                    set_mode(open_entry(dir, name)?.as_fd(), mode & 0o777, &change.path)?;
+                    strip(&path_in(dir, name))?;
+                }
+                stripped => stripped?,
+            }
             let old = change.old_at.map(|old| old.found);
             let has_other_owner =
                 old.is_some_and(|old| (old.uid, old.gid) != (found.uid, found.gid));
@@ -363,7 +389,7 @@ impl<'p> Planner<'p> {
                 let (uid, gid) = (Uid::from_raw(old.uid), Gid::from_raw(old.gid));
                 let _ = chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW);
             }
-            if found.kept_mode() != found.mode && found.kind != EntryKind::Link {
+            if found.kept_mode() != mode && found.kind != EntryKind::Link {
                 set_mode(open_entry(dir, name)?.as_fd(), found.kept_mode(), &change.path)?;
             }
         }

@@ -34,6 +34,7 @@ pub(super) fn recover_with(
     let (record, operations) = match workspace.resume()? {
         Resumed::Nothing => {
             workspace.clean(faults)?;
+            workspace.sweep()?;
             return Ok(Recovery::Nothing);
         }
         Resumed::Begun => {

@@ -5,6 +5,7 @@ use crate::changeset::ChangeSet;
 use crate::entry::{EntryKind, Timestamp};
 use crate::judge::Judge;
 use crate::layers::Layers;
+use crate::paths::order;
 use crate::selection::Selection;
 use serde::{Deserialize, Serialize};
 use std::os::fd::BorrowedFd;
@@ -117,8 +118,7 @@ impl Baseline {
             return self.clone();
         }
         let changed = |path: &Path| {
-            let at = set.changes.binary_search_by(|change| change.path.as_path().cmp(path));
-            at.is_ok_and(|number| reviewed.accepted.contains_key(&number))
+            set.number(path).is_some_and(|number| reviewed.accepted.contains_key(&number))
         };
         let mut installed: Vec<Installed> =
             self.installed.iter().filter(|known| !changed(&known.path)).cloned().collect();
@@ -131,7 +131,7 @@ impl Baseline {
                 installed.push(Installed { path: path.clone(), inode, changed });
             }
         }
-        installed.sort_by(|one, other| one.path.cmp(&other.path));
+        installed.sort_by(|one, other| order(&one.path, &other.path));
         Self { started: self.started, installed }
     }
 }

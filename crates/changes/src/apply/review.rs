@@ -14,7 +14,7 @@ use crate::judge::Coming;
 use crate::merge::merge;
 use crate::merged_tree::MergedTree;
 use crate::objection::{Objection, Verdict};
-use crate::paths::link_stays_within;
+use crate::paths::{is_within, link_stays_within};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) fn review(
     let mut left_out: Option<&Path> = None;
     for number in with_directories_around(set, request.selection.of(set)) {
         let change = &set.changes[number];
-        if left_out.is_some_and(|directory| change.path.starts_with(directory)) {
+        if left_out.is_some_and(|directory| is_within(&change.path, directory)) {
             continue;
         }
         let is_taken = review.decide(number)?;
@@ -86,6 +86,9 @@ pub(super) fn review(
 
 /// A selected file brings the new directories that it is in.
 fn with_directories_around(set: &ChangeSet, selected: BTreeSet<usize>) -> BTreeSet<usize> {
+    if selected.len() == set.changes.len() {
+        return selected;
+    }
     let mut all = selected.clone();
     for number in selected {
         let change = &set.changes[number];
@@ -93,8 +96,7 @@ fn with_directories_around(set: &ChangeSet, selected: BTreeSet<usize>) -> BTreeS
             continue;
         }
         for above in change.path.ancestors().skip(1) {
-            let at = set.changes.binary_search_by(|change| change.path.as_path().cmp(above));
-            if let Ok(at) = at
+            if let Some(at) = set.number(above)
                 && matches!(set.changes[at].kind, ChangeKind::Added | ChangeKind::TypeChanged)
             {
                 all.insert(at);

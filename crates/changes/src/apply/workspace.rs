@@ -4,14 +4,18 @@ use super::faults::Faults;
 use super::journal::{self, ABORT, BEGIN, Begin, DONE, JOURNAL, Journal, RECORDS};
 use super::operations::Operation;
 use crate::discard::discard;
+use crate::entry::{Found, Timestamp};
 use crate::error::{ChangesError, Result};
 use crate::layers::Layers;
 use palisade_sys::beneath::open_on_mount;
 use palisade_sys::lock::{lock_within, try_lock_file};
 use palisade_sys::{At as _, Mode, OFlags, Result as SysResult};
-use rustix::fs::{AtFlags, FlockOperation, StatxFlags, fsync, mkdirat, openat, statx, syncfs};
+use rustix::fs::{
+    AtFlags, Dir, FlockOperation, StatxFlags, fstat, fsync, mkdirat, openat, statx, syncfs,
+};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -56,6 +60,14 @@ impl<'w> Workspace<'w> {
             }
         }
         Ok(())
+    }
+
+    /// The time by the clock of file systems, which lags behind that of the system.
+    pub(super) fn now(&self) -> Result<Timestamp> {
+        let now = journal::prepare(self.state, &())?;
+        let found = Found::of(&fstat(&now).call("fstat")?);
+        journal::remove(self.state, journal::NEW)?;
+        Ok(found.changed)
     }
 
     /// Makes the directory for staged copies: where no sandbox can write, if files can be renamed from there.
@@ -193,6 +205,19 @@ impl<'w> Workspace<'w> {
         for record in [journal::NEW, BEGIN, ABORT, DONE] {
             faults.step()?;
             journal::remove(self.state, record)?;
+        }
+        Ok(())
+    }
+
+    /// Removes staged copies that lost their record in a power failure.
+    pub(super) fn sweep(&self) -> Result<()> {
+        let dir = openat(self.state, ".", DIRECTORY, Mode::empty()).at("openat", Path::new("."))?;
+        for entry in Dir::read_from(&dir).call("getdents")? {
+            let entry = entry.call("getdents")?;
+            let name = entry.file_name().to_bytes();
+            if name.starts_with(STAGE_PREFIX.as_bytes()) {
+                discard(self.state, OsStr::from_bytes(name))?;
+            }
         }
         Ok(())
     }

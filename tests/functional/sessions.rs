@@ -181,3 +181,30 @@ fn a_run_that_keeps_its_sandbox_leaves_a_session() {
     let session = session.unwrap_or_else(|| panic!("{}", kept.err()));
     assert_eq!(sessions.output_of(&session, &["cat", "/tmp/x"]), "input");
 }
+
+/// Proves: LIFE-4 directory
+#[test]
+fn two_sessions_see_nothing_of_each_other() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let (one, other) = (sessions.create(&[]), sessions.create(&[]));
+    let script =
+        "echo private | tee /tmp/kept /var/tmp/kept ~/kept > /dev/shm/kept; exec sleep 1000";
+    sessions.sandbox(&["exec", "-d", &one, "--", "sh", "-c", script]).assert_code(0);
+    let kept = "cat /tmp/kept /var/tmp/kept ~/kept /dev/shm/kept 2>/dev/null; true";
+    wait_until("it is written", || {
+        sessions.output_of(&one, &["sh", "-c", kept]).lines().count() == 4
+    });
+    assert_eq!(sessions.output_of(&other, &["sh", "-c", kept]), "");
+    let processes = sessions.output_of(&other, &["ps", "-e", "-o", "args"]);
+    assert!(!processes.contains("sleep 1000"), "{processes}");
+    let roots = "cat /proc/[0-9]*/root/tmp/kept 2>/dev/null; true";
+    assert_eq!(sessions.output_of(&other, &["sh", "-c", roots]), "");
+    // By an id that was guessed right, its own included.
+    for id in [&one, &other] {
+        let directory = sessions.directory(id).display().to_string();
+        let script = "ls \"$0\" 2>/dev/null; cat \"$0/session.json\" 2>/dev/null; echo forged > \"$0/session.json\" 2>/dev/null; true";
+        assert_eq!(sessions.output_of(&other, &["sh", "-c", script, &directory]), "");
+        assert_eq!(sessions.inspect(id)["isRunning"], true, "its record is as it was");
+    }
+}

@@ -13,6 +13,7 @@ mod line;
 mod output;
 mod patience;
 mod request;
+mod starting;
 mod usage;
 
 use clap::CommandFactory as _;

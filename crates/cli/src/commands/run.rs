@@ -10,18 +10,18 @@ use crate::early;
 use crate::environment;
 use crate::output;
 use crate::request;
+use crate::starting;
 use anyhow::bail;
 use clap::Args;
 use palisade_policy::limit::LimitKind;
 use palisade_record::metrics::MetricsFile;
-use palisade_record::{Outcome, ReportFile, RunReport};
+use palisade_record::{Outcome, RunReport};
 use palisade_session::config::{self, PolicyRequest};
 use palisade_session::run::{RunRequest, run};
 use palisade_session::stores::{SavedRule, Stores};
 use palisade_session::{AskIn, Caller, die_like};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
 use std::process::ExitCode;
 
 const HELP_END: HelpEnd = help_end!(
@@ -86,7 +86,7 @@ pub(crate) fn perform(
     mut command: Vec<OsString>,
 ) -> anyhow::Result<Done> {
     #[cfg(feature = "layers-off")]
-    warn_of_test_build();
+    starting::warn_of_test_build();
     let agent = agent::apply(policy, &mut command, &caller.facts.env, Purpose::Run)?;
     let typed = agent.as_ref().map_or(policy, |agent| &agent.policy);
     let mut policy = request::policy_request(&caller, typed)?;
@@ -95,7 +95,7 @@ pub(crate) fn perform(
     if !told.quiet && !told.json {
         early::ask(&caller, &mut policy, &command);
     }
-    let report_file = told.report.as_deref().map(prepare).transpose()?;
+    let report_file = told.report.as_deref().map(starting::report_file).transpose()?;
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
     let request = RunRequest { command, policy, ask_in: ask_in(&told)? };
     let mut tell = |note: &str| {
@@ -195,21 +195,6 @@ fn outlasted_its_grace(report: &RunReport) -> bool {
     const SIGKILL: i32 = 9;
     let was_killed = report.outcome == Outcome::Killed && report.signal == Some(SIGKILL);
     was_killed && report.signals_forwarded.iter().any(|signal| signal.fatal)
-}
-
-pub(crate) fn prepare(path: &Path) -> anyhow::Result<ReportFile> {
-    if path == Path::new("-") {
-        bail!("--report -: standard output belongs to the command; name a file, or use --json");
-    }
-    Ok(ReportFile::prepare(path)?)
-}
-
-/// Not muted by `--quiet`: this build must not be taken for a sandbox.
-#[cfg(feature = "layers-off")]
-pub(crate) fn warn_of_test_build() {
-    let layers = std::env::var(palisade_session::layers_off::VARIABLE).unwrap_or_default();
-    let layers = if layers.is_empty() { "none" } else { &layers };
-    output::note(&format!("TEST BUILD, layers off: {layers}"));
 }
 
 /// No string in JSON holds a raw line break, so indentation is all that goes.

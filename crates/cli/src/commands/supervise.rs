@@ -26,7 +26,7 @@ impl Supervise {
         let mut control = ControlSocket::take(self.control_fd)?;
         let outcome = control.accept().map_err(anyhow::Error::from).and_then(|create| {
             #[cfg(feature = "layers-off")]
-            super::run::warn_of_test_build();
+            crate::starting::warn_of_test_build();
             let CreateSandbox { settings, policy_files, tool, ask, report, is_quiet } = create;
             let caller = Caller::here()?;
             let request = RunRequest {
@@ -34,7 +34,7 @@ impl Supervise {
                 policy: session_request(&caller, &settings, policy_files, tool)?,
                 ask_in: ask_in(ask),
             };
-            let report_file = report.as_deref().map(super::run::prepare).transpose()?;
+            let report_file = report.as_deref().map(crate::starting::report_file).transpose()?;
             let mut tell = |note: &str| {
                 if !is_quiet {
                     crate::output::note(note);

@@ -4,9 +4,8 @@ use crate::error::Result;
 use crate::foreground::Left;
 use palisade_launch::CommandId;
 use palisade_supervisor::SupervisorError;
-use palisade_supervisor::control::client::Client;
+use palisade_supervisor::control::client::{Client, WireError};
 use palisade_supervisor::control::interface::{Event, FromSupervisor};
-use palisade_wire::WireError;
 
 /// A message about one command.
 pub(super) enum Heard {

@@ -16,13 +16,12 @@ use crate::error::{Result, SessionError};
 use crate::sessions::SessionDirectory;
 use palisade_launch::{CommandId, ExitCause};
 use palisade_supervisor::SupervisorError;
-use palisade_supervisor::control::client::Client;
+use palisade_supervisor::control::client::{Client, WireError};
 use palisade_supervisor::control::interface::{
     Event, Grace, Request, Response, SessionStatus, VERSION,
 };
 use palisade_sys::proc::sig::SIGKILL;
 use palisade_sys::proc::{self, block_signals, is_ignored, read_signalfd, signalfd};
-use palisade_wire::WireError;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::process::{Pid, Signal};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -178,8 +177,7 @@ impl ForegroundSignals {
     }
 
     fn next(&self) -> Result<Option<i32>> {
-        let info = read_signalfd(&self.0)?;
-        Ok(info.and_then(|info| i32::try_from(info.signo).ok()))
+        Ok(read_signalfd(&self.0)?.map(|info| info.signo))
     }
 }
 

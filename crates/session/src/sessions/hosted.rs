@@ -95,10 +95,13 @@ pub(crate) struct SessionLife {
 impl HostedSession {
     pub(crate) fn new(
         (directory, lock): (SessionDirectory, SupervisorLock),
-        record: SessionRecord,
+        mut record: SessionRecord,
         creator: CreatorPipe,
         first: Option<FirstCommand>,
     ) -> Result<Self> {
+        // For who has to kill it before it has started.
+        record.supervisor = Some(std::process::id());
+        directory.write_record(&record)?;
         let endpoint = Endpoint::listening(directory.listen()?);
         let (running, outcome) = (None, None);
         let life = SessionLife { directory, record, _lock: lock, creator, first, running, outcome };
@@ -133,7 +136,6 @@ impl SessionLife {
     pub(crate) fn started(&mut self, plan: &Plan, supervisor: &mut Supervisor<'_>) -> Result<()> {
         self.record.state = State::Monitoring;
         self.record.level = Some(word(&plan.explanation.level));
-        self.record.supervisor = Some(std::process::id());
         let seconds = |milliseconds: Option<u64>| milliseconds.map(|time| time.div_ceil(1000));
         self.record.time_to_live = TimeToLive {
             seconds: seconds(plan.supervision.time_to_live_ms),

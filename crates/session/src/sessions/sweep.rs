@@ -30,6 +30,15 @@ pub struct Swept {
     pub failed: u64,
 }
 
+impl Swept {
+    fn count_removal(&mut self, is_removed: bool) {
+        match is_removed {
+            true => self.removed += 1,
+            false => self.failed += 1,
+        }
+    }
+}
+
 /// Looks at some of the sessions, others each time. What is left is for the next one.
 pub fn sweep(places: &AppDirs, most: usize) -> Swept {
     let mut swept = Swept::default();
@@ -45,29 +54,19 @@ pub fn sweep(places: &AppDirs, most: usize) -> Swept {
     for name in names.into_iter().take(most) {
         if name.ends_with(REMOVED) {
             let removed = open_own(rustix::fs::CWD, &all, &all)
-                .and_then(|all| Ok(palisade_changes::discard(all.as_fd(), name.as_ref())?))
-                .map(drop);
-            count(&mut swept, removed, |swept| &mut swept.removed);
+                .and_then(|all| Ok(palisade_changes::discard(all.as_fd(), name.as_ref())?));
+            swept.count_removal(removed.is_ok());
             continue;
         }
         let Ok(Some(directory)) = SessionDirectory::open(places, &name) else { continue };
         match mark_if_killed(&directory) {
             Ok(Looked::Marked) => swept.marked += 1,
-            Ok(Looked::Unfinished) => {
-                count(&mut swept, directory.remove(), |swept| &mut swept.removed);
-            }
+            Ok(Looked::Unfinished) => swept.count_removal(directory.remove().is_ok()),
             Ok(Looked::AsItShould) => {}
             Err(_) => swept.failed += 1,
         }
     }
     swept
-}
-
-fn count<E>(swept: &mut Swept, done: Result<(), E>, what: impl Fn(&mut Swept) -> &mut u64) {
-    match done {
-        Ok(()) => *what(swept) += 1,
-        Err(_) => swept.failed += 1,
-    }
 }
 
 enum Looked {

@@ -3,7 +3,8 @@
 
 use super::interface::{CreateSandbox, Event, FromSupervisor, Request, Response, VERSION};
 use palisade_sys::fdpass::socketpair;
-use palisade_wire::{Received, WireError, WireMessage as _};
+pub use palisade_wire::WireError;
+use palisade_wire::{Received, WireMessage as _};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -2,9 +2,9 @@
 
 use crate::agent::{self, Purpose};
 use crate::args::{AskInWord, HelpArgs, HelpEnd, PolicyArgs, help_end};
-use crate::commands::run::prepare;
 use crate::output;
 use crate::request;
+use crate::starting;
 use anyhow::bail;
 use clap::Args;
 use palisade_record::metrics::MetricsFile;
@@ -117,7 +117,7 @@ impl Create {
         let name = self.session.name.clone();
         let (report, metrics_file, quiet) = (self.report, self.metrics_file, self.quiet);
         let told = SessionReport { report, metrics_file, quiet, ask_in };
-        match make(Caller::here()?, &self.policy, self.session, told, first)? {
+        match make(Caller::here()?, &self.policy, self.session, &told, first)? {
             Creation::Created { session } => {
                 match self.json {
                     true => output::print_json(&json!({ "id": session, "name": name }))?,
@@ -138,11 +138,11 @@ pub(crate) fn make(
     caller: Caller,
     policy: &PolicyArgs,
     session: SessionArgs,
-    told: SessionReport,
+    told: &SessionReport,
     mut first: Option<FirstCommand>,
 ) -> anyhow::Result<Creation> {
     #[cfg(feature = "layers-off")]
-    crate::commands::run::warn_of_test_build();
+    starting::warn_of_test_build();
     let mut no_command = Vec::new();
     let command = first.as_mut().map_or(&mut no_command, |first| &mut first.argv);
     let agent = agent::apply(policy, command, &caller.facts.env, Purpose::Run)?;
@@ -150,7 +150,7 @@ pub(crate) fn make(
     let mut policy_request = request::policy_request(&caller, typed)?;
     policy_request.preset_paths =
         agent.as_ref().map(|agent| agent.paths.clone()).unwrap_or_default();
-    let report_file = told.report.as_deref().map(prepare).transpose()?;
+    let report_file = told.report.as_deref().map(starting::report_file).transpose()?;
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
     let new = NewSession { name: session.name, presets: policy.preset.clone(), command: first };
     let mut tell = |note: &str| {

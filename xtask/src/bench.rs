@@ -15,7 +15,8 @@ use serde::Serialize;
 use crate::measure::{self, BenchContext, Contender, Times, ratio};
 use crate::setup::{self, TestUser};
 use crate::{
-    bench_commands, bench_egress, bench_gate, bench_limits, bench_trees, dist, programs, stage,
+    bench_commands, bench_egress, bench_gate, bench_limits, bench_sessions, bench_trees, dist,
+    programs, stage,
 };
 
 const TRUE: &str = "/bin/true";
@@ -61,6 +62,8 @@ enum Subject {
     },
     /// What the way out costs: transfers, connections, idle tunnels.
     Egress,
+    /// Sessions and transactions: a further command, a start, whole programs, diff and apply.
+    Sessions,
     /// How far past each limit a run gets, and how late the host's timers are meanwhile.
     Limits,
 }
@@ -84,6 +87,10 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
         Subject::Egress => {
             let rounds = arguments.rounds.unwrap_or(5);
             return bench_egress::egress(&sandbox, place.path(), arguments.json, rounds);
+        }
+        Subject::Sessions => {
+            let rounds = arguments.rounds.unwrap_or(5);
+            return bench_sessions::sessions(&sandbox, arguments.json, rounds);
         }
         Subject::Limits => {
             return bench_limits::limits(&sandbox, arguments.json, arguments.rounds.unwrap_or(10));

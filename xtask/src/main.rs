@@ -10,6 +10,7 @@ mod bench_gate;
 mod bench_limits;
 mod bench_network;
 mod bench_question;
+mod bench_sessions;
 mod bench_trees;
 mod chart;
 mod compat;

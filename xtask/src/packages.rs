@@ -95,6 +95,7 @@ const ALL: &[Package] = &[
     program(Machine, "setpriv", "util-linux"),
     file(Machine, "/usr/lib/systemd/systemd", "systemd"),
     file(Machine, "/usr/lib/systemd/user/dbus.socket", "dbus-user-session"),
+    program(Benches, "rsync", "rsync"),
     program(Benches, "rg", "ripgrep"),
     program(Benches, "iperf3", "iperf3"),
     file(Compat, "/usr/lib/python3.11/test/test_os.py", "libpython3.11-testsuite"),

@@ -5,6 +5,7 @@
 //! afterwards.
 
 use crate::call::CWD;
+use crate::unpoisoned::Unpoisoned as _;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::notify::{Listener, Notification};
 use palisade_sys::other;
@@ -13,7 +14,7 @@ use rustix::fs::{openat, readlinkat};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// `PATH_MAX`, with the NUL.
@@ -167,7 +168,7 @@ impl Umasks {
     /// What is read while another thread forgets all of them must not be kept, so that one waits.
     pub(crate) fn of(&self, caller: &Caller) -> Result<Mode, Errno> {
         let now = Instant::now();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock().held();
         if let Some((umask, met)) = known.get(&caller.thread)
             && now.duration_since(*met) < UMASK_HOLDS
         {
@@ -183,7 +184,7 @@ impl Umasks {
 
     /// A thread is changing its umask, and threads share it.
     pub(crate) fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.lock().held().clear();
     }
 }
 

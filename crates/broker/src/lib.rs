@@ -60,6 +60,7 @@ mod stand_ins;
 mod startup;
 #[cfg(test)]
 mod test_sandbox;
+mod unpoisoned;
 mod verdict;
 
 pub use duties::{CommandIdentity, Duties};

@@ -9,12 +9,13 @@
 //! A lock belongs to one tree: runs that share no tree share no lock. Waiting is bounded: a run that was
 //! stopped in the middle of a call costs others in the same tree a short delay and then an EBUSY, never more.
 
+use crate::unpoisoned::Unpoisoned as _;
 use palisade_sys::Errno;
 use palisade_sys::lock::{ByteLock, is_byte_locked, try_lock_byte, unlock_byte};
 use palisade_sys::proc;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 /// Held shared for as long as a run lives.
@@ -209,12 +210,12 @@ impl Locks {
 
 impl BrokerLocks {
     fn patience(&self) -> Duration {
-        *self.patience.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.patience.lock().held()
     }
 
     /// Returns what it was.
     fn set_patience(&self, patience: Duration) -> Duration {
-        let mut current = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.patience.lock().held();
         std::mem::replace(&mut *current, patience)
     }
 
@@ -222,12 +223,8 @@ impl BrokerLocks {
     fn turn(&self, company: Company) -> Turn {
         let turns = self.turns;
         match company {
-            Company::Shared => {
-                Turn::Shared { _turn: turns.read().unwrap_or_else(PoisonError::into_inner) }
-            }
-            Company::Alone => {
-                Turn::Alone { _turn: turns.write().unwrap_or_else(PoisonError::into_inner) }
-            }
+            Company::Shared => Turn::Shared { _turn: turns.read().held() },
+            Company::Alone => Turn::Alone { _turn: turns.write().held() },
         }
     }
 
@@ -245,7 +242,7 @@ impl BrokerLocks {
 
     fn try_one(&self, number: usize, company: Company) -> Result<bool, Errno> {
         let Some(file) = self.locks.files.get(number) else { return Ok(true) };
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = self.shares.lock().held();
         let Some(share) = shares.get_mut(number) else { return Ok(true) };
         let now = Instant::now();
         if share.threads > 0 {
@@ -285,7 +282,7 @@ impl BrokerLocks {
     }
 
     fn unlock(&self, files: &[usize]) {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = self.shares.lock().held();
         for number in files {
             let (Some(file), Some(share)) =
                 (self.locks.files.get(*number), shares.get_mut(*number))

@@ -1,7 +1,8 @@
 //! The directories that were created in this run, by device and inode. All threads of the broker know the same ones.
 
+use crate::unpoisoned::Unpoisoned as _;
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, RwLock};
 
 /// A run does not create more directories in normal use; beyond this they count as existing before the run.
 const MAX_NEWBORN: usize = 1_000_000;
@@ -19,9 +20,9 @@ impl Newborn {
         &self,
         make: impl FnOnce() -> Result<Option<(u64, u64)>, E>,
     ) -> Result<(), E> {
-        let _making = self.making.read().unwrap_or_else(PoisonError::into_inner);
+        let _making = self.making.read().held();
         let made = make()?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().held();
         if known.len() < MAX_NEWBORN {
             known.extend(made);
         }
@@ -29,15 +30,14 @@ impl Newborn {
     }
 
     pub(crate) fn forget(&self, directory: (u64, u64)) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&directory);
+        self.known.lock().held().remove(&directory);
     }
 
     /// A directory can be seen before it is known here, so this waits for the threads that are making one.
     pub(crate) fn has(&self, directory: (u64, u64)) -> bool {
-        let is_known =
-            || self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&directory);
+        let is_known = || self.known.lock().held().contains(&directory);
         is_known() || {
-            drop(self.making.write().unwrap_or_else(PoisonError::into_inner));
+            drop(self.making.write().held());
             is_known()
         }
     }

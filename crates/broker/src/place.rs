@@ -13,6 +13,7 @@ use crate::brokered_trees::{BrokeredTrees, Placement};
 use crate::caller::Caller;
 use crate::deep::path_beyond_limit;
 use crate::numbered::{numbered_descriptor, own_descriptor};
+use crate::unpoisoned::Unpoisoned as _;
 use crate::{DIRECTORY, NO_MODE, own_path};
 use palisade_sys::{Errno, OFlags, mounts};
 use rustix::fs::{
@@ -25,7 +26,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// As many as the kernel follows.
 const MAX_LINKS: usize = 40;
@@ -164,7 +165,7 @@ impl Map {
 
     /// The same by device and inode.
     pub(crate) fn remember_directory(&self, held: (u64, u64), path: PathBuf) {
-        let mut shown = self.shown_once.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown_once.lock().held();
         if shown.len() >= MAX_SHOWN {
             shown.clear();
         }
@@ -181,7 +182,7 @@ impl Map {
         };
         // Not held longer: the directory may be on a file system that does not answer.
         let shown = {
-            let shown = self.shown_once.lock().unwrap_or_else(PoisonError::into_inner);
+            let shown = self.shown_once.lock().held();
             shown.get(&held).cloned()
         };
         let was_shown = shown.is_some();

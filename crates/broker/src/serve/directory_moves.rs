@@ -3,9 +3,10 @@
 
 use super::workers::settle_in;
 use crate::overlay_move::DirectoryMove;
+use crate::unpoisoned::Unpoisoned as _;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Response};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 /// No legitimate command moves more at once.
 const MAX_THREADS: usize = 16;
@@ -47,23 +48,23 @@ impl DirectoryMoves {
 
     /// Until none is under way: what was begun is done as a whole.
     pub(crate) fn wait(&self) {
-        let mut count = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = self.0.count.lock().held();
         while *count > 0 {
-            count = self.0.one_ended.wait(count).unwrap_or_else(PoisonError::into_inner);
+            count = self.0.one_ended.wait(count).held();
         }
     }
 }
 
 impl UnderWay {
     fn add(&self) -> bool {
-        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = self.count.lock().held();
         let has_room = *count < MAX_THREADS;
         *count += usize::from(has_room);
         has_room
     }
 
     fn remove(&self) {
-        *self.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *self.count.lock().held() -= 1;
         self.one_ended.notify_all();
     }
 }

@@ -18,13 +18,14 @@ use crate::lookout::Lookout;
 use crate::perform::{CallExecutor, Done};
 use crate::serve::gate::Gate;
 use crate::serve::{BrokerServer, has_hung_up, is_brokered};
+use crate::unpoisoned::Unpoisoned as _;
 use palisade_bpf::FilterSpec;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use palisade_sys::{At as _, Errno, Mode, SysError, clone};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// More of them would mostly wait for the file system.
@@ -69,7 +70,7 @@ impl ParallelCalls {
     /// Until this is dropped no worker performs a call, or has a file that it hands out. Only for a thread that holds the
     /// server: no worker waits for it then.
     pub(crate) fn wait_for_workers(&self) -> RwLockWriteGuard<'_, ()> {
-        self.in_flight.write().unwrap_or_else(PoisonError::into_inner)
+        self.in_flight.write().held()
     }
 
     /// Says whether the calls that come now may pass by the server; only for the thread that holds it.
@@ -89,7 +90,7 @@ impl ParallelCalls {
 
     /// None if the server has to be asked.
     fn pass_by(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        let in_flight = self.in_flight.read().unwrap_or_else(PoisonError::into_inner);
+        let in_flight = self.in_flight.read().held();
         (!self.needs_order.load(Ordering::SeqCst)).then_some(in_flight)
     }
 }
@@ -176,7 +177,7 @@ struct SharedServer<'p> {
 
 impl<'p> SharedServer<'p> {
     fn lock(&self) -> MutexGuard<'_, ServerState<'p>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().held()
     }
 
     /// Does what needs the server.

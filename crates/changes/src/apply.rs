@@ -91,6 +91,9 @@ fn apply_with(request: &ApplyRequest<'_>, faults: &mut dyn Faults) -> Result<Out
 #[path = "apply/crash_tests.rs"]
 mod crash_tests;
 #[cfg(test)]
+#[path = "apply/hostile_tests.rs"]
+mod hostile_tests;
+#[cfg(test)]
 #[path = "apply/property_tests.rs"]
 mod property_tests;
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! The journal is in a directory of ours that no session can write: whoever writes a journal moves files of the host. The
 //! staged copies are beside it if that is on the project's mount, and otherwise in the project's root.
 
+mod baseline;
 mod bytes_path;
 mod conflicts;
 mod faults;
@@ -25,9 +26,10 @@ mod review;
 mod staging;
 mod workspace;
 
+pub use baseline::{Baseline, Installed};
 pub use outcome::{Applied, Conflict, ConflictReason, Held, Outcome, Refused, RefusedReason};
 pub use recovery::{Recovery, recover};
-pub use request::{ApplyRequest, BaseContents, Baseline, Installed, OnConflict, OnRefused, Source};
+pub use request::{ApplyRequest, BaseContents, OnConflict, OnRefused, Source};
 
 use crate::error::Result;
 use crate::merged_tree::MergedTree;
@@ -35,7 +37,7 @@ use crate::scan::scan;
 use faults::{Faults, NoFaults};
 use perform::Transaction;
 use plan::Planned;
-use review::review;
+use review::{Reviewed, review};
 use workspace::Workspace;
 
 /// What stands in the way of an apply, without applying anything.
@@ -71,13 +73,26 @@ fn apply_with(request: &ApplyRequest<'_>, faults: &mut dyn Faults) -> Result<Out
         };
         Transaction::new(request.layers, &workspace, operations).run(faults)?;
     }
-    let baseline = request.baseline.after(request, &set, &reviewed);
-    Ok(Outcome::Applied(Applied::new(&set, reviewed, baseline)))
+    let paths: Vec<_> = reviewed
+        .accepted
+        .keys()
+        .map(|number| (set.changes[*number].path.clone(), set.changes[*number].kind))
+        .collect();
+    // A session whose layers were moved has ended and applies nothing more.
+    let baseline = match request.source {
+        Source::Copy => request.baseline.after(request.layers, &paths),
+        Source::Move => request.baseline.clone(),
+    };
+    let Reviewed { refused, kept, merged, .. } = reviewed;
+    Ok(Outcome::Applied(Applied { paths, refused, kept, merged, baseline }))
 }
 
 #[cfg(test)]
 #[path = "apply/crash_tests.rs"]
 mod crash_tests;
+#[cfg(test)]
+#[path = "apply/hostile_tests.rs"]
+mod hostile_tests;
 #[cfg(test)]
 #[path = "apply/property_tests.rs"]
 mod property_tests;

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) struct TestOverlay {
     dir: tempfile::TempDir,
+    /// Where the journal is, if it is on another file system.
+    state_elsewhere: Option<tempfile::TempDir>,
     layers: usize,
 }
 
@@ -31,7 +33,7 @@ impl TestOverlay {
         }
         fs::set_permissions(dir.path().join("state"), fs::Permissions::from_mode(0o700)).unwrap();
         prepare(&dir.path().join("project"));
-        let mut overlay = Self { dir, layers: 0 };
+        let mut overlay = Self { dir, state_elsewhere: None, layers: 0 };
         overlay.add_layer();
         overlay
     }
@@ -49,7 +51,19 @@ impl TestOverlay {
     }
 
     pub(crate) fn state(&self) -> PathBuf {
-        self.dir.path().join("state")
+        match &self.state_elsewhere {
+            Some(elsewhere) => elsewhere.path().to_owned(),
+            None => self.dir.path().join("state"),
+        }
+    }
+
+    /// With the journal on another file system than the project, which is in memory.
+    pub(crate) fn with_state_elsewhere(mut self) -> Self {
+        let elsewhere = tempfile::tempdir_in("/tmp").unwrap();
+        let device = |path: &Path| fs::metadata(path).unwrap().dev();
+        assert_ne!(device(elsewhere.path()), device(&self.project()));
+        self.state_elsewhere = Some(elsewhere);
+        self
     }
 
     /// The newest.
@@ -217,4 +231,10 @@ pub(crate) fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
     let differ = |path: &&&PathBuf| one.get(**path) != other.get(**path);
     let text = |path: &PathBuf| format!("{path:?}: {:?} / {:?}", one.get(path), other.get(path));
     paths.iter().filter(differ).map(|path| text(path)).collect()
+}
+
+/// For trees that were made at different moments.
+pub(crate) fn without_times(nodes: &Snapshot) -> Snapshot {
+    let timeless = |node: &Node| Node { modified: (0, 0), ..node.clone() };
+    nodes.iter().map(|(path, node)| (path.clone(), timeless(node))).collect()
 }

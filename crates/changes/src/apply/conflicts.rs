@@ -1,13 +1,12 @@
 //! Finds out whether the host changed what the session changed. No list of the project is made up front: the file system
 //! says when an entry was changed last.
 
+use super::baseline::Baseline;
 use super::outcome::ConflictReason;
-use super::request::Baseline;
 use crate::attributes::{is_copied_up, path_in};
 use crate::changeset::{Change, ChangeKind, ChangeSet};
-use crate::entry::Found;
 use crate::layers::Layers;
-use crate::paths::{order, parent_and_name};
+use crate::paths::parent_and_name;
 use palisade_sys::Result as SysResult;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -36,18 +35,8 @@ impl<'c> Conflicts<'c> {
         if old.found.is_directory() {
             return Ok(None);
         }
-        let changed = self.is_newer(&change.path, &old.found);
+        let changed = self.baseline.is_newer(&change.path, &old.found);
         Ok(changed.then_some(ConflictReason::ChangedOnHost))
-    }
-
-    /// Than the start of the transaction, and not by an earlier apply.
-    fn is_newer(&self, path: &Path, found: &Found) -> bool {
-        let installed = &self.baseline.installed;
-        let known = installed.binary_search_by(|known| order(&known.path, path));
-        let is_ours = known.is_ok_and(|at| {
-            (installed[at].inode, installed[at].changed) == (found.inode, found.changed)
-        });
-        found.changed >= self.baseline.started && !is_ours
     }
 
     /// The overlay marks what began as a copy of a file of the host. If that is not there any more, the session moved it

@@ -5,7 +5,7 @@ use super::faults::Faults;
 use super::recovery::recover_with;
 use super::tests::{Setting, applied, assert_clean};
 use super::{ApplyRequest, Baseline, Recovery, Source, apply_with, recover};
-use crate::test_overlay::{TestOverlay, directory, snapshot};
+use crate::test_overlay::{TestOverlay, directory, snapshot, without_times};
 use crate::{ChangesError, Result};
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -64,22 +64,22 @@ fn changed_project() -> (TestOverlay, Baseline) {
     (overlay, baseline)
 }
 
-fn crash_everywhere(source: Source) {
+fn crash_everywhere(
+    source: Source,
+    recovery_steps: &[u32],
+    changed_project: impl Fn() -> (TestOverlay, Baseline),
+) {
     let (overlay, baseline) = changed_project();
     let before = snapshot(&overlay.project());
     let setting = Setting::new(&overlay, baseline);
     let mut count = StopAt::new(0);
     applied(apply_with(&ApplyRequest { source, ..setting.request() }, &mut count));
     let after = snapshot(&overlay.project());
-    let times_differ = |one: &crate::test_overlay::Snapshot,
-                        other: &crate::test_overlay::Snapshot| {
-        assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
-    };
     assert_ne!(before, after);
     let (mut undone, mut finished) = (0, 0);
     for step in 1..=count.step {
         // In the first recovery after each crash, stop at a different step, and then not at all.
-        for recovery_step in [0, 1, 2, 3, 5, 8, 13, 21] {
+        for &recovery_step in recovery_steps {
             let (overlay, baseline) = changed_project();
             let before = snapshot(&overlay.project());
             let setting = Setting::new(&overlay, baseline);
@@ -96,7 +96,7 @@ fn crash_everywhere(source: Source) {
                 undone += 1;
                 assert!(![first, Some(second)].contains(&Some(Recovery::Finished)), "{name}");
             } else {
-                times_differ(&found, &after);
+                assert_eq!(without_times(&found), without_times(&after), "{name}");
                 finished += 1;
                 assert!(![first, Some(second)].contains(&Some(Recovery::Undone)), "{name}");
                 assert!(crate::scan(&overlay.layers()).unwrap().is_empty(), "{name}");
@@ -110,12 +110,21 @@ fn crash_everywhere(source: Source) {
 
 #[test]
 fn after_a_crash_at_any_step_all_copies_are_applied_or_none() {
-    crash_everywhere(Source::Copy);
+    crash_everywhere(Source::Copy, &[0, 1, 2, 3, 5, 8, 13, 21], changed_project);
+}
+
+/// The copies are then in the project's root.
+#[test]
+fn after_a_crash_at_any_step_a_journal_on_another_file_system_serves_as_well() {
+    crash_everywhere(Source::Copy, &[0, 3], || {
+        let (overlay, baseline) = changed_project();
+        (overlay.with_state_elsewhere(), baseline)
+    });
 }
 
 #[test]
 fn after_a_crash_at_any_step_everything_was_moved_or_nothing() {
-    crash_everywhere(Source::Move);
+    crash_everywhere(Source::Move, &[0, 1, 2, 3, 5, 8, 13, 21], changed_project);
 }
 
 /// An operation fails, and while it is undone, the power goes.

@@ -1,8 +1,7 @@
 //! What came of an apply.
 
-use super::request::Baseline;
-use super::review::Reviewed;
-use crate::changeset::{ChangeKind, ChangeSet, as_text};
+use super::baseline::Baseline;
+use crate::changeset::{ChangeKind, as_text};
 use crate::objection::Objection;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -34,22 +33,6 @@ pub struct Applied {
     pub merged: Vec<PathBuf>,
     /// For the next apply of the same transaction.
     pub baseline: Baseline,
-}
-
-impl Applied {
-    pub(super) fn new(set: &ChangeSet, reviewed: Reviewed, baseline: Baseline) -> Self {
-        let applied = reviewed.accepted.keys().map(|number| {
-            let change = &set.changes[*number];
-            (change.path.clone(), change.kind)
-        });
-        Self {
-            paths: applied.collect(),
-            refused: reviewed.refused,
-            kept: reviewed.kept,
-            merged: reviewed.merged,
-            baseline,
-        }
-    }
 }
 
 /// A change that must not come to the host.

@@ -1,15 +1,11 @@
 //! What is to be applied, and how.
 
-use super::review::Reviewed;
-use crate::changeset::ChangeSet;
-use crate::entry::{EntryKind, Timestamp};
+use super::baseline::Baseline;
 use crate::judge::Judge;
 use crate::layers::Layers;
-use crate::paths::order;
 use crate::selection::Selection;
-use serde::{Deserialize, Serialize};
 use std::os::fd::BorrowedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// One apply.
 #[derive(Clone, Copy)]
@@ -80,58 +76,4 @@ pub enum Source {
     /// Much faster, and the layers are used up: discard them afterwards. **Only if no process of the session remains and
     /// its overlay is unmounted.** A process with an open file or directory would write into the host's project.
     Move,
-}
-
-/// What the session's changes are compared with to find conflicts.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Baseline {
-    /// The time of the last status change (`ctime`) of a file that was created when the transaction started, on the
-    /// project's file system: the clock of the file system lags behind that of the system.
-    pub started: Timestamp,
-    /// What earlier applies of this transaction brought to the host.
-    pub installed: Vec<Installed>,
-}
-
-/// A file that an apply brought to the host, and by what it is known again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Installed {
-    #[serde(with = "super::bytes_path")]
-    pub path: PathBuf,
-    pub inode: u64,
-    pub changed: Timestamp,
-}
-
-impl Baseline {
-    /// For a transaction that starts now, see [`Baseline::started`].
-    pub fn started(started: Timestamp) -> Self {
-        Self { started, installed: Vec::new() }
-    }
-
-    /// With what an apply brought. A session whose layers were moved has ended, and needs none.
-    pub(super) fn after(
-        &self,
-        request: &ApplyRequest<'_>,
-        set: &ChangeSet,
-        reviewed: &Reviewed,
-    ) -> Self {
-        if request.source == Source::Move {
-            return self.clone();
-        }
-        let changed = |path: &Path| {
-            set.number(path).is_some_and(|number| reviewed.accepted.contains_key(&number))
-        };
-        let mut installed: Vec<Installed> =
-            self.installed.iter().filter(|known| !changed(&known.path)).cloned().collect();
-        for number in reviewed.accepted.keys() {
-            let path = &set.changes[*number].path;
-            if let Ok(Some(found)) = request.layers.stat(request.layers.project(), path)
-                && found.kind != EntryKind::Directory
-            {
-                let (inode, changed) = (found.inode, found.changed);
-                installed.push(Installed { path: path.clone(), inode, changed });
-            }
-        }
-        installed.sort_by(|one, other| order(&one.path, &other.path));
-        Self { started: self.started, installed }
-    }
 }

@@ -1,5 +1,5 @@
-//! Unified differences as `git diff` prints them; `git apply` takes them. No `index` lines: they would name objects of a
-//! repository that there may not be.
+//! Unified differences as `git diff` prints them; `git apply` takes them, except for binary files. No `index` lines: they
+//! would name objects of a repository that there may not be.
 
 use super::RenderOptions;
 use super::names::{Shown, name, shown};

@@ -1,8 +1,9 @@
 //! Terminals of sessions: attached to, left and shown again, in real terminals.
 
 use palisade_testkit::World;
+use rustix::process::Signal;
 
-use crate::sessions_support::Sessions;
+use crate::sessions_support::{Sessions, wait_until};
 use crate::tmux::Tmux;
 
 /// Proves: LIFE-3 attach
@@ -100,4 +101,50 @@ fn what_a_terminal_is_flooded_with_arrives_whole_for_who_types() {
     output.assert_code(0);
     let expected: String = (1..=300_000).map(|number| format!("{number}\r\n")).collect();
     assert!(output.out() == expected, "{} of {} bytes", output.out().len(), expected.len());
+}
+
+/// Proves: LIFE-3 attach
+#[test]
+fn a_terminal_is_readable_again_after_a_program_for_whole_screens_was_left() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    sessions.create(&["--name", "s"]);
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox exec -t s -- vi -u NONE -N kept");
+    tmux.wait_for("~");
+    tmux.keys(&["C-p", "C-q"]);
+    tmux.wait_for("detached");
+    tmux.expect_status(0);
+    assert_eq!(tmux.show("#{alternate_on}").trim(), "0");
+    tmux.line("clear; sandbox attach s");
+    tmux.wait_until("the editor is back", |_| tmux.show("#{alternate_on}").trim() == "1");
+    tmux.line(":q!");
+    tmux.expect_status(0);
+}
+
+/// Proves: LIFE-3 attach
+#[test]
+fn no_command_waits_for_a_watcher_that_was_stopped_or_ends_with_its_terminal() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    sessions.create(&["--name", "s"]);
+    let script = "echo waiting; until [ -e go ]; do sleep 0.02; done; seq 1 400000; touch done";
+    sessions.sandbox(&["exec", "-d", "-t", "s", "--", "sh", "-c", script]).assert_code(0);
+    let watcher = world.sandbox(["attach", "--watch", "s"]).spawn();
+    watcher.wait_for_stdout("waiting");
+    watcher.signal(Signal::STOP);
+    world.write_in_project("go", "");
+    wait_until("the command is done", || world.project().join("done").exists());
+    watcher.signal(Signal::CONT);
+    let seen = watcher.wait();
+    seen.assert_code(0);
+    assert!(seen.out().ends_with("400000\r\n"), "it gets the last of it");
+    let typist =
+        world.sandbox(["exec", "-t", "s", "--", "sh", "-c", "echo up; sleep 1000"]).spawn();
+    typist.wait_for_stdout("up");
+    typist.signal(Signal::KILL);
+    drop(typist.wait());
+    let commands = || sessions.inspect("s")["status"]["commands"].clone();
+    wait_until("nobody is attached", || commands()[0]["watchers"] == 0);
+    assert_eq!(commands().as_array().map(Vec::len), Some(1), "it goes on");
 }

@@ -4,6 +4,7 @@
 //! terminal must be as it was when it is done, whatever happens.
 
 mod detach_keys;
+mod left_modes;
 mod messages;
 mod streams;
 mod terminal;

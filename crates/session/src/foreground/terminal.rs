@@ -1,6 +1,7 @@
 //! A command that has a terminal of its own, shown in ours: what it writes, what is typed here, and the size of the window.
 
 use super::detach_keys::DetachKeys;
+use super::left_modes::LeftModes;
 use super::messages::{Heard, hear};
 use super::{ForegroundSignals, Left, ask, unexpected};
 use crate::error::{Result, SessionError};
@@ -106,6 +107,7 @@ struct Shown {
     saved: Option<SavedTermios>,
     reads_input: bool,
     untaken: usize,
+    modes: LeftModes,
 }
 
 impl Shown {
@@ -122,10 +124,21 @@ impl Shown {
         };
         // What somebody only watches needs no input, and a job in the background must not read.
         let reads_input = attached.is_typist || saved.is_some();
-        Ok(Self { client, attached, keys, signals, saved, reads_input, untaken: 0 })
+        let modes = LeftModes::default();
+        Ok(Self { client, attached, keys, signals, saved, reads_input, untaken: 0, modes })
     }
 
     fn run(mut self) -> Result<Left> {
+        let left = self.run_until_left()?;
+        let is_left_running = matches!(left, Left::Detached | Left::DetachedBy(_));
+        if (is_left_running || left == Left::SessionEnded) && self.saved.is_some() {
+            // A terminal that is gone needs none of it.
+            let _ = write_all(rustix::stdio::stdout(), &self.modes.leave());
+        }
+        Ok(left)
+    }
+
+    fn run_until_left(&mut self) -> Result<Left> {
         loop {
             let mut watched = vec![
                 PollFd::new(&self.client, PollFlags::IN),
@@ -154,6 +167,7 @@ impl Shown {
         loop {
             match hear(&mut self.client, self.attached.command)? {
                 Heard::Output(bytes) => {
+                    self.modes.written(&bytes);
                     let output = rustix::stdio::stdout();
                     write_all(output, &bytes).map_err(|errno| {
                         SessionError::io("write to", Path::new("standard output"), errno.into())

@@ -233,3 +233,85 @@ fn a_session_sees_its_changes_in_every_command_until_they_are_applied() {
     sandbox(&world, &["rm", "--force", "work"]).assert_code(0);
     assert_eq!(sessions(&world), 0);
 }
+
+/// Under another name a protected file could be written by any later run.
+///
+/// Proves: FS-9 list, LIFE-2 apply
+#[test]
+fn a_protected_file_gets_no_second_name_when_changes_are_applied() {
+    let world = World::new();
+    world.git_init();
+    world.write_in_project(".git/hooks/pre-commit", "#!/bin/sh\n");
+    world.write_in_project("plain", "plain\n");
+    let script = "ln .git/hooks/pre-commit hook && ln .git/config config && ln plain other && \
+                  git config user.email somebody@localhost && ln .git/config third";
+    inside(&world, TRANSACTION, script).assert_code(0);
+    sandbox(&world, &["apply"]).assert_code(0);
+    let inode = |name: &str| fs::metadata(world.project().join(name)).unwrap().ino();
+    for (name, protected) in
+        [("hook", ".git/hooks/pre-commit"), ("config", ".git/config"), ("third", ".git/config")]
+    {
+        assert_ne!(inode(name), inode(protected), "{name} is {protected}");
+    }
+    assert_eq!(inode("other"), inode("plain"));
+}
+
+/// The command could not know what it overwrote or removed.
+///
+/// Proves: FS-2 hidden, LIFE-2 apply
+#[test]
+fn what_was_hidden_is_neither_replaced_nor_removed_when_changes_are_applied() {
+    let world = World::new();
+    world.write_in_project("secret", "top secret\n");
+    world.write_in_project("keys/private", "top secret\n");
+    world.write_in_project("mixed/hidden", "top secret\n");
+    world.write_in_project("mixed/seen", "seen\n");
+    let flags = ["--transaction", "--blacklist", "secret", "--blacklist", "keys"];
+    let flags = [&flags[..], &["--blacklist", "mixed/hidden"]].concat();
+    let script = "echo planted > secret; mkdir keys; echo planted > keys/private; rm -rf mixed; ls";
+    inside(&world, &flags, script).assert_code(0);
+    let held = sandbox(&world, &["apply"]);
+    held.assert_code(1);
+    for refused in ["secret: ", "keys: ", "mixed/hidden: "] {
+        assert!(held.out().contains(refused), "{refused} is missing in\n{}", held.out());
+    }
+    sandbox(&world, &["apply", "--skip-refused", "--force"]).assert_code(0);
+    for kept in ["secret", "keys/private", "mixed/hidden"] {
+        let content = fs::read_to_string(world.project().join(kept)).unwrap();
+        assert_eq!(content, "top secret\n", "{kept}");
+    }
+    assert!(!world.project().join("mixed/seen").exists());
+}
+
+/// What is mounted in a directory cannot be moved with it.
+///
+/// Proves: FS-1 write
+#[test]
+fn a_directory_that_holds_a_mount_is_not_moved() {
+    let world = World::new();
+    fs::create_dir_all(world.project().join("holder/live/deep")).unwrap();
+    let flags = ["--transaction", "--no-protect-names", "--rw", "holder/live"];
+    let script = "python3 -c 'import os; os.rename(\"holder\", \"moved\")'; ls";
+    let output = inside(&world, &flags, script);
+    assert!(output.err().contains("OSError"), "{}{}", output.out(), output.err());
+    assert!(world.project().join("holder/live/deep").is_dir(), "the host's directory is gone");
+}
+
+/// Proves: LIFE-2 discard
+#[test]
+fn changes_that_nobody_can_read_can_be_discarded() {
+    let world = World::new();
+    project(&world);
+    let before = everything(&world.project());
+    let script = "for i in $(seq 600); do mkdir d$i; chmod 0 d$i; done";
+    inside(&world, TRANSACTION, script).assert_code(0);
+    sandbox(&world, &["discard"]);
+    let left = sandbox(&world, &["ps", "--all", "--json"]);
+    for session in
+        serde_json::from_str::<serde_json::Value>(&left.out()).unwrap().as_array().unwrap()
+    {
+        sandbox(&world, &["discard", session["id"].as_str().unwrap()]).assert_code(0);
+    }
+    assert_eq!(everything(&world.project()), before);
+    assert_eq!(sessions(&world), 0);
+}

@@ -70,10 +70,10 @@ impl BrokeredTrees {
         !self.transactions.is_empty()
     }
 
-    /// Whether this name is in an overlay whose changes are kept, and not its top.
-    pub(crate) fn is_in_transaction(&self, path: &Path) -> bool {
-        let is_in = |top: &PathBuf| path.starts_with(top) && path != top;
-        self.transactions.iter().any(is_in) && self.standing(path) == Placement::Elsewhere
+    /// The overlay whose changes are kept that this name is in by its path.
+    pub(crate) fn transaction_of(&self, path: &Path) -> Option<&Path> {
+        let is_in = |top: &&PathBuf| path.starts_with(top) && path != top.as_path();
+        self.transactions.iter().find(is_in).map(PathBuf::as_path)
     }
 
     pub(crate) fn standing(&self, path: &Path) -> Placement<'_> {

@@ -10,19 +10,21 @@ use crate::NO_MODE;
 use crate::place::ResolvedParent;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{
-    AtFlags, Dir, FileType, RenameFlags, Stat, Timespec, Timestamps, XattrFlags, fchmod, fgetxattr,
-    flistxattr, fsetxattr, fstat, futimens, linkat, mkdirat, openat, renameat_with, statat,
-    unlinkat,
+    AtFlags, Dir, FileType, RenameFlags, ResolveFlags, Stat, Timespec, Timestamps, XattrFlags,
+    fchmod, fgetxattr, flistxattr, fsetxattr, fstat, futimens, linkat, mkdirat, openat2,
+    renameat_with, statat, unlinkat,
 };
 use std::ffi::{CStr, OsString};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every level holds two descriptors. A program that gets `EXDEV` copies the tree itself.
-const MAX_DEPTH: usize = 128;
+/// Every level holds three descriptors. A program that gets `EXDEV` copies the tree itself.
+const MAX_DEPTH: usize = 64;
 /// The new directory before it has its name.
 const UNFINISHED: &str = ".palisade-moving-";
 
+/// How many names are tried for it.
+const MAX_NAMES: usize = 1000;
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -37,19 +39,16 @@ pub(crate) struct DirectoryMove {
 impl DirectoryMove {
     /// If it fails, the directory has its old name.
     pub(crate) fn perform(&self) -> Result<(), Errno> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
         let (old, new) = (&self.old, &self.new);
         if new.path.starts_with(&old.path) {
             return Err(Errno::INVAL);
         }
-        let from = openat(&old.parent, &old.name, DIRECTORY, NO_MODE)?;
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let unfinished = OsString::from(format!("{UNFINISHED}{}-{number}", std::process::id()));
-        mkdirat(&new.parent, &unfinished, Mode::RWXU)?;
-        let renamed = openat(&new.parent, &unfinished, DIRECTORY, NO_MODE).and_then(|to| {
+        let from = open_directory(&old.parent, &old.name)?;
+        let unfinished = make_unfinished(&new.parent)?;
+        let renamed = open_directory(&new.parent, &unfinished).and_then(|to| {
             link_all(&from, &to, MAX_DEPTH).map_err(|errno| match errno {
-                // What cannot be read could still have been renamed.
-                Errno::ACCESS => Errno::XDEV,
+                // What cannot be read could still have been renamed; and the caller may have descriptors left.
+                Errno::ACCESS | Errno::MFILE | Errno::NFILE => Errno::XDEV,
                 errno => errno,
             })?;
             renameat_with(&new.parent, &unfinished, &new.parent, &new.name, self.flags)?;
@@ -70,6 +69,27 @@ impl DirectoryMove {
     }
 }
 
+/// Never follows a link, and never leaves the overlay: what is mounted in a directory cannot be moved with it.
+fn open_directory(parent: &OwnedFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    openat2(parent, name, DIRECTORY, NO_MODE, resolve)
+}
+
+/// A new directory in which the moved one comes about.
+fn make_unfinished(parent: &OwnedFd) -> Result<OsString, Errno> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    for _ in 0..MAX_NAMES {
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let name = OsString::from(format!("{UNFINISHED}{number}"));
+        match mkdirat(parent, &name, Mode::RWXU) {
+            // A broker of this session that was killed left it.
+            Err(Errno::EXIST) => {}
+            made => return made.map(|()| name),
+        }
+    }
+    Err(Errno::XDEV)
+}
+
 /// Gives everything in `from` a name in `to`, and `to` what `from` has besides its name.
 fn link_all(from: &OwnedFd, to: &OwnedFd, depth: usize) -> Result<(), Errno> {
     let depth = depth.checked_sub(1).ok_or(Errno::XDEV)?;
@@ -80,9 +100,9 @@ fn link_all(from: &OwnedFd, to: &OwnedFd, depth: usize) -> Result<(), Errno> {
             continue;
         }
         if is_directory(entry.file_type(), from, name)? {
-            let below = openat(from, name, DIRECTORY, NO_MODE)?;
+            let below = open_directory(from, name)?;
             mkdirat(to, name, Mode::RWXU)?;
-            link_all(&below, &openat(to, name, DIRECTORY, NO_MODE)?, depth)?;
+            link_all(&below, &open_directory(to, name)?, depth)?;
         } else {
             linkat(from, name, to, name, AtFlags::empty()).map_err(|errno| match errno {
                 // A file of somebody else's cannot be linked (fs.protected_hardlinks), but could have been renamed.
@@ -141,7 +161,7 @@ fn unlink_all(from: &OwnedFd, to: &OwnedFd, depth: usize) {
             continue;
         }
         if kind == FileType::Directory {
-            let open = |directory: &OwnedFd| openat(directory, name, DIRECTORY, NO_MODE);
+            let open = |directory: &OwnedFd| open_directory(directory, name);
             if let (Ok(old), Ok(new)) = (open(from), open(to)) {
                 unlink_all(&old, &new, depth);
             }
@@ -166,7 +186,7 @@ fn is_one_file(one: &Stat, other: &Stat) -> bool {
 /// Removes an unfinished directory, whose files all have another name.
 fn remove_all(parent: &OwnedFd, name: impl rustix::path::Arg + Copy, depth: usize) {
     let Some(depth) = depth.checked_sub(1) else { return };
-    if let Ok(directory) = openat(parent, name, DIRECTORY, NO_MODE)
+    if let Ok(directory) = open_directory(parent, name)
         && let Ok(entries) = Dir::read_from(&directory)
     {
         for entry in entries.flatten() {

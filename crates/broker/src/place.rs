@@ -117,10 +117,13 @@ impl Map {
         start: Start<'_>,
         path: &[u8],
     ) -> Result<Option<ResolvedParent>, Errno> {
-        Ok(match self.resolve(start, path)? {
-            Found::Ours(place) if self.ground.is_in_transaction(&place.path) => Some(place),
-            _ => None,
-        })
+        let Found::Ours(place) = self.resolve(start, path)? else { return Ok(None) };
+        // A path alone may lead to something else that is mounted there, or was when the caller entered it.
+        let Some(top) = self.ground.transaction_of(&place.path) else { return Ok(None) };
+        let top = openat2(CWD, top, DIRECTORY, NO_MODE, ResolveFlags::NO_SYMLINKS)?;
+        let mount = |directory: &OwnedFd| mounts::mount_id(directory).ok();
+        let is_in = mount(&top).is_some_and(|top| mount(&place.parent) == Some(top));
+        Ok(is_in.then_some(place))
     }
 
     /// Whatever the place belongs to: it has no tree yet.

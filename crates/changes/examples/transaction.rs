@@ -46,6 +46,7 @@ fn apply_all(layers: &Layers, state: &Path, source: Source) -> Outcome {
         state: state.as_fd(),
         baseline: &baseline,
         selection: &Selection::all(),
+        hidden: &[],
         judge: &NoJudge,
         on_conflict: OnConflict::Refuse,
         on_refused: OnRefused::ApplyRest,

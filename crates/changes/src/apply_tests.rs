@@ -35,6 +35,7 @@ impl Setting {
             state: self.state.as_fd(),
             baseline: &self.baseline,
             selection: &self.selection,
+            hidden: &[],
             judge: &NoJudge,
             on_conflict: OnConflict::Refuse,
             on_refused: OnRefused::ApplyNothing,

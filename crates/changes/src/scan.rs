@@ -15,6 +15,8 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+/// No project is as deep. Every question about a path walks down to it.
+const MAX_DEPTH: usize = 256;
 /// Memory is bounded: a session can make files faster than anybody reads about them.
 const MAX_CHANGES: usize = 1_000_000;
 
@@ -92,7 +94,7 @@ impl Walk<'_> {
         }
         for name in names {
             let path = directory.path.join(&name);
-            if path.as_os_str().len() >= MAX_PATH_BYTES {
+            if path.as_os_str().len() >= MAX_PATH_BYTES || path.iter().count() > MAX_DEPTH {
                 self.set.too_deep.push(directory.path.clone());
                 break;
             }

@@ -72,12 +72,13 @@ pub(crate) fn choose(
     more.extend(sourced::guarded(&root, &facts.cwd, &top, host, inside));
     more.extend(policy_files::guarded(request.policy_files, facts, host, inside));
     let trees: Vec<PathBuf> = grounds.0.iter().map(|tree| tree.target.clone()).collect();
+    let surroundings = surroundings(mounts, &trees, mounted);
     let mut guard = Guard {
         islands: match mounted {
-            Mounted::Yes => islands(mounts, &trees),
+            Mounted::Yes => islands(mounts, &trees, &surroundings),
             Mounted::No => Vec::new(),
         },
-        surroundings: surroundings(mounts, &trees, mounted),
+        surroundings,
         homes: homes(facts, host, &grounds),
         stores: grounds
             .0
@@ -220,8 +221,9 @@ fn continues_what_it_stands_on(source: &Path, target: &Path, mounts: &[MountOp])
 }
 
 /// Mounts in a tree that do not belong to it: sealed, read-only, or private to the run. Writable overlays are private to
-/// the run wherever they are, and Landlock gives the command all rights there: nothing in them needs the broker.
-fn islands(mounts: &[MountOp], trees: &[PathBuf]) -> Vec<PathBuf> {
+/// the run wherever they are, and Landlock gives the command all rights there, unless there is a tree in them: nothing in
+/// them needs the broker.
+fn islands(mounts: &[MountOp], trees: &[PathBuf], surroundings: &[PathBuf]) -> Vec<PathBuf> {
     let is_writable_bind =
         |op: &&MountOp| matches!(op, MountOp::Bind { access: MountAccess::ReadWrite, .. });
     let is_writable_overlay =
@@ -231,6 +233,7 @@ fn islands(mounts: &[MountOp], trees: &[PathBuf]) -> Vec<PathBuf> {
         .filter(|op| !is_writable_bind(op))
         .filter(|op| is_writable_overlay(op) || is_below_any(op.target(), trees))
         .map(|op| op.target().to_owned())
+        .filter(|target| !surroundings.contains(target))
         .collect()
 }
 

@@ -128,6 +128,21 @@ pub enum SessionError {
     )]
     NoTransaction { session: String },
 
+    #[error(
+        "an apply of session {session} was interrupted; finish or undo it with `sandbox apply {session}` first"
+    )]
+    InterruptedApply { session: String },
+
+    #[error(
+        "the state directory {} is in the project: a transaction could apply changes to it; set XDG_STATE_HOME to another \
+         directory, or start in another project",
+        state.display()
+    )]
+    StateInProject { state: PathBuf },
+
+    #[error("nothing tells which names in {} the host would run later; nothing was applied", project.display())]
+    NoJudge { project: PathBuf },
+
     #[error(transparent)]
     Changes(#[from] palisade_changes::ChangesError),
 
@@ -243,6 +258,8 @@ impl SessionError {
             | Self::SessionNotRunning { .. }
             | Self::SessionRunning { .. }
             | Self::NoTransaction { .. }
+            | Self::InterruptedApply { .. }
+            | Self::StateInProject { .. }
             | Self::Ambiguous { .. } => ErrorKind::Validation,
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
             Self::Policy(_) => ErrorKind::Validation,

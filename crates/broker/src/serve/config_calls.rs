@@ -177,7 +177,7 @@ impl BrokerServer<'_> {
     /// The supervisor waits for us at the end only if something is pending.
     pub(crate) fn tell_of_staging(&mut self, was_open: bool) {
         let is_open = !self.executor.staged.is_empty();
-        if is_open != was_open {
+        if is_open != was_open && !self.moves.have_begun() {
             self.events.tell(&BrokerMessage::Staging { is_open });
         }
     }

@@ -6,16 +6,18 @@ use crate::overlay_move::DirectoryMove;
 use crate::unpoisoned::Unpoisoned as _;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Response};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 /// No legitimate command moves more at once.
-const MAX_THREADS: usize = 16;
+const MAX_THREADS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryMoves(Arc<UnderWay>);
 
 #[derive(Debug, Default)]
 struct UnderWay {
+    have_begun: AtomicBool,
     count: Mutex<usize>,
     one_ended: Condvar,
 }
@@ -46,6 +48,11 @@ impl DirectoryMoves {
         }
     }
 
+    /// Whether one was ever started.
+    pub(crate) fn have_begun(&self) -> bool {
+        self.0.have_begun.load(Ordering::Relaxed)
+    }
+
     /// Until none is under way: what was begun is done as a whole.
     pub(crate) fn wait(&self) {
         let mut count = self.0.count.lock().held();
@@ -57,6 +64,7 @@ impl DirectoryMoves {
 
 impl UnderWay {
     fn add(&self) -> bool {
+        self.have_begun.store(true, Ordering::Relaxed);
         let mut count = self.count.lock().held();
         let has_room = *count < MAX_THREADS;
         *count += usize::from(has_room);

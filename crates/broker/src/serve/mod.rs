@@ -276,7 +276,13 @@ impl BrokerServer<'_> {
                     self.respond(id, Response::Fail(errno));
                 }
             }
-            Done::Moving(movement) => self.moves.start(self.listener, id, movement),
+            Done::Moving(movement) => {
+                if !self.moves.have_begun() {
+                    // From now on the supervisor waits for us at the end.
+                    self.events.tell(&BrokerMessage::Staging { is_open: true });
+                }
+                self.moves.start(self.listener, id, movement);
+            }
             Done::Denied { path, denied: Denied { rule, why } } => {
                 self.events.tell(&BrokerMessage::Protected(Protected {
                     call: name_of(&caller.notification),

@@ -159,6 +159,7 @@ fn changes_between_checkpoints_cannot_be_applied() {
         state: state.as_fd(),
         baseline: &baseline,
         selection: &Selection::all(),
+        hidden: &[],
         judge: &NoJudge,
         on_conflict: OnConflict::Refuse,
         on_refused: OnRefused::ApplyNothing,

@@ -50,6 +50,8 @@ pub enum RefusedReason {
     /// FS-9
     #[error("the host would run it later ({}): {}", .0.rule, .0.why)]
     RunLater(Objection),
+    #[error("the session could not see what the host has there")]
+    Hidden,
     #[error("it is a device, a FIFO or a socket")]
     SpecialFile,
     #[error("the link leads out of the project")]

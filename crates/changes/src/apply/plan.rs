@@ -14,7 +14,10 @@ use crate::changeset::{Change, ChangeKind, ChangeSet};
 use crate::contents::Located;
 use crate::entry::{EntryKind, Found, Timestamp};
 use crate::error::{ChangesError, Result};
+use crate::judge::{Coming, Judge};
 use crate::layers::{Layers, set_mode};
+use crate::merged_tree::MergedTree;
+use crate::objection::Verdict;
 use crate::paths::{is_within, parent_and_name};
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{Errno, OFlags, Result as SysResult};
@@ -53,6 +56,8 @@ impl Planned {
             workspace,
             set,
             reviewed,
+            judge: request.judge,
+            tree: MergedTree::new(layers),
             reviewed_at,
             can_move,
             next_slot: 0,
@@ -93,6 +98,8 @@ struct Planner<'p> {
     workspace: &'p Workspace<'p>,
     set: &'p ChangeSet,
     reviewed: &'p Reviewed,
+    judge: &'p dyn Judge,
+    tree: MergedTree<'p>,
     /// A moment before the review.
     reviewed_at: Timestamp,
     can_move: bool,
@@ -239,7 +246,8 @@ impl<'p> Planner<'p> {
                 if *contents != Contents::OfSession || !self.stage_hard_link(change, to)? {
                     self.stage_file(change, new, contents, to)?;
                 }
-                if new.found.links > 1 {
+                // What was judged by its contents must have no other name, under which it could be written.
+                if new.found.links > 1 && *contents == Contents::OfSession {
                     self.link_targets.insert(path, to.to_owned());
                 }
                 Ok(())
@@ -285,7 +293,12 @@ impl<'p> Planner<'p> {
         if !self.set.get(other).is_none_or(is_kept) {
             return Ok(false);
         }
-        // A file of the host that the session gave a second name.
+        // A file of the host that the session gave a second name. Under a new name it could be written by any run, so a
+        // protected one gets none.
+        let named = Coming { path: other, kind: EntryKind::File, target: None };
+        if self.judge.judge(&self.tree, named) != Verdict::Allowed {
+            return Ok(false);
+        }
         let Some((parent, name)) = parent_and_name(other) else { return Ok(false) };
         let Ok(dir) = self.layers.open_parent(self.layers.project(), parent) else {
             return Ok(false);

@@ -5,7 +5,7 @@ use crate::judge::Judge;
 use crate::layers::Layers;
 use crate::selection::Selection;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One apply.
 #[derive(Clone, Copy)]
@@ -16,6 +16,8 @@ pub struct ApplyRequest<'a> {
     pub state: BorrowedFd<'a>,
     pub baseline: &'a Baseline,
     pub selection: &'a Selection,
+    /// Paths of the project that the session could not see. What it made in their place is none of its business.
+    pub hidden: &'a [PathBuf],
     pub judge: &'a dyn Judge,
     pub on_conflict: OnConflict<'a>,
     pub on_refused: OnRefused,

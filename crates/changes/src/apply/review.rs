@@ -16,8 +16,13 @@ use crate::merged_tree::MergedTree;
 use crate::objection::{Objection, Verdict};
 use crate::paths::{is_within, link_stays_within};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+
+/// What an apply stages, and the unfinished directories of the broker, which are left if it is killed: everything in them
+/// has another name.
+const RESERVED: [&str; 2] = [STAGE_PREFIX, ".palisade-moving-"];
 
 /// What is decided. Changes are named by their numbers in the set.
 #[derive(Debug, Default)]
@@ -140,6 +145,9 @@ impl Review<'_> {
     fn decision(&self, change: &Change) -> Result<Decision> {
         if let Some(reason) = objection_to_entry(change) {
             return Ok(Decision::Refuse(reason));
+        }
+        if self.request.hidden.iter().any(|hidden| touches_hidden(change, hidden)) {
+            return Ok(Decision::Refuse(RefusedReason::Hidden));
         }
         let contents = match self.composed(change)? {
             Ok(contents) => contents,
@@ -282,10 +290,19 @@ impl Review<'_> {
     }
 }
 
+/// Whether it is in the place of something hidden, or takes it away with its directory.
+fn touches_hidden(change: &Change, hidden: &Path) -> bool {
+    let is_gone = matches!(change.kind, ChangeKind::Deleted | ChangeKind::TypeChanged);
+    change.path.starts_with(hidden) || (is_gone && hidden.starts_with(&change.path))
+}
+
 /// Whatever the policy says.
 fn objection_to_entry(change: &Change) -> Option<RefusedReason> {
-    let first = change.path.iter().next().unwrap_or_default();
-    if first.as_bytes().to_ascii_lowercase().starts_with(STAGE_PREFIX.as_bytes()) {
+    let is_reserved = |name: &OsStr| {
+        let name = name.as_bytes().to_ascii_lowercase();
+        RESERVED.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+    };
+    if change.path.iter().any(is_reserved) {
         return Some(RefusedReason::ReservedName);
     }
     let new = change.new.as_ref()?;

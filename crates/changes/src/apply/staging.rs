@@ -102,7 +102,8 @@ impl Staged<'_> {
 fn keep_owner(file: &OwnedFd, found: &Found, replaces: Option<&Found>) {
     let wanted = match replaces {
         Some(old) => (Some(old.uid), old.gid),
-        None => (None, found.gid),
+        // Only root can give files away; nobody else has files of others in a layer.
+        None => (Some(found.uid), found.gid),
     };
     let Ok(made) = fstat(file) else { return };
     let (uid, gid) = (wanted.0.filter(|uid| *uid != made.st_uid), wanted.1);

@@ -233,11 +233,26 @@ impl SessionDirectory {
         let _ = rustix::fs::unlinkat(&self.directory, CONTROL, AtFlags::empty());
     }
 
+    /// While an apply is interrupted, files of the host are kept there.
+    pub(crate) const APPLY: &str = "apply";
+
+    pub(crate) fn refuse_interrupted_apply(&self) -> Result<()> {
+        let is_empty = match fs::read_dir(self.path.join(Self::APPLY)) {
+            Ok(mut entries) => entries.next().is_none(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        match is_empty {
+            true => Ok(()),
+            false => Err(SessionError::InterruptedApply { session: self.id.clone() }),
+        }
+    }
+
     /// Removes a session whose supervisor is gone, with all its files.
     pub fn remove(self) -> Result<()> {
         let Some(_lock) = self.try_lock()? else {
             return Err(SessionError::SessionRunning { session: self.id });
         };
+        self.refuse_interrupted_apply()?;
         // Out of everybody's sight first: half of a session is none.
         let removed = self.path.with_file_name(format!("{}{REMOVED}", self.id));
         fs::rename(&self.path, &removed)

@@ -20,6 +20,7 @@ use palisade_record::{RunReport, State};
 use rustix::fs::{Gid, Uid};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// In a session's directory.
@@ -33,6 +34,8 @@ const MAX_TOLD: usize = 20;
 pub struct TransactionRecord {
     /// What the changes are compared with to find those of others.
     pub baseline: Baseline,
+    /// Paths in the project that the command could not see, byte by byte.
+    pub hidden: Vec<Vec<u8>>,
     /// Whether the session's directory is there for the changes of one run, and for nothing else.
     pub is_of_one_run: bool,
 }
@@ -56,6 +59,9 @@ impl Transaction {
     /// Makes the directory that the plan mounts. None if the plan has no transaction.
     pub(crate) fn begin(places: &AppDirs, plan: &Plan, report: &RunReport) -> Result<Option<Self>> {
         let Some(planned) = &plan.supervision.transaction else { return Ok(None) };
+        if planned.layer.starts_with(&planned.project) {
+            return Err(SessionError::StateInProject { state: places.state.clone() });
+        }
         let (directory, own) = match SessionDirectory::open(places, &report.session_id)? {
             Some(directory) => (directory, None),
             None => {
@@ -66,7 +72,8 @@ impl Transaction {
         };
         make_layer(&planned.layer, owner(plan))?;
         let baseline = Baseline::started(now_on_files());
-        let record = TransactionRecord { baseline, is_of_one_run: own.is_some() };
+        let record =
+            TransactionRecord { baseline, hidden: hidden(plan), is_of_one_run: own.is_some() };
         directory.write_json(RECORD, &record)?;
         Ok(Some(Self { directory, own, at_end: planned.at_end }))
     }
@@ -89,7 +96,14 @@ impl Transaction {
         let waiting = WaitingChanges::open(directory, session)?
             .ok_or(SessionError::NoTransaction { session: id })?;
         waiting.tidy()?;
-        let mut count = waiting.scan()?.changes().len();
+        let mut count = match waiting.scan() {
+            Ok(set) => set.changes().len(),
+            Err(error) => {
+                // Somebody has to look at them all the same.
+                tell(&format!("changes wait that cannot be listed: {error}"));
+                return finish(own, &waiting, report, has_failed);
+            }
+        };
         let is_good = !has_failed && report.exit_code == 0;
         if at_end == AtEnd::Apply && is_good && count > 0 {
             let judge = waiting.judge(caller, policy)?;
@@ -102,17 +116,38 @@ impl Transaction {
             }
         }
         report.waiting_changes = Some(count);
-        let Some((lock, mut record)) = own else { return Ok(()) };
-        if count == 0 {
-            drop(lock);
+        if count == 0 && own.is_some() {
+            drop(own);
             return waiting.discard();
         }
-        record.state = if has_failed { State::Error } else { State::Completed };
-        record.supervisor = None;
-        record.exit_code = Some(report.exit_code);
-        record.ended_at = Some(Timestamp::now());
-        waiting.directory().write_record(&record)
+        finish(own, &waiting, report, has_failed)
     }
+}
+
+/// The last word of the record, if it is the run's own.
+fn finish(
+    own: Option<(SupervisorLock, SessionRecord)>,
+    waiting: &WaitingChanges,
+    report: &RunReport,
+    has_failed: bool,
+) -> Result<()> {
+    let Some((_lock, mut record)) = own else { return Ok(()) };
+    record.state = if has_failed { State::Error } else { State::Completed };
+    record.supervisor = None;
+    record.exit_code = Some(report.exit_code);
+    record.ended_at = Some(Timestamp::now());
+    waiting.directory().write_record(&record)
+}
+
+/// What the overlay leaves out, relative to the project.
+fn hidden(plan: &Plan) -> Vec<Vec<u8>> {
+    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return Vec::new() };
+    let bytes = |path: &PathBuf| path.as_os_str().as_bytes().to_vec();
+    let of_transaction = inside.mounts.iter().filter_map(|op| match op {
+        MountOp::Overlay { layer: Some(_), hidden, .. } => Some(hidden),
+        _ => None,
+    });
+    of_transaction.flatten().map(bytes).collect()
 }
 
 /// Why changes were not applied at the end.

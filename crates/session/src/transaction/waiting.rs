@@ -15,16 +15,18 @@ use palisade_policy::model::ProjectAccess;
 use palisade_sys::beneath::open_beneath;
 use palisade_sys::{Errno, OFlags};
 use rustix::fs::{CWD, Mode};
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// In a session's directory.
 const LAYERS: &str = "layers";
 const LAYER: &str = "layers/1";
 const UPPER: &str = "layers/1/upper";
-const JOURNAL: &str = "apply";
+const JOURNAL: &str = SessionDirectory::APPLY;
 
 /// What a session changed and nobody has applied or discarded.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct WaitingChanges {
     directory: SessionDirectory,
     session: SessionRecord,
     record: TransactionRecord,
+    /// Of the record.
+    hidden: Vec<PathBuf>,
     layers: Layers,
 }
 
@@ -43,7 +47,7 @@ impl WaitingChanges {
             Err(error) if error.errno == Errno::NOENT => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let record = match directory.read_json(RECORD) {
+        let record: TransactionRecord = match directory.read_json(RECORD) {
             Err(SessionError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 return Ok(None);
             }
@@ -51,7 +55,9 @@ impl WaitingChanges {
         };
         let project = open_project(&session.project)?;
         let layers = Layers::new(project, vec![upper]);
-        Ok(Some(Self { directory, session, record, layers }))
+        let path = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
+        let hidden = record.hidden.iter().map(path).collect();
+        Ok(Some(Self { directory, session, record, hidden, layers }))
     }
 
     /// How many changes of a session wait, if it has any.
@@ -93,17 +99,18 @@ impl WaitingChanges {
     /// Removes the changes, and what is left of the run if the session is there for nothing else. What still runs goes on
     /// with what it has open, so it must have ended.
     pub fn discard(self) -> Result<()> {
-        let Self { directory, session, layers, record } = self;
-        if directory.is_alive() {
-            return Err(SessionError::SessionRunning { session: session.id });
-        }
+        // An apply that was interrupted has files of the host.
+        self.recover()?;
+        let Self { directory, session, layers, record, .. } = self;
         // It makes unreadable files readable until it is dropped.
         drop(layers);
-        if record.is_of_one_run {
-            return directory.remove();
-        }
-        palisade_changes::discard(directory.directory(), LAYERS.as_ref())?;
-        Ok(())
+        discard(directory, session, record.is_of_one_run)
+    }
+
+    /// The same without looking at them, where their project is gone.
+    pub fn discard_unseen(directory: SessionDirectory, session: SessionRecord) -> Result<()> {
+        let record: TransactionRecord = directory.read_json(RECORD)?;
+        discard(directory, session, record.is_of_one_run)
     }
 
     /// Finishes or undoes an apply that was interrupted.
@@ -153,6 +160,7 @@ impl WaitingChanges {
             state: journal,
             baseline: &self.record.baseline,
             selection: &options.selection,
+            hidden: &self.hidden,
             judge: options.judge,
             on_conflict: options.on_conflict,
             on_refused: options.on_refused,
@@ -193,12 +201,24 @@ impl WaitingChanges {
             layer: &caller.places.layer(&session),
             limits: &limit_facts,
         })?;
-        Ok(match plan.sandbox.guard {
-            Some(guard) => Box::new(GuardJudge::new(guard.matcher(), project, guard.hooks)),
-            // The policy protects no names.
-            None => Box::new(NoJudge),
-        })
+        match plan.sandbox.guard {
+            Some(guard) => Ok(Box::new(GuardJudge::new(guard.matcher(), project, guard.hooks))),
+            None if !policy.filesystem.protect_names => Ok(Box::new(NoJudge)),
+            None => Err(SessionError::NoJudge { project }),
+        }
     }
+}
+
+fn discard(directory: SessionDirectory, session: SessionRecord, is_of_one_run: bool) -> Result<()> {
+    if directory.is_alive() {
+        return Err(SessionError::SessionRunning { session: session.id });
+    }
+    directory.refuse_interrupted_apply()?;
+    if is_of_one_run {
+        return directory.remove();
+    }
+    palisade_changes::discard(directory.directory(), LAYERS.as_ref())?;
+    Ok(())
 }
 
 /// Whether a process of the session could still write through what it has open.

@@ -1,8 +1,10 @@
 //! `sandbox discard`: removes what a session changed, and leaves the project as it is.
 
 use super::waiting;
+use crate::commands::sessions::find;
 use crate::output;
 use clap::Args;
+use palisade_session::transaction::WaitingChanges;
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -20,12 +22,28 @@ pub(crate) struct Discard {
 
 impl Discard {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        if let Some(named) = self.sid.as_deref() {
+            let (directory, session) = find(named)?;
+            // The project may be gone, or be another one by now.
+            if std::fs::symlink_metadata(&session.project).is_ok_and(|found| !found.is_dir())
+                || !session.project.exists()
+            {
+                let label = session.label().to_owned();
+                WaitingChanges::discard_unseen(directory, session)?;
+                output::note(&format!("discarded the changes of session {label}"));
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
         let waiting = waiting(self.sid.as_deref())?;
-        let count = waiting.scan()?.changes().len();
+        // Changes that cannot be listed can be discarded all the same.
+        let count = waiting.scan().map(|set| set.changes().len());
         let label = waiting.session().label().to_owned();
         waiting.discard()?;
-        let changes = if count == 1 { "change" } else { "changes" };
-        output::note(&format!("discarded {count} {changes} of session {label}"));
+        output::note(&match count {
+            Ok(1) => format!("discarded 1 change of session {label}"),
+            Ok(count) => format!("discarded {count} changes of session {label}"),
+            Err(_) => format!("discarded the changes of session {label}"),
+        });
         Ok(ExitCode::SUCCESS)
     }
 }

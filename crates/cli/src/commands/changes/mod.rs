@@ -5,6 +5,7 @@ pub(crate) mod diff;
 pub(crate) mod discard;
 mod patch;
 
+use crate::output;
 use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
 use palisade_session::transaction::WaitingChanges;
 use palisade_session::{AppDirs, SessionError};
@@ -22,8 +23,11 @@ pub(crate) fn waiting(named: Option<&str>) -> anyhow::Result<WaitingChanges> {
     let here = std::env::current_dir()?;
     let mut sessions = sessions::list(&places)?;
     while let Some((directory, session)) = sessions.pop() {
-        if let Some(waiting) = of_project(directory, session, &here)? {
-            return Ok(waiting);
+        let label = session.label().to_owned();
+        match of_project(directory, session, &here) {
+            Ok(Some(waiting)) => return Ok(waiting),
+            Ok(None) => {}
+            Err(error) => output::note(&format!("session {label} is left out: {error}")),
         }
     }
     anyhow::bail!(

@@ -38,8 +38,17 @@ impl Remove {
         if self.force && directory.is_alive() {
             stop::kill(&directory)?;
         }
+        if self.force {
+            // What an interrupted apply keeps of the host goes back first; `remove` refuses without it.
+            let directory = find(named)?.0;
+            let waiting = WaitingChanges::open(directory, record.clone());
+            if let Ok(Some(waiting)) = waiting {
+                waiting.recover()?;
+            }
+            return Ok(find(named)?.0.remove()?);
+        }
         let count = WaitingChanges::count(&directory, &record)?;
-        if count > 0 && !self.force {
+        if count > 0 {
             let label = record.label();
             anyhow::bail!(
                 "session {label} has changes that wait ({count}): apply or discard them first (`sandbox diff {label}` \

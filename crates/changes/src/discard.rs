@@ -12,63 +12,88 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Every level holds a descriptor. Deeper directories are moved to the top first.
+/// Every level holds a descriptor. Deeper directories are moved to the top of the tree first.
 const MAX_DEPTH: usize = 64;
 const MOVED: &str = ".palisade-removed-";
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Removes the entry `name` of `parent` with everything below it, and says how many entries that were. Nothing of that
-/// name is no error.
+/// name is no error. Interrupted, it can be repeated.
 pub fn discard(parent: BorrowedFd<'_>, name: &OsStr) -> SysResult<u64> {
-    let mut removal = Removal { parent, moved: 0, waiting: vec![name.to_owned()], removed: 0 };
-    while let Some(name) = removal.waiting.pop() {
-        removal.remove(parent, &name, 0)?;
+    let path = Path::new(name);
+    match unlink(parent, name)? {
+        Unlinked::Removed => return Ok(1),
+        Unlinked::Absent => return Ok(0),
+        Unlinked::IsDirectory => {}
     }
+    let top = open_any(parent, name)?;
+    let mut removal = Removal { top: top.as_fd(), moved: 0, waiting: Vec::new(), removed: 0 };
+    removal.empty(top.as_fd(), path, 1)?;
+    while let Some(name) = removal.waiting.pop() {
+        removal.remove(top.as_fd(), &name, 1)?;
+    }
+    removal.remove_directory(parent, name)?;
     Ok(removal.removed)
 }
 
-struct Removal<'p> {
-    parent: BorrowedFd<'p>,
+enum Unlinked {
+    Removed,
+    Absent,
+    IsDirectory,
+}
+
+fn unlink(dir: BorrowedFd<'_>, name: &OsStr) -> SysResult<Unlinked> {
+    match unlinkat(dir, name, AtFlags::empty()) {
+        Ok(()) => Ok(Unlinked::Removed),
+        Err(errno) if is_absence(errno) => Ok(Unlinked::Absent),
+        // What Linux says of a directory; POSIX has EPERM.
+        Err(Errno::ISDIR | Errno::PERM) => Ok(Unlinked::IsDirectory),
+        Err(errno) => Err(errno).at("unlink", Path::new(name)),
+    }
+}
+
+struct Removal<'t> {
+    top: BorrowedFd<'t>,
     /// How many directories were moved to the top.
     moved: u64,
+    /// Those that are still there.
     waiting: Vec<OsString>,
     removed: u64,
 }
 
 impl Removal<'_> {
     fn remove(&mut self, dir: BorrowedFd<'_>, name: &OsStr, depth: usize) -> SysResult<()> {
-        let path = Path::new(name);
-        match unlinkat(dir, name, AtFlags::empty()) {
-            Ok(()) => {
-                self.removed += 1;
-                return Ok(());
+        match unlink(dir, name)? {
+            Unlinked::Removed => self.removed += 1,
+            Unlinked::Absent => {}
+            Unlinked::IsDirectory if depth == MAX_DEPTH => self.move_to_top(dir, name)?,
+            Unlinked::IsDirectory => {
+                let directory = open_any(dir, name)?;
+                self.empty(directory.as_fd(), Path::new(name), depth + 1)?;
+                self.remove_directory(dir, name)?;
             }
-            Err(errno) if is_absence(errno) => return Ok(()),
-            // What Linux says of a directory; POSIX has EPERM.
-            Err(Errno::ISDIR | Errno::PERM) => {}
-            Err(errno) => return Err(errno).at("unlink", path),
         }
-        if depth == MAX_DEPTH {
-            return self.move_to_top(dir, name);
-        }
-        let directory = open_any(dir, name)?;
-        let entries = Dir::read_from(&directory).at("getdents", path)?;
+        Ok(())
+    }
+
+    fn empty(&mut self, dir: BorrowedFd<'_>, path: &Path, depth: usize) -> SysResult<()> {
         let mut names = Vec::new();
-        for entry in entries {
+        for entry in Dir::read_from(dir).at("getdents", path)? {
             let entry = entry.at("getdents", path)?;
             let name = entry.file_name().to_bytes();
             if !matches!(name, b"." | b"..") {
                 names.push(OsStr::from_bytes(name).to_owned());
             }
         }
-        for name in names {
-            self.remove(directory.as_fd(), &name, depth + 1)?;
-        }
+        names.iter().try_for_each(|name| self.remove(dir, name, depth))
+    }
+
+    fn remove_directory(&mut self, dir: BorrowedFd<'_>, name: &OsStr) -> SysResult<()> {
         match unlinkat(dir, name, AtFlags::REMOVEDIR) {
             Ok(()) => self.removed += 1,
             Err(errno) if is_absence(errno) => {}
-            Err(errno) => return Err(errno).at("rmdir", path),
+            Err(errno) => return Err(errno).at("rmdir", Path::new(name)),
         }
         Ok(())
     }
@@ -79,7 +104,7 @@ impl Removal<'_> {
         loop {
             let new = OsString::from(format!("{MOVED}{}", self.moved));
             self.moved += 1;
-            match renameat_with(dir, name, self.parent, &new, RenameFlags::NOREPLACE) {
+            match renameat_with(dir, name, self.top, &new, RenameFlags::NOREPLACE) {
                 Err(Errno::EXIST) => {}
                 Ok(()) => {
                     self.waiting.push(new);

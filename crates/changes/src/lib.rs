@@ -42,7 +42,7 @@ pub use layers::Layers;
 pub use merged_tree::MergedTree;
 pub use objection::{Objection, Verdict};
 pub use render::{
-    RenderOptions, quoted, write_name_status, write_names, write_stat, write_unified,
+    RenderOptions, quoted, write_hunk, write_name_status, write_names, write_stat, write_unified,
 };
 pub use scan::scan;
 pub use selection::Selection;

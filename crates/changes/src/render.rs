@@ -11,7 +11,7 @@ mod visible;
 pub use crate::paths::quoted;
 pub use names::{write_name_status, write_names};
 pub use stat::write_stat;
-pub use unified::write_unified;
+pub use unified::{write_hunk, write_unified};
 
 /// How changes are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

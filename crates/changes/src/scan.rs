@@ -6,7 +6,7 @@ use crate::changeset::{Change, ChangeKind, ChangeSet};
 use crate::contents::{Located, is_same_content};
 use crate::entry::{Entry, EntryKind};
 use crate::error::{ChangesError, Result};
-use crate::layers::{Layers, Stack};
+use crate::layers::{Layers, Stack, is_absence};
 use crate::paths::{MAX_PATH_BYTES, order};
 use crate::renames;
 use palisade_sys::{Errno, Result as SysResult};
@@ -20,8 +20,21 @@ const MAX_DEPTH: usize = 256;
 /// Memory is bounded: a session can make files faster than anybody reads about them.
 const MAX_CHANGES: usize = 1_000_000;
 
+/// How often a scan is begun again when what it reads disappears: a session may be working.
+const MAX_TRIES: u32 = 20;
+
 /// All changes of the newer layers against the older ones and the project.
 pub fn scan(layers: &Layers) -> Result<ChangeSet> {
+    for _ in 1..MAX_TRIES {
+        match scan_once(layers) {
+            Err(ChangesError::System(error)) if is_absence(error.errno) => {}
+            scanned => return scanned,
+        }
+    }
+    scan_once(layers)
+}
+
+fn scan_once(layers: &Layers) -> Result<ChangeSet> {
     let mut walk = Walk { layers, set: ChangeSet::default(), names_of: HashMap::new() };
     let mut pending = vec![Directory {
         path: PathBuf::new(),
@@ -149,7 +162,8 @@ impl Walk<'_> {
             is_old_hidden: is_hidden,
         };
         let Some(new_at) = now.top.map(located) else {
-            if old_at.is_some() {
+            // A name that is in no newer layer any more by now is not deleted.
+            if old_at.is_some() && is_hidden {
                 if was_directory {
                     pending.push(below(Vec::new(), before.layers));
                 }

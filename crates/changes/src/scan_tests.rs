@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -215,4 +216,39 @@ fn a_path_longer_than_the_kernel_takes_is_reported_and_not_entered() {
     crate::discard(crate::test_overlay::directory(&overlay.layer()).as_fd(), OsStr::new("upper"))
         .unwrap();
     assert!(!overlay.upper().exists());
+}
+
+/// A session works while somebody looks at its changes.
+#[test]
+fn changes_can_be_read_while_a_session_makes_them() {
+    let overlay = TestOverlay::within(Path::new("/dev/shm"), |project| {
+        fs::write(project.join("kept"), "kept").unwrap();
+        fs::write(project.join("d"), "a file of the host").unwrap();
+    });
+    let upper = overlay.upper();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Ends by itself if the other thread fails.
+            let start = std::time::Instant::now();
+            while !is_over.load(Ordering::Relaxed) && start.elapsed().as_secs() < 60 {
+                fs::create_dir(upper.join("new")).unwrap();
+                for name in ["new/a", "new/b", "kept"] {
+                    fs::write(upper.join(name), "something").unwrap();
+                }
+                symlink("a", upper.join("new/link")).unwrap();
+                fs::remove_file(upper.join("kept")).unwrap();
+                fs::remove_dir_all(upper.join("new")).unwrap();
+            }
+        });
+        let mut seen = 0;
+        for _ in 0..300 {
+            let set = scan(&overlay.layers()).unwrap();
+            seen += set.changes().len();
+            let deleted = set.changes().iter().find(|change| change.kind == ChangeKind::Deleted);
+            assert!(deleted.is_none(), "{deleted:?}");
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert!(seen > 0);
+    });
 }

@@ -57,17 +57,32 @@ fn a_session_that_goes_on_cannot_write_to_what_was_applied() {
     assert!(!overlay.project().join("dir/later").exists());
 }
 
+const HARMLESS: &str = "[user]\n\tname = somebody2\n";
+const EVIL: &str = "[core]\n\tfsmonitor = evil\n";
+
+/// In place, with the same length and the same time: nothing tells that it changed.
+fn rewrite(path: &Path, content: &str) {
+    let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    let found = file.metadata().unwrap();
+    assert_eq!(found.len(), content.len() as u64);
+    (&file).write_all(content.as_bytes()).unwrap();
+    file.set_modified(found.modified().unwrap()).unwrap();
+}
+
 /// The session waits until its harmless settings were judged, and then writes others.
 #[test]
 fn what_was_judged_is_what_is_written() {
+    let mut failed = 0;
     for wanted in 1.. {
         let overlay = TestOverlay::within(Path::new("/dev/shm"), |project| {
             fs::create_dir(project.join(".git")).unwrap();
         });
         let baseline = Baseline::started(overlay.now());
         overlay.session(|root| {
-            fs::write(root.join(".git/config"), "[user]\n\tname = me\n").unwrap();
-            fs::write(root.join("plain"), "plain").unwrap();
+            fs::write(root.join(".git/config"), HARMLESS).unwrap();
+            for name in ["plain", "link"] {
+                fs::write(root.join(name), "as reviewed").unwrap();
+            }
         });
         let matcher = Matcher::new(MatchContext::default());
         let judge = GuardJudge::new(matcher, overlay.project(), Vec::new());
@@ -78,24 +93,36 @@ fn what_was_judged_is_what_is_written() {
             wanted,
             act: || {
                 has_come = true;
-                let evil = "[core]\n\tfsmonitor = evil\n";
-                fs::write(overlay.upper().join(".git/config"), evil).unwrap();
-                fs::remove_file(overlay.upper().join("plain")).unwrap();
-                symlink("/etc/passwd", overlay.upper().join("plain")).unwrap();
+                let upper = overlay.upper();
+                rewrite(&upper.join(".git/config"), EVIL);
+                // The rest is noticed, at the latest when it is copied.
+                if wanted % 2 == 0 {
+                    fs::write(upper.join("plain"), "not as reviewed").unwrap();
+                    fs::remove_file(upper.join("link")).unwrap();
+                    symlink("/etc/passwd", upper.join("link")).unwrap();
+                }
             },
         };
         let outcome = apply_with(&ApplyRequest { judge: &judge, ..setting.request() }, &mut swap);
         if !has_come {
             break;
         }
-        let config = fs::read_to_string(overlay.project().join(".git/config")).unwrap_or_default();
-        assert!(!config.contains("evil"), "step {wanted}: {outcome:?}");
-        assert!(!overlay.project().join("plain").is_symlink(), "step {wanted}");
-        if outcome.is_err() {
-            assert!(config.is_empty() && !overlay.project().join("plain").exists());
+        let read = |name: &str| fs::read_to_string(overlay.project().join(name)).ok();
+        let (config, plain) = (read(".git/config"), read("plain"));
+        match outcome {
+            Ok(_) => {
+                assert_eq!(config.as_deref(), Some(HARMLESS), "step {wanted}");
+                assert_eq!(plain.as_deref(), Some("as reviewed"), "step {wanted}");
+                assert!(!overlay.project().join("link").is_symlink(), "step {wanted}");
+            }
+            Err(_) => {
+                assert_eq!((config, plain), (None, None), "step {wanted}");
+                failed += 1;
+            }
         }
         assert_clean(&overlay);
     }
+    assert!(failed > 0);
 }
 
 /// F20: a directory of the project becomes a link that leads out, at any moment.

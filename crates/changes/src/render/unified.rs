@@ -183,51 +183,57 @@ impl Writer<'_> {
         }
         self.header(&format!("--- {}", followed(&names.0)))?;
         self.header(&format!("+++ {}", followed(&names.1)))?;
-        hunks.iter().try_for_each(|hunk| self.hunk(hunk))
-    }
-
-    fn hunk(&mut self, hunk: &Hunk) -> Result<()> {
-        self.coloured(CYAN, hunk.header().as_bytes())?;
-        for line in &hunk.lines {
-            let (mark, text, colour) = match line {
-                HunkLine::Context(text) => (b' ', text, ""),
-                HunkLine::Removed(text) => (b'-', text, RED),
-                HunkLine::Added(text) => (b'+', text, GREEN),
-            };
-            let (text, has_end) = match text.strip_suffix(b"\n") {
-                Some(text) => (text, true),
-                None => (text.as_slice(), false),
-            };
-            let mut shown = vec![mark];
-            if self.options.to_terminal {
-                shown.extend(visible(text));
-            } else {
-                shown.extend(text);
-            }
-            self.coloured(colour, &shown)?;
-            if !has_end {
-                writeln!(self.out, "\\ No newline at end of file")?;
-            }
-        }
-        Ok(())
+        hunks.iter().try_for_each(|hunk| write_hunk(hunk, self.options, self.out))
     }
 
     fn header(&mut self, text: &str) -> Result<()> {
-        self.coloured(BOLD, text.as_bytes())
+        write_coloured(self.options, BOLD, text.as_bytes(), self.out)
     }
+}
 
-    fn coloured(&mut self, colour: &str, text: &[u8]) -> Result<()> {
-        let is_coloured = self.options.colour && !colour.is_empty();
-        if is_coloured {
-            self.out.write_all(colour.as_bytes())?;
+/// One hunk with its header, as a person is asked about it.
+pub fn write_hunk(hunk: &Hunk, options: RenderOptions, out: &mut dyn Write) -> Result<()> {
+    write_coloured(options, CYAN, hunk.header().as_bytes(), out)?;
+    for line in &hunk.lines {
+        let (mark, text, colour) = match line {
+            HunkLine::Context(text) => (b' ', text, ""),
+            HunkLine::Removed(text) => (b'-', text, RED),
+            HunkLine::Added(text) => (b'+', text, GREEN),
+        };
+        let (text, has_end) = match text.strip_suffix(b"\n") {
+            Some(text) => (text, true),
+            None => (text.as_slice(), false),
+        };
+        let mut shown = vec![mark];
+        if options.to_terminal {
+            shown.extend(visible(text));
+        } else {
+            shown.extend(text);
         }
-        self.out.write_all(text)?;
-        if is_coloured {
-            self.out.write_all(RESET.as_bytes())?;
+        write_coloured(options, colour, &shown, out)?;
+        if !has_end {
+            writeln!(out, "\\ No newline at end of file")?;
         }
-        self.out.write_all(b"\n")?;
-        Ok(())
     }
+    Ok(())
+}
+
+fn write_coloured(
+    options: RenderOptions,
+    colour: &str,
+    text: &[u8],
+    out: &mut dyn Write,
+) -> Result<()> {
+    let is_coloured = options.colour && !colour.is_empty();
+    if is_coloured {
+        out.write_all(colour.as_bytes())?;
+    }
+    out.write_all(text)?;
+    if is_coloured {
+        out.write_all(RESET.as_bytes())?;
+    }
+    out.write_all(b"\n")?;
+    Ok(())
 }
 
 fn side_name(prefix: &str, (path, side): (&Path, &Side)) -> String {

@@ -346,8 +346,12 @@ fn variables_mean_what_options_mean() {
         .env("SANDBOX_MEMORY", "64m")
         .run();
     assert_says(&twice, 125, &["`SANDBOX_MEMORY_LIMIT_MB` and `SANDBOX_MEMORY`", "keep one"]);
-    let refused = world.sandbox_run([""; 0], ["true"]).env("SANDBOX_TTL_SECONDS", "64").run();
-    assert_says(&refused, 126, &["SANDBOX_TTL_SECONDS", "not enforced"]);
+    let refused = world.sandbox_run([""; 0], ["true"]).env("SANDBOX_ROOT", "/srv").run();
+    assert_says(&refused, 126, &["SANDBOX_ROOT", "not enforced"]);
+    let shown = world.sandbox(["policy", "show"]).env("SANDBOX_TTL_SECONDS", "64").run();
+    assert!(shown.out().contains("timeToLive: 64s"), "{}", shown.out());
+    let over = world.sandbox_run([""; 0], ["sleep", "60"]).env("SANDBOX_TTL_SECONDS", "1").run();
+    assert_says(&over, 124, &["time limit"]);
     let wrong = world.sandbox_run([""; 0], ["true"]).env("SANDBOX_NO_DEBUG", "perhaps").run();
     assert_says(&wrong, 125, &["SANDBOX_NO_DEBUG=perhaps"]);
     let misspelt = world.sandbox_run([""; 0], ["touch", "ran"]).env("SANDBOX_LEVLE", "2").run();

@@ -97,6 +97,9 @@ fn kill_ends_a_session_that_ignores_signals_and_one_whose_supervisor_is_stopped(
     let all = descendants(supervisor);
     send(supervisor, Signal::STOP);
     assert!(sessions.sandbox(&["ps"]).out().contains("Unresponsive"));
+    let refused = sessions.sandbox(&["stop", &stopped]);
+    refused.assert_code(125);
+    assert!(refused.err().contains("sandbox kill"), "{}", refused.err());
     sessions.sandbox(&["kill", &stopped]).assert_code(0);
     wait_for_end(&all);
     assert!(!is_alive(supervisor));
@@ -154,4 +157,21 @@ fn a_client_that_says_what_is_no_request_is_dropped_and_the_session_goes_on() {
     let silent: Vec<_> = (0..60).map(|_| connect()).collect();
     assert_eq!(sessions.output_of(&id, &["echo", "on"]), "on\n");
     drop(silent);
+}
+
+/// Proves: LIFE-4 crash
+#[test]
+fn what_a_command_leaves_in_the_background_does_not_hold_up_its_session() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let id = sessions.create(&[]);
+    for terminal in [&["-d"][..], &["-d", "-t"]] {
+        let script = ["sh", "-c", "trap '' HUP; yes & exit 0"];
+        let words = [&["exec"][..], terminal, &[&id, "--"], &script].concat();
+        sessions.sandbox(&words).assert_code(0);
+    }
+    let is_idle = || sessions.inspect(&id)["status"]["commands"] == serde_json::json!([]);
+    wait_until("both commands have ended", is_idle);
+    assert_eq!(sessions.output_of(&id, &["echo", "on"]), "on\n");
+    sessions.sandbox(&["stop", &id]).assert_code(0);
 }

@@ -88,7 +88,7 @@ fn translate(variable: &str, name: &str, value: &str) -> Translated {
     match name {
         "SANDBOX_MODE" if GATE_MODES.contains(&value) => flag("mode", value.into()),
         "SANDBOX_MODE" => flag("isolationLevel", value.into()),
-        "SANDBOX_ROOT" => refused("session directories are not supported yet"),
+        "SANDBOX_ROOT" => refused("the directory of sessions cannot be chosen"),
         "SANDBOX_TTL_SECONDS" => flag("resources.timeToLive", format!("{value}s").into()),
         "SANDBOX_NETWORK" => match value {
             "disabled" => flag("network.mode", "none".into()),

@@ -28,6 +28,8 @@ use rustix::process::{Pid, Signal};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+/// How long a supervisor may take to answer at all.
+const GREETING: Duration = Duration::from_secs(3);
 /// How long one message of a session that ends is waited for before its lock is looked at.
 const END_CHECK: Duration = Duration::from_millis(200);
 /// Between two looks at the lock of a supervisor that has said its last.
@@ -98,13 +100,15 @@ pub fn end(
     let socket = session.connect()?;
     let failed =
         |errno: rustix::io::Errno| SessionError::io("connect to", session.path(), errno.into());
-    set_socket_timeout(&socket, Timeout::Recv, Some(END_CHECK)).map_err(failed)?;
-    let client = Client::new(socket);
-    for request in [Request::Hello { version: VERSION }, Request::End { signal, grace }] {
-        client.send(&request, &[]).map_err(SupervisorError::from)?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(GREETING)).map_err(failed)?;
+    let mut client = Client::new(socket);
+    // One that was stopped says nothing, however much time its commands have.
+    if ask(&mut client, &Request::Hello { version: VERSION }, &[]).is_err() {
+        return Ok(!session.is_alive());
     }
+    set_socket_timeout(&client, Timeout::Recv, Some(END_CHECK)).map_err(failed)?;
+    client.send(&Request::End { signal, grace }, &[]).map_err(SupervisorError::from)?;
     // Its lock is free when the very last of it is done.
-    let mut client = client;
     while session.is_alive() {
         if Instant::now() > deadline {
             return Ok(false);

@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 
 /// The clock and signals must not wait for the end of a flood.
 const READS_A_TURN: usize = 8;
+/// As many as a pipe can hold at most (1 MiB, pipe(7)): what a command wrote before its end is among them, whatever others
+/// go on writing.
+const LAST_READS: usize = 64;
 /// Typed, and not read by the command. Beyond it, the client's requests wait.
 const MAX_TYPED: usize = 64 * 1024;
 /// So far may the client that types be behind before the command waits for it.
@@ -188,7 +191,7 @@ impl HeldCommands {
             let settled_by = Instant::now() + time;
             held.end = Some(End { event, settled_by, is_settled: false });
             held.typist = None;
-            held.read(usize::MAX);
+            held.read(LAST_READS);
         }
     }
 
@@ -226,6 +229,9 @@ impl HeldCommands {
             }
             held.settle(now);
             held.serve(*command, outbox, now);
+            if held.is_settled() && held.watchers.is_empty() {
+                held.replay.forget();
+            }
         }
         // Whoever was left behind in the background may still write to a pipe; with its terminal it is hung up.
         self.held.retain(|_, held| {
@@ -237,7 +243,7 @@ impl HeldCommands {
     /// The sandbox is gone: whatever was written comes out now.
     pub(crate) fn conclude(&mut self, outbox: &mut Outbox<'_>) {
         for (command, held) in &mut self.held {
-            held.read(usize::MAX);
+            held.read(LAST_READS);
             held.is_closed = true;
             held.serve_all(*command, outbox);
         }

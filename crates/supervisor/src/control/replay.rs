@@ -19,6 +19,11 @@ impl Replay {
         self.kept.extend(bytes);
     }
 
+    /// Nobody will read it.
+    pub(crate) fn forget(&mut self) {
+        self.kept = VecDeque::new();
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.end
     }

@@ -8,6 +8,7 @@ mod mount_op;
 mod probe;
 mod project;
 mod seccomp_summary;
+mod transaction;
 
 use crate::layer::Promise;
 pub use crate::limit::{Grace, Resource, Rlimit, Scratch, Watch};
@@ -27,6 +28,7 @@ pub(crate) use seccomp_summary::summary;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+pub use transaction::{AtEnd, Transaction};
 
 /// One run, from the first mount to the last limit. The JSON form is flat, so that readers do not depend on
 /// which component carries out a part.
@@ -137,28 +139,6 @@ pub struct Supervision {
     /// Where the project's changes wait, and what happens to them at the end (LIFE-2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<Transaction>,
-}
-
-/// Changes that are kept apart from the host's files until they are applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Transaction {
-    /// The project's directory on the host.
-    #[serde(serialize_with = "crate::text::path")]
-    pub project: PathBuf,
-    /// The directory of ours that keeps the changes.
-    #[serde(serialize_with = "crate::text::path")]
-    pub layer: PathBuf,
-    pub at_end: AtEnd,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AtEnd {
-    /// Until somebody applies or discards them.
-    Keep,
-    /// Applied if the command ended well, otherwise kept.
-    Apply,
 }
 
 /// What the user is told about the run. Enforces nothing.

@@ -5,7 +5,8 @@
 
 use crate::caller::Caller;
 use crate::error::{Result, SessionError};
-use crate::run::{Controller, Finished, RunRequest, new_session_id, run_until};
+use crate::run::{Controller, Finished, RunRequest, run_until};
+use crate::session_id::new_session_id;
 use crate::sessions::{
     self, CreatorPipe, FirstCommand, HostedSession, Progress, SessionDirectory, SessionRecord,
     SupervisorLock, TimeToLive,

@@ -4,7 +4,8 @@
 use crate::caller::Caller;
 use crate::config::{self, LoadedPolicy, PolicyRequest};
 use crate::error::Result;
-use crate::run::{missing, new_session_id};
+use crate::run::missing;
+use crate::session_id::new_session_id;
 use palisade_bpf::{Explanation, Profile};
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_policy::Provenance;

@@ -9,7 +9,7 @@ use crate::caller::Caller;
 use crate::egress;
 use crate::error::{Result, SessionError};
 use crate::journal::Journal;
-use crate::run::new_session_id;
+use crate::session_id::new_session_id;
 use palisade_egress::alone::{self, Operator};
 use palisade_egress::config::Config;
 use palisade_egress::error::EgressError;

@@ -17,6 +17,7 @@ use crate::journal::Journal;
 use crate::offline;
 use crate::reporting;
 use crate::runs::{Announced, FileRegistration};
+use crate::session_id::new_session_id;
 use crate::sessions::{self, HostedSession, SWEPT_BY_COMMANDS, SWEPT_BY_RUNS, SessionLife, Swept};
 use crate::stores::Stores;
 use crate::transaction::Transaction;
@@ -150,11 +151,6 @@ pub(crate) fn missing(policy: &config::LoadedPolicy) -> palisade_plan::IfMissing
     } else {
         palisade_plan::IfMissing::IsNoted
     }
-}
-
-/// A new session id; ids sort by time.
-pub fn new_session_id() -> String {
-    uuid::Uuid::now_v7().to_string()
 }
 
 /// Plans, runs and supervises the command to its end. The calling process must have one thread only; its signals, its

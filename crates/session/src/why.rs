@@ -13,7 +13,8 @@ use crate::caller::Caller;
 use crate::config::{self, LoadedPolicy, PolicyRequest};
 use crate::egress;
 use crate::error::Result;
-use crate::run::{gate_rules, missing, new_session_id};
+use crate::run::{gate_rules, missing};
+use crate::session_id::new_session_id;
 use jiff::Timestamp;
 use palisade_gate::{
     Access, Decider, Decision, Effect, FileKind, PathContext, Pattern, Rule, offer,

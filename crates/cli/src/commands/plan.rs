@@ -5,7 +5,8 @@ use crate::args::{CommandArgs, HelpArgs, HelpEnd, PolicyArgs, help_end};
 use crate::output;
 use crate::request::policy_request;
 use clap::Args;
-use palisade_session::run::{RunRequest, new_session_id, plan};
+use palisade_session::new_session_id;
+use palisade_session::run::{RunRequest, plan};
 use palisade_session::{AskIn, Caller};
 use std::process::ExitCode;
 

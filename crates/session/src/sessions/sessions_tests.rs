@@ -1,7 +1,7 @@
 use super::*;
 use crate::app_dirs::AppDirs;
 use crate::error::SessionError;
-use crate::run::new_session_id;
+use crate::session_id::new_session_id;
 use jiff::Timestamp;
 use palisade_record::State;
 use std::ffi::OsStr;

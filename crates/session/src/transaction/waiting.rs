@@ -4,7 +4,7 @@ use super::{RECORD, TransactionRecord};
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::error::{Result, SessionError};
-use crate::run::new_session_id;
+use crate::session_id::new_session_id;
 use crate::sessions::{SessionDirectory, SessionRecord};
 use palisade_changes::{
     ApplyRequest, ChangeSet, GuardJudge, Held, Judge, Layers, NoJudge, OnConflict, OnRefused,

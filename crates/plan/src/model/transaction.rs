@@ -1,0 +1,26 @@
+//! A transaction of the project: changes that wait (LIFE-2).
+
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Changes that are kept apart from the host's files until they are applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transaction {
+    /// The project's directory on the host.
+    #[serde(serialize_with = "crate::text::path")]
+    pub project: PathBuf,
+    /// The directory of ours that keeps the changes.
+    #[serde(serialize_with = "crate::text::path")]
+    pub layer: PathBuf,
+    pub at_end: AtEnd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtEnd {
+    /// Until somebody applies or discards them.
+    Keep,
+    /// Applied if the command ended well, otherwise kept.
+    Apply,
+}

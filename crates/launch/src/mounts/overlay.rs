@@ -91,7 +91,7 @@ impl Builder {
             Err(error) if matches!(error.errno, Errno::INVAL | Errno::PERM) => {}
             mounted => return mounted.during(STEP),
         }
-        let names: Vec<PathBuf> = (0..=lowers.len()).map(|number| stage(number)).collect();
+        let names: Vec<PathBuf> = (0..=lowers.len()).map(stage).collect();
         for (layer, name) in lowers.iter().copied().chain([top]).zip(&names) {
             self.attach(layer, name, NodeKind::Dir)?;
         }

@@ -42,7 +42,7 @@ pub struct WaitingChanges {
 impl WaitingChanges {
     /// None if the session has no transaction, or its changes were applied or discarded.
     pub fn open(directory: SessionDirectory, session: SessionRecord) -> Result<Option<Self>> {
-        let upper = match open_beneath(&directory.directory(), Path::new(UPPER), DIRECTORY) {
+        let upper = match open_beneath(directory.directory(), Path::new(UPPER), DIRECTORY) {
             Ok(upper) => upper,
             Err(error) if error.errno == Errno::NOENT => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -91,7 +91,7 @@ impl WaitingChanges {
 
     /// After the end: the kernel's working directory is nothing but in the way, as nobody may enter it.
     pub(super) fn tidy(&self) -> Result<()> {
-        let layer = open_beneath(&self.directory.directory(), Path::new(LAYER), DIRECTORY)?;
+        let layer = open_beneath(self.directory.directory(), Path::new(LAYER), DIRECTORY)?;
         palisade_changes::discard(layer.as_fd(), "work".as_ref())?;
         Ok(())
     }

@@ -55,7 +55,7 @@ impl Prune {
         }
         match self.json {
             true => {
-                output::print_json(&serde_json::json!({ "removed": removed, "waiting": waiting }))?
+                output::print_json(&serde_json::json!({ "removed": removed, "waiting": waiting }))?;
             }
             false if removed.is_empty() => output::note("no session is over"),
             false => output::print_lines(removed)?,

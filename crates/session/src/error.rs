@@ -123,6 +123,9 @@ pub enum SessionError {
     #[error("session {session} is running; end it with `sandbox stop {session}` first")]
     SessionRunning { session: String },
 
+    #[error("its supervisor was killed, and everything in it with it")]
+    SupervisorKilled,
+
     #[error("the session did not do it: {message}")]
     SessionRefused { message: String },
 
@@ -249,6 +252,7 @@ impl SessionError {
                 ErrorKind::Security
             }
             Self::Supervisor(error) => error.kind(),
+            Self::SupervisorKilled => ErrorKind::Cancelled,
             _ => ErrorKind::Initialisation,
         }
     }

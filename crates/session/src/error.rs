@@ -123,11 +123,11 @@ pub enum SessionError {
     #[error("session {session} is running; end it with `sandbox stop {session}` first")]
     SessionRunning { session: String },
 
-    #[error("its supervisor was killed, and everything in it with it")]
-    SupervisorKilled,
-
     #[error("the session did not do it: {message}")]
     SessionRefused { message: String },
+
+    #[error("its supervisor was killed, and everything in it with it")]
+    SupervisorKilled,
 
     #[error("the record of a session in {} cannot be read: {source}", path.display())]
     SessionRecord { path: PathBuf, source: serde_json::Error },

@@ -75,6 +75,10 @@ fn a_supervisor_that_is_killed_leaves_no_process_and_its_session_is_marked() {
     );
     assert!(record["endReason"].as_str().unwrap().contains("killed"), "{record}");
     assert!(!sessions.directory(&id).join("control").exists());
+    let log = fs::read_to_string(world.home().join(".local/state/palisade/audit.jsonl")).unwrap();
+    let is_its_end = |line: &&str| line.contains(&id) && line.contains("SANDBOX_FAILED");
+    assert_eq!(log.lines().filter(is_its_end).count(), 1, "{log}");
+    sessions.sandbox(&["audit", "verify"]).assert_code(0);
     sessions.create(&["--name", "s"]);
 }
 

@@ -149,6 +149,9 @@ pub enum SessionError {
     #[error("the session did not do it: {message}")]
     SessionRefused { message: String },
 
+    #[error("its supervisor was killed, and everything in it with it")]
+    SupervisorKilled,
+
     #[error("the record of a session in {} cannot be read: {source}", path.display())]
     SessionRecord { path: PathBuf, source: serde_json::Error },
 
@@ -275,6 +278,7 @@ impl SessionError {
                 ErrorKind::Security
             }
             Self::Supervisor(error) => error.kind(),
+            Self::SupervisorKilled => ErrorKind::Cancelled,
             _ => ErrorKind::Initialisation,
         }
     }

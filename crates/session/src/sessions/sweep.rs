@@ -3,9 +3,10 @@
 
 use super::directory::{REMOVED, SessionDirectory, all_sessions, open_own};
 use crate::app_dirs::AppDirs;
-use crate::error::Result;
+use crate::error::{Result, SessionError};
+use crate::journal::Journal;
 use jiff::Timestamp;
-use palisade_record::State;
+use palisade_record::{Destroyed, Failure, State};
 use std::fs;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
@@ -59,7 +60,7 @@ pub fn sweep(places: &AppDirs, most: usize) -> Swept {
             continue;
         }
         let Ok(Some(directory)) = SessionDirectory::open(places, &name) else { continue };
-        match mark_if_killed(&directory) {
+        match mark_if_killed(places, &directory) {
             Ok(Looked::Marked) => swept.marked += 1,
             Ok(Looked::Unfinished) => swept.count_removal(directory.remove().is_ok()),
             Ok(Looked::AsItShould) => {}
@@ -76,7 +77,7 @@ enum Looked {
     Unfinished,
 }
 
-fn mark_if_killed(directory: &SessionDirectory) -> Result<Looked> {
+fn mark_if_killed(places: &AppDirs, directory: &SessionDirectory) -> Result<Looked> {
     match directory.record() {
         Ok(record) if record.is_over() => return Ok(Looked::AsItShould),
         Ok(_) => {}
@@ -93,7 +94,12 @@ fn mark_if_killed(directory: &SessionDirectory) -> Result<Looked> {
     record.state = State::Error;
     record.supervisor = None;
     record.ended_at = Some(Timestamp::now());
-    record.end_reason = Some("its supervisor was killed, and everything in it with it".to_owned());
+    let why = SessionError::SupervisorKilled;
+    record.end_reason = Some(why.to_string());
+    // Its own supervisor could not: the log would have a session without an end.
+    let lived = Timestamp::now().duration_since(record.created_at).as_millis();
+    let destroyed = Destroyed { duration_ms: u64::try_from(lived).unwrap_or_default() };
+    Journal::open(places, &record.id)?.fail(Failure::of(why.kind(), &why), destroyed)?;
     directory.remove_socket();
     directory.write_record(&record)?;
     Ok(Looked::Marked)

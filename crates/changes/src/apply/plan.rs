@@ -14,7 +14,10 @@ use crate::changeset::{Change, ChangeKind, ChangeSet};
 use crate::contents::Located;
 use crate::entry::{EntryKind, Found, Timestamp};
 use crate::error::{ChangesError, Result};
+use crate::judge::{Coming, Judge};
 use crate::layers::{Layers, set_mode};
+use crate::merged_tree::MergedTree;
+use crate::objection::Verdict;
 use crate::paths::{is_within, parent_and_name};
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{Errno, OFlags, Result as SysResult};
@@ -50,6 +53,8 @@ impl Planned {
             && workspace.can_move_from(layers);
         let mut planner = Planner {
             layers,
+            judge: request.judge,
+            tree: MergedTree::new(layers),
             workspace,
             set,
             reviewed,
@@ -90,6 +95,8 @@ impl Planned {
 
 struct Planner<'p> {
     layers: &'p Layers,
+    judge: &'p dyn Judge,
+    tree: MergedTree<'p>,
     workspace: &'p Workspace<'p>,
     set: &'p ChangeSet,
     reviewed: &'p Reviewed,
@@ -239,7 +246,8 @@ impl<'p> Planner<'p> {
                 if *contents != Contents::OfSession || !self.stage_hard_link(change, to)? {
                     self.stage_file(change, new, contents, to)?;
                 }
-                if new.found.links > 1 {
+                // What was judged by its content must have no second name through which it could be written.
+                if new.found.links > 1 && !matches!(contents, Contents::Judged(_)) {
                     self.link_targets.insert(path, to.to_owned());
                 }
                 Ok(())
@@ -282,7 +290,7 @@ impl<'p> Planner<'p> {
         }
         let is_kept =
             |change: &Change| matches!(change.kind, ChangeKind::ModeChanged | ChangeKind::Touched);
-        if !self.set.get(other).is_none_or(is_kept) {
+        if !self.set.get(other).is_none_or(is_kept) || !self.may_be_linked(other) {
             return Ok(false);
         }
         // A file of the host that the session gave a second name.
@@ -291,6 +299,12 @@ impl<'p> Planner<'p> {
             return Ok(false);
         };
         self.in_stage(to, |staged| Ok(staged.hard_link(&dir, name)))
+    }
+
+    /// Through a second name, a later sandbox could write to what is guarded by its first.
+    fn may_be_linked(&self, path: &Path) -> bool {
+        let coming = Coming { path, kind: EntryKind::File, target: None };
+        self.judge.judge(&self.tree, coming) == Verdict::Allowed
     }
 
     fn in_stage<T>(&self, path: &Path, make: impl FnOnce(Staged<'_>) -> Result<T>) -> Result<T> {

@@ -1,6 +1,7 @@
 //! Removes what a session left: trees of any depth, with directories that nobody can enter. Must never follow a link nor
 //! leave the tree.
 
+use crate::error::Result;
 use crate::layers::{is_absence, set_mode};
 use palisade_sys::beneath::open_entry;
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult};
@@ -20,7 +21,7 @@ const DIRECTORY: OFlags =
 
 /// Removes the entry `name` of `parent` with everything below it, and says how many entries that were. Nothing of that
 /// name is no error. Interrupted, it can be repeated.
-pub fn discard(parent: BorrowedFd<'_>, name: &OsStr) -> SysResult<u64> {
+pub fn discard(parent: BorrowedFd<'_>, name: &OsStr) -> Result<u64> {
     let path = Path::new(name);
     match unlink(parent, name)? {
         Unlinked::Removed => return Ok(1),

@@ -2,14 +2,14 @@
 
 use crate::paths::quoted;
 use palisade_sys::SysError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub type Result<T> = std::result::Result<T, ChangesError>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ChangesError {
     #[error(transparent)]
-    System(#[from] SysError),
+    System(SysError),
     #[error(
         "the session changed more than {limit} files; apply or discard some of its directories"
     )]
@@ -31,4 +31,10 @@ pub enum ChangesError {
     /// Only with fault injection.
     #[error("stopped at step {step}")]
     Stopped { step: u32 },
+}
+
+impl From<SysError> for ChangesError {
+    fn from(error: SysError) -> Self {
+        Self::System(SysError { subject: quoted(Path::new(&error.subject)), ..error })
+    }
 }

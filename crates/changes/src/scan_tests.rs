@@ -167,6 +167,13 @@ fn names_of_any_bytes_are_literal() {
     assert!(json.contains(r#""pathHex":"fffe""#), "{json}");
 }
 
+#[test]
+fn an_error_about_a_name_does_not_control_the_terminal() {
+    let error = palisade_sys::SysError::new("open", "\x1b[2J", palisade_sys::Errno::ACCESS);
+    let text = crate::ChangesError::from(error).to_string();
+    assert_eq!(text, "open \"\\033[2J\": Permission denied (EACCES)");
+}
+
 /// A session may close its files to their owner; the permissions are the same afterwards.
 #[test]
 fn what_a_session_made_unreadable_is_read_all_the_same() {

@@ -10,7 +10,7 @@ use palisade_guard::{MatchContext, Matcher};
 use std::fs;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 
 /// Acts at one step.
@@ -170,6 +170,39 @@ fn nothing_is_written_through_a_link_that_comes_meanwhile() {
         }
     }
     assert!(refused > 3, "{refused}");
+}
+
+/// A second name of a guarded file would let a later sandbox write to it.
+#[test]
+fn a_guarded_file_gets_no_second_name() {
+    let overlay = TestOverlay::new(|project| {
+        fs::create_dir(project.join(".git")).unwrap();
+        fs::write(project.join(".git/config"), HARMLESS).unwrap();
+        fs::write(project.join(".git/config.worktree"), HARMLESS).unwrap();
+        fs::write(project.join(".envrc"), "mine").unwrap();
+        fs::write(project.join("plain"), "plain").unwrap();
+    });
+    let baseline = Baseline::started(overlay.now());
+    overlay.session(|root| {
+        for (old, new) in [
+            (".git/config", "one"),
+            (".git/config.worktree", "two"),
+            (".envrc", "three"),
+            ("plain", "four"),
+        ] {
+            fs::hard_link(root.join(old), root.join(new)).unwrap();
+        }
+        // Changed through its second name.
+        fs::write(root.join("two"), "[user]\n\tname = other\n").unwrap();
+    });
+    let matcher = Matcher::new(MatchContext::default());
+    let judge = GuardJudge::new(matcher, overlay.project(), Vec::new());
+    let setting = Setting::new(&overlay, baseline);
+    applied(apply(&ApplyRequest { judge: &judge, ..setting.request() }));
+    let links = |name: &str| fs::metadata(overlay.project().join(name)).unwrap().nlink();
+    let names = [".git/config", "one", ".git/config.worktree", "two", ".envrc", "three"];
+    assert_eq!(names.map(links), [1; 6]);
+    assert_eq!(["plain", "four"].map(links), [2; 2]);
 }
 
 #[test]

@@ -53,6 +53,8 @@ impl Planned {
             && workspace.can_move_from(layers);
         let mut planner = Planner {
             layers,
+            judge: request.judge,
+            tree: MergedTree::new(layers),
             workspace,
             set,
             reviewed,
@@ -95,6 +97,8 @@ impl Planned {
 
 struct Planner<'p> {
     layers: &'p Layers,
+    judge: &'p dyn Judge,
+    tree: MergedTree<'p>,
     workspace: &'p Workspace<'p>,
     set: &'p ChangeSet,
     reviewed: &'p Reviewed,
@@ -246,8 +250,13 @@ impl<'p> Planner<'p> {
                 if *contents != Contents::OfSession || !self.stage_hard_link(change, to)? {
                     self.stage_file(change, new, contents, to)?;
                 }
+<<<<<<< HEAD
                 // What was judged by its contents must have no other name, under which it could be written.
                 if new.found.links > 1 && *contents == Contents::OfSession {
+=======
+                // What was judged by its content must have no second name through which it could be written.
+                if new.found.links > 1 && !matches!(contents, Contents::Judged(_)) {
+>>>>>>> changes
                     self.link_targets.insert(path, to.to_owned());
                 }
                 Ok(())
@@ -290,7 +299,7 @@ impl<'p> Planner<'p> {
         }
         let is_kept =
             |change: &Change| matches!(change.kind, ChangeKind::ModeChanged | ChangeKind::Touched);
-        if !self.set.get(other).is_none_or(is_kept) {
+        if !self.set.get(other).is_none_or(is_kept) || !self.may_be_linked(other) {
             return Ok(false);
         }
         // A file of the host that the session gave a second name. Under a new name it could be written by any run, so a
@@ -304,6 +313,12 @@ impl<'p> Planner<'p> {
             return Ok(false);
         };
         self.in_stage(to, |staged| Ok(staged.hard_link(&dir, name)))
+    }
+
+    /// Through a second name, a later sandbox could write to what is guarded by its first.
+    fn may_be_linked(&self, path: &Path) -> bool {
+        let coming = Coming { path, kind: EntryKind::File, target: None };
+        self.judge.judge(&self.tree, coming) == Verdict::Allowed
     }
 
     fn in_stage<T>(&self, path: &Path, make: impl FnOnce(Staged<'_>) -> Result<T>) -> Result<T> {

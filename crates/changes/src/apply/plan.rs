@@ -58,8 +58,6 @@ impl Planned {
             workspace,
             set,
             reviewed,
-            judge: request.judge,
-            tree: MergedTree::new(layers),
             reviewed_at,
             can_move,
             next_slot: 0,
@@ -102,8 +100,6 @@ struct Planner<'p> {
     workspace: &'p Workspace<'p>,
     set: &'p ChangeSet,
     reviewed: &'p Reviewed,
-    judge: &'p dyn Judge,
-    tree: MergedTree<'p>,
     /// A moment before the review.
     reviewed_at: Timestamp,
     can_move: bool,
@@ -250,13 +246,8 @@ impl<'p> Planner<'p> {
                 if *contents != Contents::OfSession || !self.stage_hard_link(change, to)? {
                     self.stage_file(change, new, contents, to)?;
                 }
-<<<<<<< HEAD
                 // What was judged by its contents must have no other name, under which it could be written.
                 if new.found.links > 1 && *contents == Contents::OfSession {
-=======
-                // What was judged by its content must have no second name through which it could be written.
-                if new.found.links > 1 && !matches!(contents, Contents::Judged(_)) {
->>>>>>> changes
                     self.link_targets.insert(path, to.to_owned());
                 }
                 Ok(())
@@ -302,12 +293,7 @@ impl<'p> Planner<'p> {
         if !self.set.get(other).is_none_or(is_kept) || !self.may_be_linked(other) {
             return Ok(false);
         }
-        // A file of the host that the session gave a second name. Under a new name it could be written by any run, so a
-        // protected one gets none.
-        let named = Coming { path: other, kind: EntryKind::File, target: None };
-        if self.judge.judge(&self.tree, named) != Verdict::Allowed {
-            return Ok(false);
-        }
+        // A file of the host that the session gave a second name.
         let Some((parent, name)) = parent_and_name(other) else { return Ok(false) };
         let Ok(dir) = self.layers.open_parent(self.layers.project(), parent) else {
             return Ok(false);

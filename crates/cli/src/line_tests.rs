@@ -189,7 +189,7 @@ fn listed(command: &str, option: &str) -> Vec<String> {
     let options = text.lines().filter_map(|line| {
         let (before, name) = line.split_at_checked(6)?;
         let is_option = before.trim().is_empty() || before.ends_with(", ");
-        name.strip_prefix("--").filter(|_| is_option)?.split([' ', '=']).next()
+        name.strip_prefix("--").filter(|_| is_option)?.split([' ', '=', '[']).next()
     });
     options.filter(|name| !name.starts_with("help")).map(str::to_owned).collect()
 }
@@ -199,7 +199,7 @@ fn listed(command: &str, option: &str) -> Vec<String> {
 #[rustfmt::skip] // Lists of words.
 fn help_shows_the_options_most_people_need_and_help_all_every_one() {
     let most_used = [
-        "ro", "rw", "overlay", "blacklist", "on-ask", "allow-host", "allow-for", "network",
+        "ro", "rw", "overlay", "transaction", "blacklist", "on-ask", "allow-host", "allow-for", "network",
         "timeout", "memory", "env", "static", "preset", "policy", "report",
     ];
     assert_eq!(listed("run", "--help"), most_used);

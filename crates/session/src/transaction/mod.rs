@@ -77,9 +77,7 @@ impl Transaction {
         directory.write_json(RECORD, &record)?;
         Ok(Some(Self { directory, own, at_end: planned.at_end }))
     }
-}
 
-impl Transaction {
     /// After the run: applies what is to be applied, and says what waits. A session that has nothing else is gone if
     /// nothing does.
     pub(crate) fn end(
@@ -90,11 +88,15 @@ impl Transaction {
         tell: &mut dyn FnMut(&str),
     ) -> Result<()> {
         let Self { directory, own, at_end } = self;
-        let id = directory.id().to_owned();
         let session = own.as_ref().map(|(_, record)| record.clone());
         let session = session.map_or_else(|| directory.record(), Ok)?;
-        let waiting = WaitingChanges::open(directory, session)?
-            .ok_or(SessionError::NoTransaction { session: id })?;
+        let Some(waiting) = WaitingChanges::open(directory.try_clone()?, session)? else {
+            // Nothing was mounted, so nothing ran.
+            return match own.map(drop) {
+                Some(()) => directory.remove(),
+                None => Ok(()),
+            };
+        };
         waiting.tidy()?;
         let mut count = match waiting.scan() {
             Ok(set) => set.changes().len(),

@@ -62,7 +62,12 @@ impl Sessions<'_> {
     }
 
     fn sandbox(&self, words: &[&str]) -> Result<String> {
-        tree::output_of(self.surroundings.command(&self.words(words))?.stdin(Stdio::null()))
+        tree::output_of(
+            self.surroundings
+                .command(&self.words(words))?
+                .stdin(Stdio::null())
+                .stderr(Stdio::null()),
+        )
     }
 
     fn script(&self, script: &str) -> Result<()> {
@@ -198,7 +203,8 @@ impl Sessions<'_> {
 
     /// Whole programs in a transaction beside a plain overlay, both without their start.
     fn programs(&mut self) -> Result<()> {
-        let overlay = "mkdir -p .layer/u .layer/w && mount -t overlay -o userxattr,lowerdir=\"$PWD\",upperdir=\"$PWD\"/.layer/u,workdir=\"$PWD\"/.layer/w none \"$PWD\" && cd \"$PWD\" && exec \"$@\"";
+        let overlay = "layer=$PWD/$(mktemp -d layer.XXXXXX) && mkdir $layer/u $layer/w && mount -t overlay -o \
+             userxattr,lowerdir=$PWD,upperdir=$layer/u,workdir=$layer/w none $PWD && cd $PWD && exec \"$@\"";
         let mut plain: Vec<OsString> = vec![find_program("unshare").context("unshare")?.into()];
         plain.extend(
             [
@@ -218,9 +224,9 @@ impl Sessions<'_> {
         self.script(
             "mkdir tree && cd tree && i=0; while [ $i -lt 200 ]; do mkdir d$i; j=0; while [ $j -lt 50 ]; do \
              echo \"file $i $j\" > d$i/f$j; j=$((j+1)); done; i=$((i+1)); done; tar -cf ../tree.tar . && git init -q . && \
-             git config core.checkStat minimal && git add . && git -c user.name=b -c user.email=b@localhost commit -qm all",
+             git config core.checkStat minimal && git config gc.auto 0 && git config maintenance.auto false && git add . && git -c user.name=b -c user.email=b@localhost commit -qm all",
         )?;
-        let forget = "chmod -R u+rwx .layer 2>/dev/null; rm -rf .layer out";
+        let forget = "if [ -e out ]; then away out; fi";
         let works = [
             Work { name: "git status", undo: forget, script: "git -C tree status --short" },
             Work { name: "find", undo: forget, script: "find tree -size +1k" },
@@ -258,7 +264,9 @@ impl Sessions<'_> {
                 self.add(format!("{}, without the start", work.name), &ours, ("bare", &bare), "");
             }
         }
-        self.script("chmod -R u+rwx .layer 2>/dev/null; rm -rf .layer out tree tree.tar")
+        self.script(
+            "chmod -R u+rwx layer.* 2>/dev/null || true; rm -rf written layer.* out tree tree.tar",
+        )
     }
 }
 

@@ -248,8 +248,11 @@ fn changes_can_be_read_while_a_session_makes_them() {
                 fs::remove_dir_all(upper.join("new")).unwrap();
             }
         });
-        let mut seen = 0;
-        for _ in 0..300 {
+        let (mut seen, mut scans) = (0, 0);
+        let begin = std::time::Instant::now();
+        // The other thread may not have run yet.
+        while scans < 300 || (seen == 0 && begin.elapsed().as_secs() < 30) {
+            scans += 1;
             let set = scan(&overlay.layers()).unwrap();
             seen += set.changes().len();
             let deleted = set.changes().iter().find(|change| change.kind == ChangeKind::Deleted);

@@ -4,7 +4,7 @@
 use std::sync::{LockResult, PoisonError};
 
 pub(crate) trait Unpoisoned<Guard> {
-    /// What the lock protects, whoever held it before.
+    /// What the lock protects, also after a panic.
     fn held(self) -> Guard;
 }
 

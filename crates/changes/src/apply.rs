@@ -8,7 +8,7 @@
 //! commit    a record, fsync; then the staged leftovers are removed
 //! ```
 //!
-//! The journal is in a directory of ours that no session can write: whoever writes a journal moves files of the host. The
+//! The journal is in a directory of ours that no session can write: a journal says which files of the host are moved. The
 //! staged copies are beside it if that is on the project's mount, and otherwise in the project's root.
 
 mod baseline;

@@ -2,15 +2,12 @@
 //! leave the tree.
 
 use crate::error::Result;
-use crate::layers::{is_absence, set_mode};
+use crate::layers::{is_absence, names_in, set_mode};
 use palisade_sys::beneath::open_entry;
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult};
-use rustix::fs::{
-    AtFlags, Dir, FileType, RenameFlags, fstat, openat, renameat_with, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, RenameFlags, fstat, openat, renameat_with, statat, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// Every level holds a descriptor. Deeper directories are moved to the top of the tree first.
@@ -79,14 +76,7 @@ impl Removal<'_> {
     }
 
     fn empty(&mut self, dir: BorrowedFd<'_>, path: &Path, depth: usize) -> SysResult<()> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(dir).at("getdents", path)? {
-            let entry = entry.at("getdents", path)?;
-            let name = entry.file_name().to_bytes();
-            if !matches!(name, b"." | b"..") {
-                names.push(OsStr::from_bytes(name).to_owned());
-            }
-        }
+        let names = names_in(dir, path)?;
         names.iter().try_for_each(|name| self.remove(dir, name, depth))
     }
 

@@ -8,7 +8,7 @@ use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult, SysError};
 use rustix::fs::{AtFlags, Dir, chmod, fstat, readlinkat, statat};
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -149,19 +149,6 @@ impl Layers {
         Ok(OsString::from_vec(self.read_link(layer, path)?).into())
     }
 
-    /// The names in a directory, in no order.
-    pub(crate) fn names(&self, dir: &OwnedFd, path: &Path) -> SysResult<Vec<OsString>> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(dir).at("getdents", path)? {
-            let entry = entry.at("getdents", path)?;
-            let name = entry.file_name().to_bytes();
-            if !matches!(name, b"." | b"..") {
-                names.push(OsStr::from_bytes(name).to_owned());
-            }
-        }
-        Ok(names)
-    }
-
     /// What the layers show under one name of a directory that is merged from `dirs`.
     pub(crate) fn stack(
         &self,
@@ -276,6 +263,19 @@ impl Drop for Layers {
             let _ = set_mode(entry.as_fd(), found.mode & KEPT_BITS, Path::new(""));
         }
     }
+}
+
+/// The names in a directory, in no order.
+pub(crate) fn names_in(dir: impl AsFd, path: &Path) -> SysResult<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir).at("getdents", path)? {
+        let entry = entry.at("getdents", path)?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(OsStr::from_bytes(name).to_owned());
+        }
+    }
+    Ok(names)
 }
 
 /// What several layers show at one path.

@@ -3,7 +3,7 @@
 
 use crate::contents::{Located, read};
 use crate::entry::EntryKind;
-use crate::layers::Layers;
+use crate::layers::{Layers, names_in};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -55,7 +55,7 @@ impl<'l> MergedTree<'l> {
         let mut names = BTreeSet::new();
         for layer in self.layers.all() {
             let listed = self.layers.open_directory(layer, directory);
-            if let Ok(listed) = listed.and_then(|dir| self.layers.names(&dir, directory)) {
+            if let Ok(listed) = listed.and_then(|dir| names_in(&dir, directory)) {
                 names.extend(listed);
             }
         }

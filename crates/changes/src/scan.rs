@@ -6,7 +6,7 @@ use crate::changeset::{Change, ChangeKind, ChangeSet};
 use crate::contents::{Located, is_same_content};
 use crate::entry::{Entry, EntryKind};
 use crate::error::{ChangesError, Result};
-use crate::layers::{Layers, Stack, is_absence};
+use crate::layers::{Layers, Stack, is_absence, names_in};
 use crate::paths::{MAX_PATH_BYTES, order};
 use crate::renames;
 use palisade_sys::{Errno, Result as SysResult};
@@ -96,7 +96,7 @@ impl Walk<'_> {
         let mut fresh = Vec::new();
         for layer in &directory.fresh {
             let dir = layers.open_directory(*layer, &directory.path)?;
-            names.extend(layers.names(&dir, &directory.path)?);
+            names.extend(names_in(&dir, &directory.path)?);
             fresh.push((*layer, dir));
         }
         let mut old = Vec::new();
@@ -137,7 +137,7 @@ impl Walk<'_> {
             Err(error) if error.errno == Errno::ACCESS => Ok(None),
             dir => {
                 let dir = dir?;
-                names.extend(self.layers.names(&dir, path)?);
+                names.extend(names_in(&dir, path)?);
                 Ok(Some(dir))
             }
         }

@@ -449,7 +449,7 @@ fn of_passed_limits(report: &RunReport) -> Option<String> {
     })
 }
 
-fn counted(count: u64, thing: &str) -> String {
+pub(crate) fn counted(count: u64, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Only checks the order; the session decides what happens in a state.
 
+use crate::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -27,6 +28,23 @@ pub enum State {
 pub struct WrongOrder {
     pub from: State,
     pub to: State,
+}
+
+impl From<Outcome> for State {
+    /// The state in which a run of this outcome ends.
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Completed | Outcome::Signalled | Outcome::OutputCapped => Self::Completed,
+            Outcome::Timeout => Self::Timeout,
+            Outcome::OutOfMemory
+            | Outcome::CpuTime
+            | Outcome::TooManyProcesses
+            | Outcome::DiskFull
+            | Outcome::Killed
+            | Outcome::Refused
+            | Outcome::Failed => Self::Error,
+        }
+    }
 }
 
 impl State {

@@ -46,5 +46,6 @@ pub use error::SessionError;
 pub use palisade_plan::agents;
 pub use palisade_supervisor::asking::AskIn;
 pub use palisade_supervisor::conclusion::outcome_of;
+pub use palisade_supervisor::error::SIGNAL_BASE;
 pub use session_id::new_session_id;
 pub use trust::TrustStore;

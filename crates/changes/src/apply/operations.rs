@@ -3,7 +3,7 @@
 
 use crate::entry::{EntryKind, Found, Timestamp};
 use crate::error::{ChangesError, Result};
-use crate::layers::{Layers, set_mode};
+use crate::layers::{Layers, names_in, set_mode};
 use crate::paths::parent_and_name;
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, OFlags, Result as SysResult, SysError};
@@ -235,7 +235,7 @@ impl Ground<'_> {
                 Err(error) if error.errno == Errno::ACCESS => continue,
                 dir => dir?,
             };
-            for name in self.layers.names(&dir, &directory)? {
+            for name in names_in(&dir, &directory)? {
                 match self.layers.stat_in(dir.as_fd(), &name)? {
                     Some(found) if found.changed >= stamp.reviewed => return Ok(false),
                     Some(found) if found.is_directory() => directories.push(directory.join(name)),

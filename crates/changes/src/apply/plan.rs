@@ -15,7 +15,7 @@ use crate::contents::Located;
 use crate::entry::{EntryKind, Found, Timestamp};
 use crate::error::{ChangesError, Result};
 use crate::judge::{Coming, Judge};
-use crate::layers::{Layers, set_mode};
+use crate::layers::{Layers, names_in, set_mode};
 use crate::merged_tree::MergedTree;
 use crate::objection::Verdict;
 use crate::paths::{is_within, parent_and_name};
@@ -361,7 +361,7 @@ impl<'p> Planner<'p> {
         }
         for directory in directories {
             let dir = self.layers.open_directory(new.layer, directory)?;
-            names += self.layers.names(&dir, directory)?.len();
+            names += names_in(&dir, directory)?.len();
         }
         Ok(names == count)
     }

@@ -6,8 +6,8 @@ use crate::reporting::word;
 use palisade_plan::limit::LimitKind;
 use palisade_plan::model::{Confinement, Plan};
 use palisade_record::{
-    CommandDigest, Destroyed, Entered, EventKind, Executed, Exited, LimitExceeded, Outcome, Run,
-    RunReport, State, Validated,
+    CommandDigest, Destroyed, Entered, EventKind, Executed, Exited, LimitExceeded, Run, RunReport,
+    State, Validated,
 };
 use palisade_supervisor::conclusion::{self, Conclusion};
 use palisade_supervisor::normalize;
@@ -98,17 +98,7 @@ pub(super) fn record_end(
             }));
         }
     }
-    journal.advance(match report.outcome {
-        Outcome::Completed | Outcome::Signalled | Outcome::OutputCapped => State::Completed,
-        Outcome::Timeout => State::Timeout,
-        Outcome::OutOfMemory
-        | Outcome::CpuTime
-        | Outcome::TooManyProcesses
-        | Outcome::DiskFull
-        | Outcome::Killed
-        | Outcome::Refused
-        | Outcome::Failed => State::Error,
-    })?;
+    journal.advance(report.outcome.into())?;
     let duration_ms = millis(duration);
     journal.add(EventKind::SandboxExited(Box::new(Exited {
         run,

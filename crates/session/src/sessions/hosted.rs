@@ -5,7 +5,6 @@ use super::directory::{SessionDirectory, SupervisorLock};
 use super::record::{SessionRecord, TimeToLive};
 use crate::error::{Result, SessionError};
 use crate::reporting::word;
-use jiff::Timestamp;
 use palisade_launch::{CommandId, ExitCause};
 use palisade_plan::model::Plan;
 use palisade_record::{Outcome, RunReport, State};
@@ -15,6 +14,7 @@ use palisade_supervisor::control::interface::{
     CommandStreams, Environment, Event, FromSupervisor, Grace, HeldStreams, Request, Response,
     StartCommand, TerminalSize,
 };
+use palisade_supervisor::error::SIGNAL_BASE;
 use palisade_sys::proc::sig::SIGTERM;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -24,9 +24,6 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::rc::Rc;
-
-/// Added to the number of the signal that ended a command, as a shell does.
-const SIGNAL_BASE: i32 = 128;
 
 /// What the creator of a session is told, a line of JSON each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,14 +214,7 @@ impl SessionLife {
     }
 
     fn record_end(&mut self, outcome: Outcome, exit_code: i32, error: Option<String>) {
-        self.record.state = match outcome {
-            Outcome::Completed | Outcome::Signalled | Outcome::OutputCapped => State::Completed,
-            Outcome::Timeout => State::Timeout,
-            _ => State::Error,
-        };
-        self.record.supervisor = None;
-        self.record.exit_code = Some(exit_code);
-        self.record.ended_at = Some(Timestamp::now());
+        self.record.end(outcome.into(), Some(exit_code));
         let why_not_started = self.outcome.take().and_then(|(_, why)| why);
         let expired = || "its time to live was over".to_owned();
         self.record.end_reason =

@@ -64,6 +64,14 @@ impl SessionRecord {
         }
     }
 
+    /// Nothing more happens in it.
+    pub(crate) fn end(&mut self, state: State, exit_code: Option<i32>) {
+        self.state = state;
+        self.supervisor = None;
+        self.exit_code = exit_code;
+        self.ended_at = Some(Timestamp::now());
+    }
+
     /// Its name, or the part of its id that tells it from others.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or_else(|| super::short_id(&self.id))

@@ -91,9 +91,7 @@ fn mark_if_killed(places: &AppDirs, directory: &SessionDirectory) -> Result<Look
     if record.is_over() {
         return Ok(Looked::AsItShould);
     }
-    record.state = State::Error;
-    record.supervisor = None;
-    record.ended_at = Some(Timestamp::now());
+    record.end(State::Error, None);
     let why = SessionError::SupervisorKilled;
     record.end_reason = Some(why.to_string());
     // Its own supervisor could not: the log would have a session without an end.

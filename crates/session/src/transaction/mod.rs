@@ -13,7 +13,6 @@ use crate::caller::Caller;
 use crate::config::PolicyRequest;
 use crate::error::{Result, SessionError};
 use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, TimeToLive};
-use jiff::Timestamp;
 use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
 use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
 use palisade_record::{RunReport, State};
@@ -134,10 +133,8 @@ fn finish(
     has_failed: bool,
 ) -> Result<()> {
     let Some((_lock, mut record)) = own else { return Ok(()) };
-    record.state = if has_failed { State::Error } else { State::Completed };
-    record.supervisor = None;
-    record.exit_code = Some(report.exit_code);
-    record.ended_at = Some(Timestamp::now());
+    let state = if has_failed { State::Error } else { report.outcome.into() };
+    record.end(state, Some(report.exit_code));
     waiting.directory().write_record(&record)
 }
 

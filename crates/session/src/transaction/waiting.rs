@@ -68,6 +68,15 @@ impl WaitingChanges {
         }
     }
 
+    /// Gives back what an interrupted apply of a session keeps of the host. Where its changes cannot be opened, removing the
+    /// session is refused for that.
+    pub fn recover_of(directory: &SessionDirectory, session: &SessionRecord) -> Result<()> {
+        match Self::open(directory.try_clone()?, session.clone()) {
+            Ok(Some(waiting)) => waiting.recover().map(drop),
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+
     pub fn directory(&self) -> &SessionDirectory {
         &self.directory
     }

@@ -1,6 +1,7 @@
 //! `sandbox apply`: brings what a session changed to its project.
 
 use super::{patch, waiting};
+use crate::closing::counted;
 use crate::output;
 use clap::Args;
 use palisade_session::Caller;
@@ -149,12 +150,11 @@ impl Apply {
         let refused = applied.refused.iter().map(|it| line(&it.path, &it.reason.to_string()));
         let kept = applied.kept.iter().map(|it| line(&it.path, &it.reason.to_string()));
         output::print_lines(refused.chain(kept))?;
-        let count = applied.paths.len();
+        let changes = counted(applied.paths.len() as u64, "change");
         let left = applied.refused.len() + applied.kept.len();
-        let changes = if count == 1 { "change" } else { "changes" };
         output::note(&match left {
-            0 => format!("applied {count} {changes}"),
-            left => format!("applied {count} {changes}; {left} were left out"),
+            0 => format!("applied {changes}"),
+            left => format!("applied {changes}; {left} were left out"),
         });
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! `sandbox diff`: what a session changed in its project.
 
 use super::waiting;
+use crate::closing::counted;
 use crate::output;
 use clap::Args;
 use palisade_session::transaction::changes::{
@@ -93,8 +94,8 @@ impl Diff {
         }
         drop(out);
         if in_git > 0 {
-            let changes = if in_git == 1 { "change" } else { "changes" };
-            output::note(&format!("{in_git} {changes} in .git not shown; show with --git"));
+            let changes = counted(in_git as u64, "change");
+            output::note(&format!("{changes} in .git not shown; show with --git"));
         }
         for directory in set.too_deep() {
             let directory = changes::quoted(directory);

@@ -1,6 +1,7 @@
 //! `sandbox discard`: removes what a session changed, and leaves the project as it is.
 
 use super::waiting;
+use crate::closing::counted;
 use crate::commands::sessions::find;
 use crate::output;
 use clap::Args;
@@ -40,8 +41,9 @@ impl Discard {
         let label = waiting.session().label().to_owned();
         waiting.discard()?;
         output::note(&match count {
-            Ok(1) => format!("discarded 1 change of session {label}"),
-            Ok(count) => format!("discarded {count} changes of session {label}"),
+            Ok(count) => {
+                format!("discarded {} of session {label}", counted(count as u64, "change"))
+            }
             Err(_) => format!("discarded the changes of session {label}"),
         });
         Ok(ExitCode::SUCCESS)

@@ -19,11 +19,8 @@ use palisade_session::foreground::{self, Left};
 use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
 use palisade_session::supervise::client::Client;
 use palisade_session::supervise::interface::ExitCause;
-use palisade_session::{AppDirs, SessionError};
+use palisade_session::{AppDirs, SIGNAL_BASE, SessionError};
 use std::process::ExitCode;
-
-/// Added to the number of the signal that ended a command, as a shell does.
-const SIGNAL_BASE: i32 = 128;
 
 /// The session that is meant, running or not.
 pub(crate) fn find(named: &str) -> Result<(SessionDirectory, SessionRecord), SessionError> {

@@ -39,13 +39,8 @@ impl Remove {
             stop::kill(&directory)?;
         }
         if self.force {
-            // What an interrupted apply keeps of the host goes back first; `remove` refuses without it.
-            let directory = find(named)?.0;
-            let waiting = WaitingChanges::open(directory, record.clone());
-            if let Ok(Some(waiting)) = waiting {
-                waiting.recover()?;
-            }
-            return Ok(find(named)?.0.remove()?);
+            WaitingChanges::recover_of(&directory, &record)?;
+            return Ok(directory.remove()?);
         }
         let count = WaitingChanges::count(&directory, &record)?;
         if count > 0 {

@@ -122,17 +122,42 @@ impl TestOverlay {
         statuses(&scan(&self.layers()).unwrap())
     }
 
-    /// A time after everything on the host so far and before everything that follows.
+    /// A time after everything in the project so far and not after anything that follows.
+    ///
+    /// The clock of files stands still between two ticks, on a busy virtual machine for longer than one would sleep,
+    /// and may be set back: whoever needs a later time asks until there is one.
     pub(crate) fn now(&self) -> Timestamp {
-        let tick = || std::thread::sleep(std::time::Duration::from_millis(12));
-        tick();
         let mark = self.dir.path().join("mark");
-        fs::write(&mark, "").unwrap();
-        let found = fs::metadata(&mark).unwrap();
-        tick();
-        let nanoseconds = u32::try_from(found.ctime_nsec()).unwrap();
-        Timestamp { seconds: found.ctime(), nanoseconds }
+        let later_than = |time: Timestamp| {
+            loop {
+                fs::write(&mark, "").unwrap();
+                let now = last_change(&mark);
+                if now > time {
+                    return now;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        };
+        let now = later_than(newest_change(&self.project()));
+        later_than(now);
+        now
     }
+}
+
+fn last_change(path: &Path) -> Timestamp {
+    let found = fs::symlink_metadata(path).unwrap();
+    let nanoseconds = u32::try_from(found.ctime_nsec()).unwrap();
+    Timestamp { seconds: found.ctime(), nanoseconds }
+}
+
+/// Of a tree. A directory that its owner cannot read counts by itself.
+fn newest_change(path: &Path) -> Timestamp {
+    let entries = fs::read_dir(path).into_iter().flatten();
+    let inner = entries.map(|entry| entry.unwrap().path()).map(|path| {
+        let is_directory = fs::symlink_metadata(&path).unwrap().is_dir();
+        if is_directory { newest_change(&path) } else { last_change(&path) }
+    });
+    inner.fold(last_change(path), Timestamp::max)
 }
 
 /// As a session may leave directories that their owner cannot enter.

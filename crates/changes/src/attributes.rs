@@ -23,6 +23,10 @@ pub(crate) fn is_opaque(directory: impl AsFd) -> bool {
     matches!(fgetxattr(directory, OPAQUE, &mut value), Ok(1)) && value[0] == b'y'
 }
 
+pub(crate) fn set_opaque(directory: impl AsFd, path: &Path) -> SysResult<()> {
+    fsetxattr(directory, OPAQUE, b"y", XattrFlags::empty()).at("fsetxattr", path)
+}
+
 /// Whether an entry of an upper layer began as a copy of one below it.
 pub(crate) fn is_copied_up(entry: &Path) -> bool {
     rustix::fs::lgetxattr_query(entry, ORIGIN).is_ok()

@@ -108,7 +108,7 @@ impl Removal<'_> {
 }
 
 /// Opens a directory, after making it usable for its owner if it is not (`work/` of an overlay is mode 000).
-fn open_any(dir: BorrowedFd<'_>, name: &OsStr) -> SysResult<OwnedFd> {
+pub(crate) fn open_any(dir: BorrowedFd<'_>, name: &OsStr) -> SysResult<OwnedFd> {
     let path = Path::new(name);
     let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).at("statat", path)?;
     if found.st_mode & 0o700 != 0o700 && FileType::from_raw_mode(found.st_mode).is_dir() {

@@ -102,6 +102,25 @@ impl TestOverlay {
         });
     }
 
+    /// What a session sees, as text.
+    pub(crate) fn shown(&self) -> String {
+        let place = self.dir.path().join("shown");
+        self.session(|root| fs::write(&place, format!("{:#?}", snapshot(root))).unwrap());
+        fs::read_to_string(place).unwrap()
+    }
+
+    /// Makes one layer of two.
+    pub(crate) fn fold_newest(&mut self) {
+        let newest = self.layer();
+        let upper = directory(&newest.join("upper"));
+        self.layers -= 1;
+        assert_eq!(self.layers, 1);
+        let (older, below) = (directory(&self.upper()), directory(&self.project()));
+        crate::fold(upper.as_fd(), older.as_fd(), Some(below.as_fd())).unwrap();
+        assert_eq!(fs::read_dir(newest.join("upper")).unwrap().count(), 0);
+        crate::discard(directory(self.dir.path()).as_fd(), newest.file_name().unwrap()).unwrap();
+    }
+
     pub(crate) fn layers(&self) -> Layers {
         let uppers: Vec<PathBuf> =
             (1..=self.layers).rev().map(|number| self.layer_number(number).join("upper")).collect();

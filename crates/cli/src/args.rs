@@ -63,6 +63,13 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "keep", help_heading = FILES)]
     pub(crate) transaction: Option<String>,
 
+    /// Whose caches of build tools are written: host, own or off [default: own]
+    ///
+    /// own: the host's caches are read, and what is written is kept for later sandboxes of this project only. host: the
+    /// host's are written, so a later build outside uses what the command put there. off: empty at the start of each run.
+    #[arg(long, value_name = "WHOSE", hide_short_help = true, help_heading = FILES)]
+    pub(crate) caches: Option<String>,
+
     /// Hide a path
     ///
     /// It is hidden under every name that leads to it, such as links and bind mounts.

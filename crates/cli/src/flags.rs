@@ -48,6 +48,7 @@ pub(crate) fn flags(
         ("on-ask", "onAsk", &args.on_ask),
         ("ask-key", "askKey", &args.ask_key),
         ("gate", "gate", &args.gate),
+        ("caches", "filesystem.caches", &args.caches),
         ("cwd", "process.cwd", &args.cwd),
         ("env-mode", "process.envMode", &args.env_mode),
         ("hostname", "process.hostname", &args.hostname),

@@ -9,8 +9,8 @@ use crate::commands::sessions::{
     attach, create, exec, extend, inspect, logs, prune, ps, remove, stop,
 };
 use crate::commands::{
-    approve, audit, check_path, complete, doctor, explain_syscall, generate, learn, manual, net,
-    plan, policy, proxy, revoke, run, supervise, top, why,
+    approve, audit, cache, check_path, complete, doctor, explain_syscall, generate, learn, manual,
+    net, plan, policy, proxy, revoke, run, supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -76,6 +76,9 @@ pub(crate) enum Command {
     Apply(apply::Apply),
     /// Remove what a session changed, and leave the project as it is
     Discard(discard::Discard),
+    /// List and clear what sandboxes keep in caches of their own
+    #[command(subcommand)]
+    Cache(cache::Cache),
     /// Show what `run` would do with the same options
     Plan(plan::Plan),
     /// Check what this host supports and how to fix what is missing
@@ -186,6 +189,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "diff" => Command::Diff(arguments(line)?),
         "apply" => Command::Apply(arguments(line)?),
         "discard" => Command::Discard(arguments(line)?),
+        "cache" => Command::Cache(subcommand(line)?),
         "plan" => Command::Plan(arguments(line)?),
         "doctor" => Command::Doctor(arguments(line)?),
         "explain-syscall" => Command::ExplainSyscall(arguments(line)?),

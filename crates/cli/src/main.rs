@@ -70,6 +70,7 @@ fn main() -> ExitCode {
         Command::Diff(diff) => diff.execute(),
         Command::Apply(apply) => apply.execute(),
         Command::Discard(discard) => discard.execute(),
+        Command::Cache(cache) => cache.execute(),
         Command::Plan(plan) => plan.execute(),
         Command::Doctor(doctor) => doctor.execute(),
         Command::ExplainSyscall(explain) => explain.execute(),

@@ -5,6 +5,7 @@
 //! root's descriptor without following links, so nothing in a bound tree can redirect a step (CVE-2026-41579,
 //! CVE-2025-52881).
 
+mod caches;
 mod overlay;
 mod own_names;
 mod scratch;
@@ -13,8 +14,9 @@ use crate::error::{During, LaunchError, Result};
 use crate::fuse_root::{FuseRoot, GroundStore};
 use crate::idmap::OwnerMaps;
 use crate::sources::{self, Source, Sources};
+use caches::{CachePart, Caches};
 use overlay::OverlayParts;
-use palisade_plan::model::{Hardening, MountAccess, MountOp, NodeKind, SandboxPlan};
+use palisade_plan::model::{Hardening, MountAccess, MountOp, Namespaced, NodeKind, SandboxPlan};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
@@ -92,16 +94,25 @@ impl Builder {
     /// Makes those parts that need a root to be made on, and shows what the gate's file system has to show.
     pub(crate) fn complete(
         &mut self,
-        ops: &[MountOp],
+        inside: &Namespaced,
         sources: Sources,
         sandbox: &SandboxPlan,
     ) -> Result<Pieces> {
+        let ops = &inside.mounts;
         let scratch = sandbox.scratch.as_ref();
         let shared = scratch.map(|scratch| Shared::new(self, scratch)).transpose()?;
+        let mut caches = Caches::new(&inside.caches);
         let completed = ops.iter().zip(sources);
         let completed: Pieces = completed
-            .map(|(op, source)| self.piece(op, source, shared.as_ref()))
+            .map(|(op, source)| match op {
+                MountOp::Overlay { lower, stack: Some(stack), exec, .. } => {
+                    let part = CachePart { cache: lower, stack, exec: *exec };
+                    caches.part(self, &part, source).map(Some)
+                }
+                _ => self.piece(op, source, shared.as_ref()),
+            })
             .collect::<Result<_, _>>()?;
+        caches.close(self)?;
         shared.map_or(Ok(()), |shared| shared.close(self))?;
         let grounds = sandbox.gate.as_ref().map_or(&[][..], |gate| &gate.grounds);
         self.show_grounds(ops, completed, grounds)
@@ -212,7 +223,7 @@ impl Builder {
     ) -> Result<Option<OwnedFd>> {
         match (op, shared) {
             (MountOp::Overlay { target, hidden, access, exec, .. }, _) => {
-                let Source { mount: lower, layer } = source.ok_or_else(|| no_piece(op))?;
+                let Source { mount: lower, layer, .. } = source.ok_or_else(|| no_piece(op))?;
                 let parts = OverlayParts { target, hidden, access: *access, exec: *exec };
                 match layer {
                     Some(layer) => self.transaction(&lower, &layer, &parts).map(Some),
@@ -375,14 +386,14 @@ impl Builder {
 /// be mounted only while the host's is still visible; the kernel requires that. None of it needs the new root: where that
 /// is the gate's file system, its process starts meanwhile.
 pub(crate) fn collect(
-    ops: &[MountOp],
+    inside: &Namespaced,
     prepared: Option<Sources>,
     mut devpts: Option<OwnedFd>,
     sandbox: &SandboxPlan,
 ) -> Result<Sources> {
     let sources = match prepared {
         Some(prepared) => prepared,
-        None => sources::prepare(ops, sandbox.hardening, &OwnerMaps::default())?,
+        None => sources::prepare(inside, sandbox.hardening, &OwnerMaps::default())?,
     };
     let scratch = sandbox.scratch.as_ref();
     let piece = |(op, source): (&MountOp, Option<Source>)| match op {
@@ -424,7 +435,7 @@ pub(crate) fn collect(
         | MountOp::Seal { .. }
         | MountOp::Blank { .. } => Ok(source),
     };
-    ops.iter().zip(sources).map(piece).collect()
+    inside.mounts.iter().zip(sources).map(piece).collect()
 }
 
 const NO_DEVICES: MountAttrs = MountAttrs::NOSUID.union(MountAttrs::NODEV);

@@ -125,7 +125,7 @@ pub fn launch(
         Confinement::Namespaces(inside) if inside.identity.mapping == IdMapping::ByRoot => {
             chosen.give_pipes_to(host_owner(&inside.identity))?;
             let maps = OwnerMaps::for_plan(&inside.mounts, host_owner(&inside.identity))?;
-            Some(sources::prepare(&inside.mounts, plan.sandbox.hardening, &maps)?)
+            Some(sources::prepare(inside, plan.sandbox.hardening, &maps)?)
         }
         _ => None,
     };

@@ -219,11 +219,11 @@ fn build_view(
     (devpts, fuse_root): (Option<OwnedFd>, Option<RequestedFuseRoot>),
     report: &OwnedFd,
 ) -> Result<()> {
-    let (sandbox, ops) = (&launch.plan.sandbox, &inside.mounts);
-    let pieces = mounts::collect(ops, launch.prepared.take(), devpts, sandbox)?;
+    let sandbox = &launch.plan.sandbox;
+    let pieces = mounts::collect(inside, launch.prepared.take(), devpts, sandbox)?;
     let fuse = fuse_root.map(RequestedFuseRoot::receive).transpose()?;
     let mut view = Builder::new(sandbox.hardening, fuse)?;
-    let pieces = view.complete(ops, pieces, sandbox)?;
+    let pieces = view.complete(inside, pieces, sandbox)?;
     view.change_root()?;
     say(report, ToCommand::RootChanged)?;
     view.furnish(&inside.mounts, &pieces)?;

@@ -7,12 +7,12 @@
 
 use crate::error::{During, LaunchError, Result};
 use crate::idmap::OwnerMaps;
-use palisade_plan::model::{Hardening, MountAccess, MountOp, Owner};
+use palisade_plan::model::{CacheStack, Hardening, MountAccess, MountOp, Namespaced, Owner};
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, OFlags, SysError};
 use rustix::fs::FileType;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const STEP: &str = "taking a part of the host's tree";
 
@@ -23,20 +23,78 @@ pub(crate) type Sources = Vec<Option<Source>>;
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) mount: OwnedFd,
-    /// The directory that keeps the changes of a transaction.
+    /// The directory that keeps the changes of a transaction or of caches.
     pub(crate) layer: Option<OwnedFd>,
+    /// What earlier runs wrote to caches, the newest first.
+    pub(crate) below: Vec<OwnedFd>,
 }
 
 impl From<OwnedFd> for Source {
     fn from(mount: OwnedFd) -> Self {
-        Self { mount, layer: None }
+        Self { mount, layer: None, below: Vec::new() }
     }
 }
 
-/// Takes every source of the plan now.
-pub(crate) fn prepare(ops: &[MountOp], hardening: Hardening, maps: &OwnerMaps) -> Result<Sources> {
+/// Takes every source of the plan now. Caches that are parts of one overlay have their source at the first of them.
+pub(crate) fn prepare(
+    inside: &Namespaced,
+    hardening: Hardening,
+    maps: &OwnerMaps,
+) -> Result<Sources> {
     let root = host_root()?;
-    ops.iter().map(|op| take(&root, op, hardening, maps)).collect()
+    let mut stacks: Vec<&CacheStack> = inside.caches.iter().collect();
+    let source = |op: &MountOp| match op {
+        MountOp::Overlay { stack: Some(stack), .. } => {
+            let position = stacks.iter().position(|planned| planned.lower == *stack);
+            let first = position.map(|position| stacks.swap_remove(position));
+            first.map(|stack| take_stack(&root, stack, hardening, maps)).transpose()
+        }
+        _ => take(&root, op, hardening, maps),
+    };
+    inside.mounts.iter().map(source).collect()
+}
+
+fn take_stack(
+    root: &OwnedFd,
+    stack: &CacheStack,
+    hardening: Hardening,
+    maps: &OwnerMaps,
+) -> Result<Source> {
+    let lower = |path: &PathBuf| take_lower(root, path, stack.idmap, hardening, maps);
+    Ok(Source {
+        mount: lower(&stack.lower)?,
+        layer: Some(take_layer(root, &stack.layer, stack.idmap, hardening, maps)?),
+        below: stack.below.iter().map(lower).collect::<Result<_>>()?,
+    })
+}
+
+/// A directory that only the overlay on it will show.
+fn take_lower(
+    root: &OwnedFd,
+    path: &Path,
+    owner: Option<Owner>,
+    hardening: Hardening,
+    maps: &OwnerMaps,
+) -> Result<OwnedFd> {
+    let mount = clone_tree(root, path)?;
+    take_owner(&mount, path, owner, MountAccess::ReadOnly, maps)?;
+    let attrs = MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::RDONLY;
+    set(&mount, path, attrs, hardening)?;
+    Ok(mount)
+}
+
+/// A directory of ours that keeps what is written.
+fn take_layer(
+    root: &OwnedFd,
+    path: &Path,
+    owner: Option<Owner>,
+    hardening: Hardening,
+    maps: &OwnerMaps,
+) -> Result<OwnedFd> {
+    let kept = clone_tree(root, path)?;
+    take_owner(&kept, path, owner, MountAccess::ReadWrite, maps)?;
+    set(&kept, path, MountAttrs::NOSUID | MountAttrs::NODEV, hardening)?;
+    Ok(kept)
 }
 
 /// The host's root directory.
@@ -75,17 +133,10 @@ fn take(
             Ok(Some(mount.into()))
         }
         MountOp::Overlay { lower, idmap, layer, .. } => {
-            let mount = clone_tree(root, lower)?;
-            take_owner(&mount, lower, *idmap, MountAccess::ReadOnly, maps)?;
-            let attrs = MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::RDONLY;
-            set(&mount, lower, attrs, hardening)?;
-            let layer = layer.as_ref().map(|layer| {
-                let kept = clone_tree(root, layer)?;
-                take_owner(&kept, layer, *idmap, MountAccess::ReadWrite, maps)?;
-                set(&kept, layer, MountAttrs::NOSUID | MountAttrs::NODEV, hardening)?;
-                Ok(kept)
-            });
-            Ok(Some(Source { mount, layer: layer.transpose()? }))
+            let mount = take_lower(root, lower, *idmap, hardening, maps)?;
+            let layer = layer.as_ref();
+            let layer = layer.map(|layer| take_layer(root, layer, *idmap, hardening, maps));
+            Ok(Some(Source { layer: layer.transpose()?, ..mount.into() }))
         }
         MountOp::Device { source, major, minor, .. } => {
             let mount = clone_tree(root, source)?;

@@ -19,8 +19,8 @@ use crate::seccomp::Unheld;
 use crate::see::{self, Outside, RestOfHost, Seen, SeenOn};
 use crate::selfcheck::{self, CheckedLayers};
 use crate::{
-    environment, gate, guard, identity, landlock, locate, namespaces, own, promises, seccomp,
-    unheld_rules,
+    caches, environment, gate, guard, identity, landlock, locate, namespaces, own, promises,
+    seccomp, unheld_rules,
 };
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy, ProjectAccess, View};
 use std::path::{Path, PathBuf};
@@ -117,10 +117,12 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     let loopback = namespaces.net;
     let network_settings = namespaces::network_settings(policy, &identity);
     let private_home = gate::private_home(&mounts, host);
+    let caches = caches::stacks(&mounts, &locate::root_of(request.facts, host), request);
     let inside = Namespaced {
         namespaces,
         identity,
         mounts,
+        caches,
         hostname,
         loopback,
         network_settings,

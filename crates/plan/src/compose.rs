@@ -6,9 +6,10 @@
 //! depends on how many files lie beside a secret. A writable directory cannot be split like that, so a denied
 //! path in it is an error.
 
+use crate::caches;
 use crate::denied::{Class, Denial, Denied};
 use crate::error::{PlanError, Result};
-use crate::facts::{EntryKind, HostMount};
+use crate::facts::{EntryKind, HostFacts, HostMount};
 use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::{Host, Link};
 use crate::model::{MountAccess, MountOp, NodeKind};
@@ -40,8 +41,7 @@ pub(crate) struct Parts<'a> {
     /// Read-only in the sandbox, although the directory around them is writable.
     pub(crate) seals: Vec<PathBuf>,
     pub(crate) technique: Technique,
-    /// The mounts of the host.
-    pub(crate) mounts: &'a [HostMount],
+    pub(crate) facts: &'a HostFacts,
     /// Paths that a preset names, with links resolved.
     pub(crate) named_by_preset: Vec<PathBuf>,
     /// Where the changes of a transaction are kept.
@@ -59,11 +59,11 @@ pub(crate) enum Technique {
 pub(crate) fn compose(parts: Parts<'_>, denied: &Denied, host: &Host<'_>) -> Result<Composition> {
     // Only a path that is mounted from elsewhere can lack a mount point.
     let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
-    let (technique, mounts, layer) = (parts.technique, parts.mounts, parts.layer);
+    let (technique, facts, layer) = (parts.technique, parts.facts, parts.layer);
     let view = Composition::default();
     let named_by_preset = parts.named_by_preset;
     let mut composer =
-        Composer { host, denied, moves, technique, mounts, layer, named_by_preset, view, binds: 0 };
+        Composer { host, denied, moves, technique, facts, layer, named_by_preset, view, binds: 0 };
     let mut links = parts.links;
     let mut kept: BTreeMap<PathBuf, Grant> = BTreeMap::new();
     for (target, grant) in settle(parts.grants)? {
@@ -131,7 +131,7 @@ struct Composer<'a> {
     /// Whether anything is mounted at another path than on the host.
     moves: bool,
     technique: Technique,
-    mounts: &'a [HostMount],
+    facts: &'a HostFacts,
     layer: &'a Path,
     named_by_preset: Vec<PathBuf>,
     view: Composition,
@@ -205,7 +205,7 @@ impl Composer<'_> {
         }
         let tightens = grant.origin == Origin::System && above.exec && !grant.exec;
         above.kind == grant.kind
-            && !matches!(above.kind, GrantKind::Overlay | GrantKind::Transaction)
+            && matches!(above.kind, GrantKind::ReadOnly | GrantKind::ReadWrite)
             && above.idmap == grant.idmap
             && (above.exec || !grant.exec)
             && !tightens
@@ -228,7 +228,7 @@ impl Composer<'_> {
                     self.place_read_only(source, target, grant.node, &read_only)?;
                 }
             },
-            GrantKind::Overlay | GrantKind::Transaction => {
+            GrantKind::Overlay | GrantKind::OwnCache | GrantKind::Transaction => {
                 self.refuse_own_area_inside(grant)?;
                 self.overlay(source, target, grant);
             }
@@ -246,10 +246,13 @@ impl Composer<'_> {
             .collect();
         let access = match grant.kind {
             GrantKind::ReadOnly => MountAccess::ReadOnly,
-            GrantKind::ReadWrite | GrantKind::Overlay | GrantKind::Transaction => {
-                MountAccess::ReadWrite
-            }
+            GrantKind::ReadWrite
+            | GrantKind::Overlay
+            | GrantKind::OwnCache
+            | GrantKind::Transaction => MountAccess::ReadWrite,
         };
+        let stack = (grant.kind == GrantKind::OwnCache)
+            .then(|| caches::stack_of(source, self.host.home(), self.facts));
         let layer = (grant.kind == GrantKind::Transaction).then(|| self.layer.to_owned());
         let op = MountOp::Overlay {
             lower: source.to_owned(),
@@ -257,6 +260,7 @@ impl Composer<'_> {
             hidden,
             access,
             layer,
+            stack,
             exec: grant.exec,
             idmap: grant.idmap,
             why: grant.why(),
@@ -396,7 +400,7 @@ impl Composer<'_> {
         let is_within = |mount: &&HostMount| {
             mount.mount_point.starts_with(source) && mount.mount_point != source
         };
-        let within = self.mounts.iter().filter(is_within).count();
+        let within = self.facts.mounts.iter().filter(is_within).count();
         let can_overlay =
             self.technique == Technique::Mounts && !holds_own_area && within <= MAX_MOUNTS_WITHIN;
         if can_overlay {

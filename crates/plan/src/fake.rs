@@ -3,7 +3,7 @@
 use crate::facts::{DirEntry, EntryKind, HostFacts, HostTree, LimitFacts, NatFacts};
 use crate::limit::CgroupHome;
 use crate::model::{Confinement, MountAccess, MountOp, Namespaced, Plan};
-use crate::{PlanError, PlanRequest, build};
+use crate::{CacheStore, PlanError, PlanRequest, build};
 use palisade_policy::model::{
     AllowedPorts, EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process,
     ProjectAccess, Resources, SyscallMode, Syscalls, View,
@@ -192,7 +192,9 @@ pub(crate) fn policy() -> Policy {
             denied_paths: Vec::new(),
             rules: Vec::new(),
             project: ProjectAccess::ReadWrite,
-            caches: true,
+            // As many tests need what a command writes to the host; `caches_tests.rs` has the default.
+            caches: palisade_policy::CacheAccess::Host,
+            cache_size: None,
             toolchains: true,
             hide_secrets: true,
             protect_names: true,
@@ -276,8 +278,14 @@ pub(crate) fn request<'a>(
         policy_files: &[],
         preset_paths: &[],
         layer: Path::new("/home/u/.local/state/palisade/sessions/session-1/layers/1"),
+        caches: &no_caches,
         limits,
     }
+}
+
+/// Nothing that earlier runs left.
+pub(crate) fn no_caches(_: &Path) -> CacheStore {
+    CacheStore { top: PathBuf::from("/state/caches/project/runs/1"), finished: Vec::new() }
 }
 
 /// A group for processes and nothing else.

@@ -23,6 +23,8 @@ pub(crate) enum GrantKind {
     ReadWrite,
     /// Changes are discarded.
     Overlay,
+    /// Changes are kept for later sandboxes of the project.
+    OwnCache,
     /// Changes are kept apart (LIFE-2).
     Transaction,
 }
@@ -83,7 +85,7 @@ impl Grant {
             (Origin::Project, _) => "project",
             (Origin::Asked, GrantKind::ReadOnly) => "--ro",
             (Origin::Asked, GrantKind::ReadWrite) => "--rw",
-            (Origin::Asked, GrantKind::Overlay) => "--overlay",
+            (Origin::Asked, GrantKind::Overlay | GrantKind::OwnCache) => "--overlay",
             (Origin::Asked, GrantKind::Transaction) => "--transaction",
         }
     }

@@ -105,7 +105,7 @@ fn directories_for_everybody_are_guarded_where_they_are_the_hosts() {
     let mut alone = Policy { isolation_level: Level::Process, ..policy() };
     alone.process.user_namespace = false;
     alone.filesystem.project = ProjectAccess::ReadOnly;
-    alone.filesystem.caches = false;
+    alone.filesystem.caches = palisade_policy::CacheAccess::Off;
     let mut tree = FakeTree::new();
     tree.link("/dev/shm", "/run/shm").dir("/run/shm");
     let with_guard = plan(&alone, &user(), &tree).unwrap();

@@ -3,6 +3,7 @@
 //! Pure data. `launch` makes no decisions of its own: what is not in the plan does not happen, and what is in
 //! the plan happens or the run stops.
 
+mod cache_stack;
 mod egress;
 mod mount_op;
 mod probe;
@@ -13,6 +14,7 @@ mod transaction;
 use crate::layer::Promise;
 pub use crate::limit::{Grace, Resource, Rlimit, Scratch, Watch};
 use crate::limit::{Group, Limit};
+pub use cache_stack::CacheStack;
 pub use egress::{
     Checks, CredentialPlan, CredentialSource, Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan,
     Publish,
@@ -225,6 +227,9 @@ pub struct Namespaced {
     pub identity: Identity,
     /// In this order; a later one may be mounted on an earlier one.
     pub mounts: Vec<MountOp>,
+    /// What the caches among the mounts are parts of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<CacheStack>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
     /// Whether to bring up `lo` in the new network namespace.

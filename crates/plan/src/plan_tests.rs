@@ -443,6 +443,7 @@ fn a_missing_command_is_an_error_of_ours() {
         policy_files: &[],
         preset_paths: &[],
         layer: Path::new("/state/layer"),
+        caches: &crate::fake::no_caches,
         limits: &without_groups,
     };
     let error = build(&request).unwrap_err();
@@ -507,6 +508,7 @@ fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
             policy_files: &[],
             preset_paths: &[],
             layer: Path::new("/state/layer"),
+            caches: &crate::fake::no_caches,
             limits: &without_groups,
         })
     };

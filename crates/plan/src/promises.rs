@@ -66,6 +66,7 @@ const WRITES: &str = "only granted paths can be written";
 const SECRETS: &str = "secrets are hidden under every path";
 const OWN_ROOT: &str = "own root; mounts do not propagate in or out; removed at the end";
 const OVERLAY: &str = "writes to overlays are discarded";
+const OWN_CACHES: &str = "what is written to caches is never read by the host";
 const TRANSACTION: &str = "the project's files stay as they are until changes are applied";
 const NAMES: &str = "files that the host would run later cannot be written";
 const OWN_KERNEL_FILES: &str = "own /proc, /dev, /tmp, /run";
@@ -105,6 +106,9 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
     ];
     if inside.mounts.iter().any(MountOp::discards_changes) {
         promises.push(Promise::new("FS-5", OVERLAY).held(&[Layer::MountView]));
+    }
+    if !inside.caches.is_empty() {
+        promises.push(Promise::new("FS-5", OWN_CACHES).held(&[Layer::MountView]));
     }
     if inside.mounts.iter().any(MountOp::is_transaction) {
         promises.push(Promise::new("LIFE-2", TRANSACTION).held(&[Layer::MountView]));

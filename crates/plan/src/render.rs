@@ -151,15 +151,16 @@ fn row(op: &MountOp) -> [String; 4] {
             let source = if source == at { no() } else { source.display().to_string() };
             [format!("{access} {exec}"), target, source, (*why).to_owned()]
         }
-        MountOp::Overlay { hidden, access, layer, why, .. } => {
+        MountOp::Overlay { hidden, access, layer, stack, why, .. } => {
             let why = match hidden.len() {
                 0 => (*why).to_owned(),
                 count => format!("{why}, {count} paths hidden"),
             };
-            let kind = match (access, layer) {
-                (MountAccess::ReadOnly, _) => "overlay ro",
-                (MountAccess::ReadWrite, None) => "overlay",
-                (MountAccess::ReadWrite, Some(_)) => "transaction",
+            let kind = match (access, layer, stack) {
+                (MountAccess::ReadOnly, ..) => "overlay ro",
+                (MountAccess::ReadWrite, Some(_), _) => "transaction",
+                (MountAccess::ReadWrite, None, Some(_)) => "own cache",
+                (MountAccess::ReadWrite, None, None) => "overlay",
             };
             [kind.to_owned(), target, no(), why]
         }

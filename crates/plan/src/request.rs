@@ -19,8 +19,27 @@ pub struct PlanRequest<'a> {
     pub preset_paths: &'a [String],
     /// The directory of ours that keeps the changes of a transaction, if there is one. Whoever carries the plan out makes it.
     pub layer: &'a Path,
+    /// The caches of a project's sandboxes, by the project's root. Called only if the view has any.
+    pub caches: &'a dyn Fn(&Path) -> CacheStore,
     /// Called only if a limit is set.
     pub limits: &'a dyn Fn() -> LimitFacts,
+}
+
+/// Where a project's sandboxes keep what they write to caches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CacheStore {
+    /// For what this run writes. Whoever carries the plan out makes it.
+    pub top: PathBuf,
+    /// What earlier runs left, the newest first.
+    pub finished: Vec<FinishedLayer>,
+}
+
+/// What one earlier run, or several, wrote to caches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedLayer {
+    pub directory: PathBuf,
+    /// The names in it, see [`crate::layer_name`].
+    pub stacks: Vec<OsString>,
 }
 
 /// What to do if a path that should be visible does not exist.

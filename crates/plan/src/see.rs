@@ -8,15 +8,15 @@ use crate::error::{PlanError, Result};
 use crate::facts::{EntryKind, HostFacts};
 use crate::grant::{Grant, GrantKind, Granter, Origin};
 use crate::host::{Host, Link, join};
-use crate::model::MountOp;
+use crate::model::{MountOp, NodeKind};
 use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
 use crate::request::PlanRequest;
 use crate::settings::{self, Copies};
 use crate::view::Composition;
 use crate::writable::resolved_path;
-use crate::{credentials, installed, lists, own, planted, policy_files};
-use palisade_policy::model::{Mode, Policy, View};
+use crate::{caches, credentials, installed, lists, own, planted, policy_files};
+use palisade_policy::model::{CacheAccess, Mode, Policy, View};
 use palisade_policy::network::SecretSource;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -177,9 +177,7 @@ pub(crate) fn see(
                 });
             }
         }
-        if filesystem.caches {
-            grants.extend(granter.listed(lists::CACHES, Origin::Cache));
-        }
+        grants.extend(cache_grants(request, &granter, outside, &mut notes));
     }
     let Project { root, grants: project, mut seals, git_config, notes: about_project } =
         project::find(filesystem.project, policy.view, &granter);
@@ -229,7 +227,7 @@ pub(crate) fn see(
         grants,
         seals,
         technique: if outside == Outside::Absent { Technique::Mounts } else { Technique::Rules },
-        mounts: &facts.mounts,
+        facts,
         named_by_preset: request
             .preset_paths
             .iter()
@@ -271,6 +269,40 @@ pub(crate) fn see(
     };
     check_cwd(&seen, host)?;
     Ok(seen)
+}
+
+/// The caches of build tools, as the policy wants them. One that cannot be kept apart from the host's is left out.
+fn cache_grants(
+    request: &PlanRequest<'_>,
+    granter: &Granter<'_>,
+    outside: Outside,
+    notes: &mut Vec<String>,
+) -> Vec<Grant> {
+    let access = request.policy.filesystem.caches;
+    if access == CacheAccess::Off {
+        return Vec::new();
+    }
+    let mut grants = granter.listed(lists::CACHES, Origin::Cache);
+    if access == CacheAccess::Host || grants.is_empty() {
+        return grants;
+    }
+    let obstacle = match outside {
+        // Without mounts of our own there are no overlays.
+        Outside::Shared => Some("a run without namespaces cannot have them".to_owned()),
+        Outside::Absent | Outside::Everything => caches::obstacle(request),
+    };
+    if let Some(obstacle) = obstacle {
+        notes.push(format!(
+            "the caches of build tools are empty: {obstacle}; --caches host gives the command the host's"
+        ));
+        return Vec::new();
+    }
+    grants.retain(|grant| caches::fits(&grant.source));
+    for grant in grants.iter_mut().filter(|grant| grant.node == NodeKind::Dir) {
+        grant.kind = GrantKind::OwnCache;
+    }
+    grants.retain(|grant| grant.kind == GrantKind::OwnCache);
+    grants
 }
 
 fn deny(

@@ -84,7 +84,7 @@ mod tests {
         tree.dir("/home/u/.cache/pip").dir("/home/u/shared/settings").dir("/home/u/shown");
         tree.link("/home/u/linked", "shared/settings");
         let mut filesystem = policy().filesystem;
-        filesystem.caches = false;
+        filesystem.caches = palisade_policy::CacheAccess::Off;
         filesystem.read_write_paths = vec!["~/linked".to_owned(), "~/absent".to_owned()];
         filesystem.overlay_paths = vec!["~/shown".to_owned()];
         let places = writable_places(&filesystem, &user(), &tree);

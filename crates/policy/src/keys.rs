@@ -161,6 +161,8 @@ const PROJECT: &[(&str, &str)] = &[
     ("read-only", "read-only"),
     ("none", "none"),
 ];
+const CACHES: &[(&str, &str)] =
+    &[("host", "host"), ("own", "own"), ("off", "off"), ("true", "own"), ("false", "off")];
 const ENV_MODES: &[(&str, &str)] =
     &[("inherit", "inherit"), ("clean", "clean"), ("explicit", "explicit")];
 const NETWORK_MODES: &[(&str, &str)] =
@@ -206,7 +208,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("filesystem.project", ValueKind::Word(PROJECT),
         Order::Ranked(&["read-write", "transaction-auto", "transaction", "read-only", "none"]),
         "Access to the project directory (git root or working directory); in a transaction its changes are kept apart until they are applied."),
-    key("filesystem.caches", ValueKind::Bool, Order::FalseIsTighter, "Grant the known tool caches."),
+    key("filesystem.caches", ValueKind::Word(CACHES), Order::Ranked(&["host", "own", "off"]),
+        "The known tool caches: the host's own (host), the host's for reading and the project's for writing (own), or none (off)."),
+    // Fixed: it is about the caches of other projects, too.
+    key("filesystem.cacheSize", ValueKind::Size, Order::Fixed,
+        "How much the sandboxes of all projects keep in caches of their own, in bytes."),
     key("filesystem.toolchains", ValueKind::Bool, Order::FalseIsTighter,
         "Grant the known toolchains in the home directory."),
     key("filesystem.hideSecrets", ValueKind::Bool, Order::TrueIsTighter,

@@ -33,8 +33,8 @@ pub use merge::{Direction, LayerKind, Merged, PolicyLayer, Provenance, Subject, 
 pub use model::StoredRule;
 pub use model::network;
 pub use model::{
-    Approval, EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process,
-    ProjectAccess, Resources, SyscallMode, Syscalls, View,
+    Approval, CacheAccess, EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy,
+    Process, ProjectAccess, Resources, SyscallMode, Syscalls, View,
 };
 pub use nearest::nearest;
 pub use presets::{Preset, preset, presets};

@@ -204,8 +204,11 @@ pub struct Filesystem {
     pub rules: Vec<StoredRule>,
     /// Access to the project directory (git root or working directory).
     pub project: ProjectAccess,
-    /// Whether the known tool caches are granted.
-    pub caches: bool,
+    /// Where the known tool caches are written.
+    pub caches: CacheAccess,
+    /// How much the sandboxes of all projects may keep in caches of their own, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_size: Option<u64>,
     /// Whether the known toolchains in the home directory are granted.
     pub toolchains: bool,
     /// Whether the shipped list of secret paths is hidden.
@@ -246,6 +249,18 @@ impl ProjectAccess {
     pub fn is_transaction(self) -> bool {
         matches!(self, Self::Transaction | Self::TransactionAuto)
     }
+}
+
+/// The caches of build tools and package managers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheAccess {
+    /// The host's are written. What a command puts there, a later build outside uses.
+    Host,
+    /// The host's are read; what is written is kept for later sandboxes of the same project.
+    Own,
+    /// Empty at the start of each run, and thrown away.
+    Off,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{EnvMode, Level, NetworkMode, ProjectAccess, View};
+use crate::model::{CacheAccess, EnvMode, Level, NetworkMode, ProjectAccess, View};
 use crate::{Flag, LayerKind, Merged, Mode, OnAsk, Policy, PolicyLayer, Problem, Subject, merge};
 
 fn policy(subject: &Subject, preset: Option<&str>) -> Policy {
@@ -38,7 +38,8 @@ fn a_plain_run_has_the_documented_defaults() {
     assert_eq!((policy.isolation_level, policy.view), (Level::Full, View::Host));
     assert_eq!((policy.mode, policy.on_ask), (Mode::Dynamic, OnAsk::Ask));
     assert_eq!(policy.filesystem.project, ProjectAccess::ReadWrite);
-    assert!(policy.filesystem.caches && policy.filesystem.toolchains);
+    assert_eq!(policy.filesystem.caches, CacheAccess::Own);
+    assert!(policy.filesystem.toolchains);
     assert!(policy.filesystem.hide_secrets && policy.process.debug);
     assert!(policy.process.user_namespace);
     assert_eq!(policy.process.hostname, "sandbox");

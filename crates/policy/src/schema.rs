@@ -126,6 +126,9 @@ fn leaf(key: &Key) -> Json {
             accepted.extend(
                 words.iter().filter_map(|(word, _)| word.parse::<u8>().ok()).map(|n| json!(n)),
             );
+            accepted.extend(
+                words.iter().filter_map(|(word, _)| word.parse::<bool>().ok()).map(|b| json!(b)),
+            );
             json!({ "enum": accepted })
         }
         ValueKind::Bool => json!({ "type": "boolean" }),

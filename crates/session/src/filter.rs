@@ -40,6 +40,7 @@ pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter> {
         policy_files: &policy.read_from,
         preset_paths: &[],
         layer: &caller.places.layer(&session),
+        caches: &|project| crate::caches::look(&caller.places, project, &session),
         limits: &limit_facts,
     })?;
     Ok(Filter { policy, rules: seccomp.map(|seccomp| seccomp.rules) })

@@ -8,6 +8,7 @@
 pub mod answers;
 mod app_dirs;
 pub mod background;
+pub mod caches;
 mod caller;
 pub mod check_path;
 pub mod config;

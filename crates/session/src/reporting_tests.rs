@@ -35,6 +35,7 @@ pub(crate) fn plan_without_namespaces() -> Plan {
         policy_files: &[],
         preset_paths: &[],
         layer: std::path::Path::new("/state/layer"),
+        caches: &|_| palisade_plan::CacheStore::default(),
         limits: &limit_facts,
     })
     .unwrap()

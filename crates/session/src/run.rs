@@ -6,6 +6,7 @@
 mod recording;
 
 use crate::answers::{self, Answers};
+use crate::caches::{self, CacheUse, Leave};
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest, Supposing};
 use crate::core_file;
@@ -26,6 +27,7 @@ use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::Inherited;
 use palisade_launch::probe::{RealTree, limit_facts};
+use palisade_plan::CacheStore;
 use palisade_plan::model::{Gate, Plan, SandboxLifetime, Weight};
 use palisade_policy::model::Policy;
 use palisade_policy::{Diagnostic, LayerKind, Problem};
@@ -83,13 +85,24 @@ pub struct Planned {
 /// An untrusted project restricts what its commands may do, but must not keep its user from working: if no run could
 /// start with its file and one can without it, the file is ignored with a note.
 pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned> {
-    let error = match plan_supposing(caller, request, session, None) {
+    let caches = |project: &Path| caches::look(&caller.places, project, session);
+    plan_with(caller, request, session, &caches)
+}
+
+/// `caches` are those of a project.
+fn plan_with(
+    caller: &Caller,
+    request: &RunRequest,
+    session: &str,
+    caches: &dyn Fn(&Path) -> CacheStore,
+) -> Result<Planned> {
+    let error = match plan_supposing(caller, request, session, (None, caches)) {
         Err(error @ (SessionError::Plan(_) | SessionError::Policy(_))) => error,
         planned => return planned,
     };
     let Some(file) = config::untrusted_project(caller, &request.policy) else { return Err(error) };
     let without = Supposing::WithoutProject;
-    let Ok(mut planned) = plan_supposing(caller, request, session, Some(&without)) else {
+    let Ok(mut planned) = plan_supposing(caller, request, session, (Some(&without), caches)) else {
         return Err(error);
     };
     planned.policy.notes.push(Diagnostic {
@@ -108,7 +121,7 @@ fn plan_supposing(
     caller: &Caller,
     request: &RunRequest,
     session: &str,
-    supposing: Option<&Supposing>,
+    (supposing, caches): (Option<&Supposing>, &dyn Fn(&Path) -> CacheStore),
 ) -> Result<Planned> {
     let policy = config::load_supposing(caller, &request.policy, supposing)?;
     config::refuse_unenforced(&policy)?;
@@ -123,6 +136,7 @@ fn plan_supposing(
         policy_files: &policy.read_from,
         preset_paths: &request.policy.preset_paths,
         layer: &caller.places.layer(session),
+        caches,
         limits: &limit_facts,
     })?;
     Ok(Planned { policy, plan, authority })
@@ -236,11 +250,23 @@ fn attempt(
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
     let lifetime =
         if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
-    let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|prepared| {
+    let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|mut prepared| {
         let journal = &mut journal;
         let transaction = Transaction::begin(&caller.places, &prepared.plan, report)?;
+        let caches = std::mem::take(&mut prepared.caches);
+        let caches = caches.begin(&prepared.plan, &report.session_id)?;
+        let cache_size = prepared.cache_size;
         let scene = Scene { caller, request, control, journal, began, report: &mut *report, tell };
         let outcome = carry_out(prepared, scene);
+        let leave = match &outcome {
+            // Whoever had to be stopped leaves nothing to the next.
+            Err(error) if error.kind() == ErrorKind::Security => Leave::Nothing,
+            _ => Leave::Everything,
+        };
+        if let Some(Err(error)) = caches.map(|caches| caches.end(leave, cache_size)) {
+            // The command's work is done, and its result counts.
+            tell(&format!("what was written to caches is not kept: {error}"));
+        }
         let Some(transaction) = transaction else { return outcome };
         let by = (&*caller, &request.policy);
         let ended = transaction.end(by, report, outcome.is_err(), tell);
@@ -264,6 +290,9 @@ struct Prepared {
     rules: Vec<Rule>,
     /// For the egress process, if TLS is intercepted.
     authority: Option<Authority>,
+    caches: CacheUse,
+    /// What all caches of sandboxes may hold, in bytes.
+    cache_size: Option<u64>,
 }
 
 fn prepare(
@@ -273,7 +302,10 @@ fn prepare(
     tell: &mut dyn FnMut(&str),
 ) -> Result<Prepared> {
     caller.facts.canary = Some(caller.places.make_canary()?);
-    let Planned { policy, plan, authority } = plan(caller, request, &report.session_id)?;
+    let caches = CacheUse::default();
+    let take = |project: &Path| caches.take(&caller.places, project, &report.session_id);
+    let Planned { policy, plan, authority } =
+        plan_with(caller, request, &report.session_id, &take)?;
     for note in &policy.notes {
         let note = note.to_string();
         tell(&note);
@@ -304,7 +336,8 @@ fn prepare(
             .map_err(|source| SessionError::io("create the directory", directory, source))?;
     }
     let rules = gate_rules(&policy.merged.policy, caller);
-    Ok(Prepared { plan, rules, authority })
+    let cache_size = policy.merged.policy.filesystem.cache_size;
+    Ok(Prepared { plan, rules, authority, caches, cache_size })
 }
 
 /// Creates it step by step below the root's descriptor: the path had no links when the plan was made, but a process
@@ -330,7 +363,7 @@ struct Scene<'a> {
 }
 
 fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
-    let Prepared { plan, rules, authority } = prepared;
+    let Prepared { plan, rules, authority, .. } = prepared;
     let plan = &plan;
     let Scene { caller, request, control, journal, began, report, tell } = scene;
     let Began { clock, inherited } = *began;

@@ -123,6 +123,7 @@ fn plan_of(caller: &Caller, loaded: &LoadedPolicy, policy: &Policy) -> Result<Pl
         policy_files: &loaded.read_from,
         preset_paths: &[],
         layer: &caller.places.layer(&session),
+        caches: &|project| crate::caches::look(&caller.places, project, &session),
         limits: &limit_facts,
     })?;
     Ok(plan)
@@ -191,7 +192,7 @@ impl Asked<'_> {
                 }
                 Some(reason)
             }
-            MountOp::Overlay { target, hidden, access, exec, why, .. } => {
+            MountOp::Overlay { target, hidden, access, layer, stack, exec, why, .. } => {
                 let below = path.strip_prefix(target).unwrap_or(path);
                 if hidden.iter().any(|hidden| below.starts_with(hidden)) {
                     return Some(self.hidden("it is denied", &["filesystem.deniedPaths"]));
@@ -199,8 +200,14 @@ impl Asked<'_> {
                 if *access == model::MountAccess::ReadOnly {
                     return Some(self.visible(why, false, *exec, keys_of(why)));
                 }
-                let key = &["filesystem.overlayPaths"];
-                Some(self.visible("an overlay: changes are discarded", true, true, key))
+                let (grant, key) = match (layer, stack) {
+                    (Some(_), _) => ("a transaction: changes wait", "filesystem.project"),
+                    (None, Some(_)) => ("a cache of the project's sandboxes", "filesystem.caches"),
+                    (None, None) => {
+                        ("an overlay: changes are discarded", "filesystem.overlayPaths")
+                    }
+                };
+                Some(self.visible(grant, true, *exec, &[key]))
             }
             MountOp::Dir { .. } | MountOp::Symlink { .. } | MountOp::Frame { .. } => None,
             MountOp::Tmpfs { target, .. } if self.is_ground(target) => None,

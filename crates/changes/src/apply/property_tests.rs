@@ -219,6 +219,17 @@ proptest! {
     }
 
     #[test]
+    fn two_layers_folded_into_one_show_what_they_showed(before in edits(), after in edits()) {
+        let mut overlay = TestOverlay::within(Path::new("/dev/shm"), prepare);
+        overlay.session(|root| perform(root, &before, 100));
+        overlay.add_layer();
+        overlay.session(|root| perform(root, &after, 200));
+        let shown = overlay.shown();
+        overlay.fold_newest();
+        prop_assert_eq!(overlay.shown(), shown);
+    }
+
+    #[test]
     fn a_discarded_session_leaves_the_project_as_it_was(edits in edits()) {
         let overlay = TestOverlay::within(Path::new("/dev/shm"), prepare);
         let before = snapshot(&overlay.project());

@@ -2,6 +2,7 @@
 
 pub(crate) mod approve;
 pub(crate) mod audit;
+pub(crate) mod cache;
 pub(crate) mod changes;
 pub(crate) mod check_path;
 pub(crate) mod complete;

@@ -7,7 +7,8 @@
 use super::scratch::Shared;
 use super::{Builder, STAGE};
 use crate::error::{During, LaunchError, Result};
-use palisade_plan::model::{MountAccess, NodeKind};
+use crate::sources::Source;
+use palisade_plan::model::{CacheStack, MountAccess, NodeKind};
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use palisade_sys::{At as _, Errno, Mode, OFlags, SysError};
@@ -62,25 +63,48 @@ impl Builder {
         self.mount_layers(&[lower], &scratch, parts.exec)
     }
 
-    /// An overlay of `lower` whose changes are kept in `layer`. What is hidden is hidden by a layer of its own: in the
-    /// kept one it would look as if it had been removed.
+    /// An overlay of `lower` whose changes are kept in `layer`.
     pub(crate) fn transaction(
         &self,
         lower: &OwnedFd,
         layer: &OwnedFd,
         parts: &OverlayParts<'_>,
     ) -> Result<OwnedFd> {
+        self.kept(lower, &[], layer, parts.hidden, parts.exec)
+    }
+
+    /// The overlay behind caches: above the host's files there is what earlier runs wrote, and above that what this one
+    /// writes.
+    pub(crate) fn cache_stack(&self, planned: &CacheStack, source: &Source) -> Result<OwnedFd> {
+        let Some(layer) = &source.layer else {
+            return Err(LaunchError::new(STEP, "a cache has no layer"));
+        };
+        // Each part says whether programs may be executed in it.
+        self.kept(&source.mount, &source.below, layer, &planned.hidden, true)
+    }
+
+    /// Names are hidden by a layer of their own: in the kept one they would look as if they had been removed.
+    fn kept(
+        &self,
+        lower: &OwnedFd,
+        between: &[OwnedFd],
+        layer: &OwnedFd,
+        hidden: &[PathBuf],
+        exec: bool,
+    ) -> Result<OwnedFd> {
         make_layer(layer)?;
         // An overlay's own directory is that of its upper layer.
         let shown = rustix::fs::fstat(lower).call("fstat").during(STEP)?;
         let mode = Mode::from_raw_mode(shown.st_mode & 0o777);
         rustix::fs::chmodat(layer, UPPER, mode, AtFlags::empty()).call("chmod").during(STEP)?;
-        if parts.hidden.is_empty() {
-            return self.mount_layers(&[lower], layer, parts.exec);
+        let mut lowers: Vec<&OwnedFd> = between.iter().chain([lower]).collect();
+        if hidden.is_empty() {
+            return self.mount_layers(&lowers, layer, exec);
         }
         let mask = new_layer()?;
-        hide(parts.hidden, lower, &mask, |_, _| {})?;
-        self.mount_layers(&[&mask, lower], layer, parts.exec)
+        hide(hidden, lower, &mask, |_, _| {})?;
+        lowers.insert(0, &mask);
+        self.mount_layers(&lowers, layer, exec)
     }
 
     /// The first of the lower layers is the uppermost. `top` holds the upper layer and the kernel's working directory.

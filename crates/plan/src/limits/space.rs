@@ -52,9 +52,12 @@ pub(crate) fn room(confinement: &Confinement, writable: &[PathBuf]) -> Room {
                 MountOp::Bind { source, access: MountAccess::ReadWrite, .. } => {
                     Some(source.clone())
                 }
+                // What is written to a transaction is in its layer.
+                MountOp::Overlay { layer, .. } => layer.clone(),
                 _ => None,
             });
-            Room::Own { trees: outermost(trees.collect()) }
+            let caches = inside.caches.iter().map(|stack| stack.layer.clone());
+            Room::Own { trees: outermost(trees.chain(caches).collect()) }
         }
     }
 }

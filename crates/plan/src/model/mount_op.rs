@@ -101,6 +101,12 @@ pub enum MountOp {
             serialize_with = "crate::text::maybe_path"
         )]
         layer: Option<PathBuf>,
+        /// A part of a [`super::CacheStack`], by the directory that it stands on.
+        #[serde(
+            skip_serializing_if = "Option::is_none",
+            serialize_with = "crate::text::maybe_path"
+        )]
+        stack: Option<PathBuf>,
         exec: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         idmap: Option<Owner>,
@@ -182,7 +188,8 @@ impl MountOp {
 
     /// Whether it is an overlay whose changes are gone with the run.
     pub(crate) fn discards_changes(&self) -> bool {
-        matches!(self, Self::Overlay { access: MountAccess::ReadWrite, layer: None, .. })
+        let rw = MountAccess::ReadWrite;
+        matches!(self, Self::Overlay { access, layer: None, stack: None, .. } if *access == rw)
     }
 
     /// Whether it is an overlay whose changes are kept.

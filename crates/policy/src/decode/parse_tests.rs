@@ -239,7 +239,7 @@ fn every_wrong_type_is_reported_with_its_place_not_only_the_first() {
 isolationLevel: LEVEL_9
 filesystem:
   readOnlyPaths: /usr
-  caches: yes
+  toolchains: yes
 network:
   allowedPorts: [80, 99999, http]
 resources:
@@ -252,7 +252,7 @@ resources:
             "policy.yaml:1:17: `isolationLevel` must be one of LEVEL_0, LEVEL_1, LEVEL_2, 0, 1, 2, \
              none, logical, process, container, bwrap, nsjail, not `LEVEL_9`",
             "policy.yaml:3:18: `filesystem.readOnlyPaths` must be a list, each entry a path, not `/usr`",
-            "policy.yaml:4:11: `filesystem.caches` must be true or false, not `yes`",
+            "policy.yaml:4:15: `filesystem.toolchains` must be true or false, not `yes`",
             "policy.yaml:6:22: `network.allowedPorts` must be a port from 1 to 65535, not `99999`",
             "policy.yaml:6:29: `network.allowedPorts` must be a port from 1 to 65535, not `http`",
             "policy.yaml:8:12: `resources.timeout` must be a time such as 1500ms, 300s, 2m or 1h, not `soon`",

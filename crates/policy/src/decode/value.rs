@@ -84,6 +84,7 @@ fn decode_word(words: &'static [(&str, &'static str)], node: &Node) -> Result<Va
     let typed = match &node.tree {
         Tree::Text(text) => text.clone(),
         Tree::Integer(number) => number.to_string(),
+        Tree::Bool(value) => value.to_string(),
         _ => String::new(),
     };
     if let Some((_, canonical)) = words.iter().find(|(accepted, _)| *accepted == typed) {

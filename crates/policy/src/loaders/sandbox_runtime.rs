@@ -75,7 +75,7 @@ fn unstated(foreign: &Foreign, node: &Node, inside_claude_code: bool, settings: 
         settings.entry(path).or_insert(Setting { value, origin: origin.clone() });
     };
     unless_stated("mode", Value::Word("static"));
-    unless_stated("filesystem.caches", Value::Bool(false));
+    unless_stated("filesystem.caches", Value::Word("off"));
     if !inside_claude_code {
         unless_stated("filesystem.project", Value::Word("read-only"));
     }

@@ -208,6 +208,7 @@ impl WaitingChanges {
             policy_files: &loaded.read_from,
             preset_paths: &[],
             layer: &caller.places.layer(&session),
+            caches: &|project| crate::caches::look(&caller.places, project, &session),
             limits: &limit_facts,
         })?;
         match plan.sandbox.guard {

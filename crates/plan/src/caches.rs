@@ -1,0 +1,121 @@
+//! Caches of the sandboxes' own: what a command writes to a tool's cache is kept in a layer above the host's files,
+//! which later sandboxes of the same project see and the host never reads.
+//!
+//! Several caches share one overlay where they can: mounting one costs more than everything else about a cache. A shared
+//! overlay stands on a directory above them, of which nothing but the caches is ever shown.
+
+use crate::facts::{HostFacts, HostMount};
+use crate::model::{CacheStack, MountOp};
+use crate::request::{FinishedLayer, PlanRequest};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// File systems that can hold an upper layer in a user namespace: they know `RENAME_WHITEOUT`, `O_TMPFILE` and extended
+/// attributes of users. Tried: ext4 and tmpfs; the rest by their kernel sources.
+const HOLD_LAYERS: &[&str] = &["ext4", "ext3", "ext2", "xfs", "btrfs", "tmpfs", "f2fs", "bcachefs"];
+/// `NAME_MAX`.
+const LONGEST_NAME: usize = 255;
+
+/// Why caches of their own cannot be had, if so.
+pub(crate) fn obstacle(request: &PlanRequest<'_>) -> Option<String> {
+    let holding = mount_of(request.layer, &request.facts.mounts)?;
+    if HOLD_LAYERS.contains(&holding.fs_type.as_str()) {
+        return None;
+    }
+    Some(format!("Palisade's state is on {}, which cannot hold them", holding.fs_type))
+}
+
+fn mount_of<'m>(path: &Path, mounts: &'m [HostMount]) -> Option<&'m HostMount> {
+    let holding = mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
+    // Of several mounts on one directory the last is on top.
+    holding.max_by_key(|mount| mount.mount_point.as_os_str().len())
+}
+
+/// The directory that the overlay with this cache stands on: the uppermost below the home directory, where nothing of
+/// ours is and nothing else is mounted on the way; otherwise the cache itself.
+pub(crate) fn stack_of(cache: &Path, home: Option<&Path>, facts: &HostFacts) -> PathBuf {
+    let below = home.and_then(|home| Some((home, cache.strip_prefix(home).ok()?)));
+    let top = below.and_then(|(home, rest)| Some(home.join(rest.components().next()?)));
+    // The kernel takes no layers inside one another.
+    let holds_ours = |top: &Path| facts.own_paths.iter().any(|own| own.starts_with(top));
+    let is_crossed = |top: &Path| {
+        let points = facts.mounts.iter().map(|mount| mount.mount_point.as_path());
+        let mut within = points.filter(|point| point.starts_with(top) && *point != top);
+        within.any(|point| cache.starts_with(point))
+    };
+    top.filter(|top| !holds_ours(top) && !is_crossed(top)).unwrap_or_else(|| cache.to_owned())
+}
+
+/// The overlays behind the caches in the view, and where each keeps what is written.
+pub(crate) fn stacks(
+    mounts: &[MountOp],
+    project: &Path,
+    request: &PlanRequest<'_>,
+) -> Vec<CacheStack> {
+    let mut stacks: BTreeMap<&Path, CacheStack> = BTreeMap::new();
+    let mut store = None;
+    for op in mounts {
+        let MountOp::Overlay { lower, hidden, stack: Some(stack), idmap, .. } = op else {
+            continue;
+        };
+        let found = stacks.entry(stack).or_insert_with(|| {
+            let store = store.get_or_insert_with(|| (request.caches)(project));
+            let name = layer_name(stack);
+            let has_it = |layer: &&FinishedLayer| layer.stacks.contains(&name);
+            CacheStack {
+                lower: stack.clone(),
+                layer: store.top.join(&name),
+                below: store
+                    .finished
+                    .iter()
+                    .filter(has_it)
+                    .map(|layer| layer.directory.join(&name).join("upper"))
+                    .collect(),
+                hidden: Vec::new(),
+                idmap: *idmap,
+            }
+        });
+        let within = lower.strip_prefix(stack).unwrap_or(Path::new(""));
+        found.hidden.extend(hidden.iter().map(|hidden| within.join(hidden)));
+    }
+    stacks.into_values().collect()
+}
+
+/// A path as one name: `/home/u/.cargo` is `%2Fhome%2Fu%2F.cargo`.
+pub fn layer_name(path: &Path) -> OsString {
+    let mut name = Vec::new();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'%' | b'\n' => name.extend(format!("%{byte:02X}").into_bytes()),
+            _ => name.push(*byte),
+        }
+    }
+    OsString::from_vec(name)
+}
+
+/// The path of such a name. None if it is not one of ours.
+pub fn path_of_layer(name: &std::ffi::OsStr) -> Option<PathBuf> {
+    let mut path = Vec::new();
+    let mut bytes = name.as_bytes().iter();
+    while let Some(byte) = bytes.next() {
+        path.push(match byte {
+            b'%' => {
+                let digits = [*bytes.next()?, *bytes.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            byte => *byte,
+        });
+    }
+    Some(PathBuf::from(OsString::from_vec(path)))
+}
+
+/// Whether a name of this path can exist.
+pub(crate) fn fits(path: &Path) -> bool {
+    layer_name(path).len() <= LONGEST_NAME
+}
+
+#[cfg(test)]
+#[path = "caches_tests.rs"]
+mod tests;

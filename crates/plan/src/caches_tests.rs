@@ -1,0 +1,134 @@
+use super::{layer_name, path_of_layer, stack_of};
+use crate::build;
+use crate::facts::{HostFacts, HostMount};
+use crate::fake::{self, FakeTree, inside, op_at, plan, policy, user};
+use crate::model::{MountAccess, MountOp, Plan};
+use crate::request::{CacheStore, FinishedLayer};
+use palisade_policy::CacheAccess;
+use palisade_policy::model::Policy;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+fn own() -> Policy {
+    let mut policy = policy();
+    policy.filesystem.caches = CacheAccess::Own;
+    policy
+}
+
+fn tree() -> FakeTree {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.cargo/registry").dir("/home/u/.cargo/git").dir("/home/u/go/pkg/mod");
+    tree.dir("/home/u/.local/share/pnpm/store");
+    tree
+}
+
+fn mounted(fs_type: &str, at: &str) -> HostMount {
+    HostMount {
+        device: "8:1".to_owned(),
+        root: PathBuf::from("/"),
+        mount_point: PathBuf::from(at),
+        fs_type: fs_type.to_owned(),
+        read_only: false,
+    }
+}
+
+fn with_mounts(mounts: &[HostMount]) -> HostFacts {
+    HostFacts {
+        mounts: mounts.to_vec(),
+        own_paths: vec!["/home/u/.local/state/palisade".into()],
+        ..user()
+    }
+}
+
+fn stack_at<'p>(plan: &'p Plan, target: &str) -> Option<&'p Path> {
+    match op_at(plan, target) {
+        Some(MountOp::Overlay { stack, access: MountAccess::ReadWrite, layer: None, .. }) => {
+            stack.as_deref()
+        }
+        _ => None,
+    }
+}
+
+/// Proves: FS-5 caches
+#[test]
+fn caches_are_parts_of_few_overlays_and_the_broker_judges_nothing_there() {
+    let facts = with_mounts(&[mounted("ext4", "/")]);
+    let plan = plan(&own(), &facts, &tree()).unwrap();
+    for (cache, stack) in [
+        ("/home/u/.cargo/registry", "/home/u/.cargo"),
+        ("/home/u/.cargo/git", "/home/u/.cargo"),
+        ("/home/u/go/pkg/mod", "/home/u/go"),
+        // Our own directory is in `~/.local`, and the kernel takes no layers inside one another.
+        ("/home/u/.local/share/pnpm/store", "/home/u/.local/share/pnpm/store"),
+    ] {
+        assert_eq!(stack_at(&plan, cache), Some(Path::new(stack)), "{cache}");
+    }
+    let caches = &inside(&plan).caches;
+    assert_eq!(caches.len(), 3, "{caches:?}");
+    let guard = plan.sandbox.guard.as_ref().unwrap();
+    assert!(!guard.trees.iter().any(|tree| tree.starts_with("/home/u/.cargo")), "{guard:?}");
+    let landlock = plan.sandbox.landlock.as_ref().unwrap();
+    assert!(landlock.writable.contains(&"/home/u/.cargo/registry".into()), "{landlock:?}");
+}
+
+#[test]
+fn what_earlier_runs_wrote_lies_between_the_host_and_this_run() {
+    let (policy, facts, tree) = (own(), with_mounts(&[mounted("ext4", "/")]), tree());
+    let layer = |name: &str, stacks: &[&str]| FinishedLayer {
+        directory: Path::new("/state/layers").join(name),
+        stacks: stacks.iter().map(|stack| layer_name(Path::new(stack))).collect(),
+    };
+    let store = |project: &Path| {
+        assert_eq!(project, Path::new("/home/u/project"));
+        let newer = layer("2", &["/home/u/.cargo", "/home/u/go"]);
+        CacheStore {
+            top: "/state/runs/3".into(),
+            finished: vec![newer, layer("1", &["/home/u/.cargo"])],
+        }
+    };
+    let mut request = fake::request(&policy, &facts, &tree, "true", &fake::without_groups);
+    request.caches = &store;
+    let plan = build(&request).unwrap();
+    let cargo = inside(&plan).caches.iter().find(|stack| stack.lower.ends_with(".cargo")).unwrap();
+    let name = "%2Fhome%2Fu%2F.cargo";
+    assert_eq!(cargo.layer, Path::new("/state/runs/3").join(name));
+    let below = ["2", "1"].map(|id| Path::new("/state/layers").join(id).join(name).join("upper"));
+    assert_eq!(cargo.below, below);
+}
+
+/// Proves: FS-5 caches
+#[test]
+fn caches_that_cannot_be_kept_apart_are_left_out_with_a_note() {
+    let tree = tree();
+    for fs_type in ["overlay", "nfs4", "fuse.sshfs", "ecryptfs"] {
+        let facts = with_mounts(&[mounted("ext4", "/"), mounted(fs_type, "/home")]);
+        let plan = plan(&own(), &facts, &tree).unwrap();
+        assert_eq!(op_at(&plan, "/home/u/.cargo/registry"), None, "{fs_type}");
+        let notes: Vec<&str> =
+            plan.explanation.notes.iter().map(|note| note.text.as_str()).collect();
+        assert!(notes.iter().any(|note| note.contains(fs_type)), "{notes:?}");
+    }
+}
+
+#[test]
+fn a_cache_on_a_mount_of_its_own_has_an_overlay_of_its_own() {
+    let registry = Path::new("/home/u/.cargo/registry");
+    let home = Some(Path::new("/home/u"));
+    let apart = with_mounts(&[mounted("ext4", "/"), mounted("ext4", "/home/u/.cargo/registry")]);
+    assert_eq!(stack_of(registry, home, &apart), registry);
+    let elsewhere = with_mounts(&[mounted("ext4", "/"), mounted("ext4", "/home/u/.cargo/git")]);
+    assert_eq!(stack_of(registry, home, &elsewhere), Path::new("/home/u/.cargo"));
+    let outside = Path::new("/opt/cargo/registry");
+    assert_eq!(stack_of(outside, home, &elsewhere), outside);
+}
+
+#[test]
+fn a_layers_name_is_one_name_and_leads_back() {
+    for path in ["/home/u/.cargo", "/a b/%41/ü", "/new\nline", "/"] {
+        let name = layer_name(Path::new(path));
+        assert!(!name.to_string_lossy().contains(['/', '\n']), "{name:?}");
+        assert_eq!(path_of_layer(&name), Some(PathBuf::from(path)));
+    }
+    assert_eq!(path_of_layer(OsStr::new("%4")), None);
+    assert_eq!(path_of_layer(OsStr::new("%zz")), None);
+}

@@ -1,0 +1,199 @@
+//! What the caches of all projects hold, and their removal: on request, or because together they are too large.
+
+use super::ending::remove;
+use super::{LOCK, all_caches, finished, names, open_lock};
+use crate::app_dirs::{AppDirs, replace_file};
+use crate::caller::Caller;
+use crate::config::project_root;
+use crate::error::{Result, SessionError};
+use jiff::Timestamp;
+use palisade_plan::path_of_layer;
+use palisade_sys::lock::try_lock_file;
+use rustix::fs::FlockOperation;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+const SIZE: &str = "size";
+/// What the name of a store that is being removed begins with. No project's does.
+const REMOVED: &str = "removed-";
+/// `st_blocks` counts these, whatever the file system uses.
+const BLOCK: u64 = 512;
+
+/// The caches of one project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CacheEntry {
+    /// None if its path is too long to be a name.
+    pub project: Option<PathBuf>,
+    pub bytes: u64,
+    pub last_used: Timestamp,
+    /// Whether a run uses them now.
+    pub is_in_use: bool,
+    /// What each directory of the host has above it, in bytes.
+    pub parts: BTreeMap<PathBuf, u64>,
+    #[serde(skip)]
+    store: PathBuf,
+}
+
+/// What a removal did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClearedCaches {
+    pub cleared: Vec<CacheEntry>,
+    /// Those that a run uses.
+    pub kept: Vec<CacheEntry>,
+}
+
+/// All projects' caches, the least recently used first.
+pub fn list(places: &AppDirs) -> Result<Vec<CacheEntry>> {
+    let mut entries = Vec::new();
+    for name in names(&all_caches(places))? {
+        let store = all_caches(places).join(&name);
+        let Some(last_used) = last_used(&store).filter(|_| !is_removed(&store)) else { continue };
+        let parts = measure(&store)?;
+        entries.push(CacheEntry {
+            project: path_of_layer(&name).filter(|path| path.is_absolute()),
+            bytes: parts.values().sum(),
+            last_used,
+            is_in_use: alone(&store)?.is_none(),
+            parts,
+            store,
+        });
+    }
+    entries.sort_by_key(|entry| entry.last_used);
+    Ok(entries)
+}
+
+/// The project that a directory is in, or the working directory, as a plan finds it.
+pub fn project_of(caller: &Caller, start: Option<&Path>) -> Result<PathBuf> {
+    project_root(caller, start)
+}
+
+/// Removes the caches of one project, or of all.
+pub fn clear(places: &AppDirs, project: Option<&Path>) -> Result<ClearedCaches> {
+    let wanted = project.map(|project| super::store_of(places, project));
+    let mut done = ClearedCaches::default();
+    for entry in list(places)? {
+        if wanted.as_ref().is_some_and(|wanted| *wanted != entry.store) {
+            continue;
+        }
+        match empty(&entry.store)? {
+            true => done.cleared.push(entry),
+            false => done.kept.push(entry),
+        }
+    }
+    Ok(done)
+}
+
+/// Removes a store, unless a run uses it.
+fn empty(store: &Path) -> Result<bool> {
+    let Some(_lock) = alone(store)? else { return Ok(false) };
+    remove_store(store)?;
+    Ok(true)
+}
+
+/// Only with the lock held alone. Whoever waits for the lock notices that it is no longer in its place.
+pub(super) fn remove_store(store: &Path) -> Result<()> {
+    let name = format!("{REMOVED}{}", Uuid::now_v7().simple());
+    let removed = store.with_file_name(name);
+    fs::rename(store, &removed).map_err(|source| SessionError::io("rename", store, source))?;
+    remove(&removed)
+}
+
+/// The lock, if nobody else has it.
+fn alone(store: &Path) -> Result<Option<std::os::fd::OwnedFd>> {
+    let lock = open_lock(store)?;
+    let locked = try_lock_file(&lock, FlockOperation::NonBlockingLockExclusive);
+    let locked = locked.map_err(|errno| SessionError::io("lock", store, errno.into()))?;
+    Ok(locked.then_some(lock))
+}
+
+fn last_used(store: &Path) -> Option<Timestamp> {
+    let found = fs::symlink_metadata(store.join(LOCK)).ok()?;
+    Timestamp::from_second(found.mtime()).ok()
+}
+
+/// What the layers of a store occupy, by the directory of the host.
+fn measure(store: &Path) -> Result<BTreeMap<PathBuf, u64>> {
+    let mut parts = BTreeMap::new();
+    for layer in finished(store)? {
+        for stack in &layer.stacks {
+            let Some(path) = path_of_layer(stack) else { continue };
+            *parts.entry(path).or_insert(0) += bytes_below(&layer.directory.join(stack));
+        }
+    }
+    Ok(parts)
+}
+
+/// What is written down about the size of a store: counting takes long.
+fn known_size(store: &Path) -> u64 {
+    let written = fs::read_to_string(store.join(SIZE)).ok();
+    written.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+fn write_down(store: &Path, bytes: u64) -> Result<()> {
+    replace_file(&store.join(SIZE), bytes.to_string().as_bytes())
+}
+
+/// Adds what a run wrote. What it replaced is counted as well, until somebody measures.
+pub(super) fn grow(store: &Path, bytes: u64) -> Result<()> {
+    write_down(store, known_size(store).saturating_add(bytes))
+}
+
+/// What files and directories occupy. A file with several names counts once; what cannot be read counts nothing.
+pub(super) fn bytes_below(top: &Path) -> u64 {
+    let mut bytes = 0;
+    let mut seen = HashSet::new();
+    let mut waiting = vec![top.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        for entry in entries.flatten() {
+            let Ok(found) = entry.metadata() else { continue };
+            if found.nlink() == 1 || found.is_dir() || seen.insert(found.ino()) {
+                bytes += found.blocks() * BLOCK;
+            }
+            if found.is_dir() {
+                waiting.push(entry.path());
+            }
+        }
+    }
+    bytes
+}
+
+/// Removes the least recently used caches until the rest fits into `most` bytes; those of `own` last.
+pub(super) fn evict(own: &Path, most: Option<u64>) -> Result<()> {
+    let (Some(most), Some(all)) = (most, own.parent()) else { return Ok(()) };
+    let mut stores = Vec::new();
+    for store in names(all)?.into_iter().map(|name| all.join(name)) {
+        if is_removed(&store) {
+            remove(&store)?;
+            continue;
+        }
+        stores.push((store == own, last_used(&store), store));
+    }
+    stores.sort();
+    let mut total: u64 = stores.iter().map(|(_, _, store)| known_size(store)).sum();
+    for (_, _, store) in stores {
+        if total <= most {
+            break;
+        }
+        let known = known_size(&store);
+        let real = measure(&store)?.values().sum();
+        total = total.saturating_sub(known).saturating_add(real);
+        if total > most && real > 0 && empty(&store)? {
+            total = total.saturating_sub(real);
+        } else if let Some(_lock) = alone(&store)? {
+            write_down(&store, real)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a removal was interrupted there.
+fn is_removed(store: &Path) -> bool {
+    store.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(REMOVED.as_bytes()))
+}

@@ -1,0 +1,192 @@
+//! Caches of the sandboxes' own: what a run writes to the caches of build tools is kept for later sandboxes of the same
+//! project, and never read by the host.
+//!
+//! Two overlays must not have one upper layer: they diverge silently. So each run has a layer of its own, above those that
+//! earlier runs left, and leaves it to later ones when it ends:
+//!
+//! ```text
+//! caches/PROJECT/lock            shared by every run, alone by whoever changes layers
+//! caches/PROJECT/runs/ID/STACK/  what a run writes
+//! caches/PROJECT/layers/ID/STACK/  what ended runs wrote
+//! ```
+//!
+//! Whoever holds the lock alone knows that nothing is mounted, makes one layer of several, and removes what runs left that
+//! did not end by themselves. Commands wrote everything in there: must never follow a link, nor take a word of it for ours.
+
+mod ending;
+mod inventory;
+
+pub(crate) use ending::Leave;
+pub use inventory::{CacheEntry, ClearedCaches, clear, list, project_of};
+
+use crate::app_dirs::{AppDirs, make_private_dir};
+use crate::error::{Result, SessionError};
+use palisade_plan::model::{CacheStack, Confinement, Owner, Plan};
+use palisade_plan::{CacheStore, FinishedLayer, layer_name};
+use palisade_record::Digest;
+use palisade_sys::lock::{lock_within, open_lock_file, try_lock_file};
+use rustix::fs::{FlockOperation, Gid, Timespec, Timestamps, UTIME_NOW, Uid};
+use rustix::io::Errno;
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const LOCK: &str = "lock";
+const RUNS: &str = "runs";
+const LAYERS: &str = "layers";
+/// Whoever holds the lock alone moves directories, or removes some.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The kernel takes the names of all layers in 256 bytes.
+const MAX_LAYERS: usize = 8;
+/// A name has at most 255 bytes.
+const MAX_NAME: usize = 200;
+
+/// The directory of all projects' caches.
+fn all_caches(places: &AppDirs) -> PathBuf {
+    places.state.join("caches")
+}
+
+/// The directory for a project's caches.
+fn store_of(places: &AppDirs, project: &Path) -> PathBuf {
+    let name = layer_name(project);
+    let name = if name.len() <= MAX_NAME {
+        name
+    } else {
+        OsString::from(Digest::of(name.as_encoded_bytes()).to_string())
+    };
+    all_caches(places).join(name)
+}
+
+/// What a plan would use. Nothing is made or locked.
+pub(crate) fn look(places: &AppDirs, project: &Path, session: &str) -> CacheStore {
+    let store = store_of(places, project);
+    let finished = finished(&store).unwrap_or_default();
+    CacheStore { top: store.join(RUNS).join(session), finished }
+}
+
+/// Layers of ended runs, the newest first.
+fn finished(store: &Path) -> Result<Vec<FinishedLayer>> {
+    let mut layers = Vec::new();
+    for name in names(&store.join(LAYERS))? {
+        let directory = store.join(LAYERS).join(name);
+        let stacks = names(&directory)?;
+        layers.push(FinishedLayer { directory, stacks });
+    }
+    // Ids of runs sort by time.
+    layers.sort_by(|one, other| other.directory.cmp(&one.directory));
+    layers.truncate(MAX_LAYERS);
+    Ok(layers)
+}
+
+/// The names in a directory of ours, if it exists.
+fn names(directory: &Path) -> Result<Vec<OsString>> {
+    let failed = |source| SessionError::io("read", directory, source);
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    entries.map(|entry| entry.map(|entry| entry.file_name()).map_err(failed)).collect()
+}
+
+/// What is used of a project's caches from the moment a plan is made.
+#[derive(Debug, Default)]
+pub(crate) struct CacheUse(RefCell<Option<Result<InUse>>>);
+
+#[derive(Debug)]
+struct InUse {
+    store: PathBuf,
+    /// Shared with other runs of the project.
+    lock: OwnedFd,
+}
+
+impl CacheUse {
+    /// For the plan of a run: from here on nobody changes the layers.
+    pub(crate) fn take(&self, places: &AppDirs, project: &Path, session: &str) -> CacheStore {
+        let taken = InUse::take(store_of(places, project));
+        let is_taken = taken.is_ok();
+        *self.0.borrow_mut() = Some(taken);
+        if is_taken { look(places, project, session) } else { CacheStore::default() }
+    }
+
+    /// Makes the directories that the plan mounts. None if it has no caches.
+    pub(crate) fn begin(self, plan: &Plan, session: &str) -> Result<Option<Caches>> {
+        let stacks = stacks(plan);
+        let Some(taken) = self.0.into_inner().filter(|_| !stacks.is_empty()) else {
+            return Ok(None);
+        };
+        let InUse { store, lock } = taken?;
+        for stack in stacks {
+            make_layer(&stack.layer, stack.idmap)?;
+        }
+        let lower = stacks.iter().map(|stack| (layer_name(&stack.lower), stack.lower.clone()));
+        Ok(Some(Caches { store, lock, session: session.to_owned(), lower: lower.collect() }))
+    }
+}
+
+fn stacks(plan: &Plan) -> &[CacheStack] {
+    match &plan.sandbox.confinement {
+        Confinement::Namespaces(inside) => &inside.caches,
+        Confinement::NoNamespaces | Confinement::None => &[],
+    }
+}
+
+impl InUse {
+    fn take(store: PathBuf) -> Result<Self> {
+        let path = store.join(LOCK);
+        let failed = |errno: Errno| SessionError::io("lock", &path, errno.into());
+        let shared = FlockOperation::NonBlockingLockShared;
+        let lock = loop {
+            make_private_dir(&store)?;
+            let lock = open_lock(&store)?;
+            if !lock_within(LOCK_TIMEOUT, || try_lock_file(&lock, shared)).map_err(failed)? {
+                return Err(failed(Errno::AGAIN));
+            }
+            if is_in_place(&lock, &path) {
+                break lock;
+            }
+        };
+        // For who removes what was not used for long.
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        rustix::fs::futimens(&lock, &times).map_err(failed)?;
+        Ok(Self { store, lock })
+    }
+}
+
+/// A store that holds nothing is removed, with its lock.
+fn is_in_place(lock: &OwnedFd, path: &Path) -> bool {
+    let (Ok(held), Ok(found)) = (rustix::fs::fstat(lock), rustix::fs::lstat(path)) else {
+        return false;
+    };
+    (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino)
+}
+
+fn open_lock(store: &Path) -> Result<OwnedFd> {
+    let path = store.join(LOCK);
+    open_lock_file(&path).map_err(|errno| SessionError::io("open", &path, errno.into()))
+}
+
+/// The caches of a run.
+#[derive(Debug)]
+pub(crate) struct Caches {
+    store: PathBuf,
+    lock: OwnedFd,
+    session: String,
+    /// What each stack stands on, by its name.
+    lower: Vec<(OsString, PathBuf)>,
+}
+
+/// Through the sandbox's id map only the owner of what lies below can make a file in it.
+fn make_layer(layer: &Path, owner: Option<Owner>) -> Result<()> {
+    make_private_dir(layer)?;
+    let Some(Owner { uid, gid }) = owner else { return Ok(()) };
+    rustix::fs::chown(layer, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
+        .map_err(|errno| SessionError::io("chown", layer, errno.into()))
+}
+
+#[cfg(test)]
+#[path = "../caches_tests.rs"]
+mod tests;

@@ -91,6 +91,30 @@ fn f01_what_lies_beside_a_cache_cannot_be_written() {
         .check();
 }
 
+/// A later build outside would unpack and run it.
+///
+/// Proves: FS-5 host-caches
+#[test]
+fn f01_no_package_is_planted_in_a_cache_of_the_host() {
+    Attack::new("F01", "replace a package in a cache that builds outside use")
+        .proves(&["FS-5 host-caches"])
+        // Landlock lets the place be written: it has to, for the layer above the host's files.
+        .held_by(&["mount-view", "read-only-mounts", "identity"])
+        .prepare(|world| {
+            world.write("home/.cargo/registry/cache/package.crate", UNTOUCHED);
+        })
+        .command(|_| {
+            let script = "echo evil > ~/.cargo/registry/cache/package.crate; echo tried";
+            strings(&["sh", "-c", script])
+        })
+        .succeeded(|world, _| {
+            fs::read_to_string(world.home().join(".cargo/registry/cache/package.crate"))
+                .is_ok_and(|text| text != UNTOUCHED)
+        })
+        .contained(|_, output| output.out().contains("tried"))
+        .check();
+}
+
 /// Proves: FS-9 search-path
 #[test]
 fn f01_no_program_is_planted_where_the_caller_stands_in_the_search_path() {

@@ -173,7 +173,8 @@ fn what_is_created_in_other_grants_belongs_to_their_owner() {
         shared.display(),
         made.display()
     );
-    let flags = ["--rw", shared.to_str().unwrap(), "--rw", made.to_str().unwrap()];
+    let (shared_flag, made_flag) = (shared.to_str().unwrap(), made.to_str().unwrap());
+    let flags = ["--rw", shared_flag, "--rw", made_flag, "--caches", "host"];
     inside(&world, &flags, &script).assert_code(0);
     let owner = |path: &Path| {
         let found = fs::metadata(path).unwrap();

@@ -17,6 +17,7 @@ mod broker;
 mod broker_parallel;
 mod broker_threads;
 mod build_dirs;
+mod caches;
 mod check_path;
 mod delegation;
 mod doctor;

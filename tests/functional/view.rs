@@ -176,9 +176,12 @@ fn caches_are_writable_and_nothing_beside_them() {
     // Settings are copies of the run's own.
     assert_eq!(output.out(), "[build]\n[build]\nx\n");
     assert_eq!(fs::read_to_string(world.home().join(".cargo/config.toml")).unwrap(), "[build]\n");
+    // Kept for later sandboxes of the project, and nobody else.
     for cache in caches {
-        assert!(world.home().join(cache).join("written").exists(), "{cache}");
+        assert!(!world.home().join(cache).join("written").exists(), "{cache}");
     }
+    let script = format!("cd ~; for place in {}; do cat $place/written; done", caches.join(" "));
+    assert_eq!(inside(&world, &[], &script).assert_code(0).out(), "x\n".repeat(caches.len()));
     for place in beside {
         assert!(!world.home().join(place).join("written").exists(), "{place}");
     }

@@ -49,7 +49,7 @@ fn stack_at<'p>(plan: &'p Plan, target: &str) -> Option<&'p Path> {
     }
 }
 
-/// Proves: FS-5 caches
+/// Proves: FS-5 own-caches
 #[test]
 fn caches_are_parts_of_few_overlays_and_the_broker_judges_nothing_there() {
     let facts = with_mounts(&[mounted("ext4", "/")]);
@@ -96,7 +96,7 @@ fn what_earlier_runs_wrote_lies_between_the_host_and_this_run() {
     assert_eq!(cargo.below, below);
 }
 
-/// Proves: FS-5 caches
+/// Proves: FS-5 cache-fallback
 #[test]
 fn caches_that_cannot_be_kept_apart_are_left_out_with_a_note() {
     let tree = tree();

@@ -22,6 +22,7 @@ mod familiar;
 pub mod filter;
 pub mod foreground;
 mod journal;
+mod kept_layer;
 #[cfg(feature = "layers-off")]
 pub mod layers_off;
 pub mod learn;

@@ -89,12 +89,14 @@ pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Plan
     plan_with(caller, request, session, &caches)
 }
 
-/// `caches` are those of a project.
+/// Finds the caches of a project, by its root.
+type CachesOf<'a> = &'a dyn Fn(&Path) -> CacheStore;
+
 fn plan_with(
     caller: &Caller,
     request: &RunRequest,
     session: &str,
-    caches: &dyn Fn(&Path) -> CacheStore,
+    caches: CachesOf<'_>,
 ) -> Result<Planned> {
     let error = match plan_supposing(caller, request, session, (None, caches)) {
         Err(error @ (SessionError::Plan(_) | SessionError::Policy(_))) => error,
@@ -121,7 +123,7 @@ fn plan_supposing(
     caller: &Caller,
     request: &RunRequest,
     session: &str,
-    (supposing, caches): (Option<&Supposing>, &dyn Fn(&Path) -> CacheStore),
+    (supposing, caches): (Option<&Supposing>, CachesOf<'_>),
 ) -> Result<Planned> {
     let policy = config::load_supposing(caller, &request.policy, supposing)?;
     config::refuse_unenforced(&policy)?;
@@ -250,11 +252,10 @@ fn attempt(
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
     let lifetime =
         if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
-    let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|mut prepared| {
+    let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|prepared| {
         let journal = &mut journal;
         let transaction = Transaction::begin(&caller.places, &prepared.plan, report)?;
-        let caches = std::mem::take(&mut prepared.caches);
-        let caches = caches.begin(&prepared.plan, &report.session_id)?;
+        let caches = prepared.caches.begin(&prepared.plan, &report.session_id)?;
         let cache_size = prepared.cache_size;
         let scene = Scene { caller, request, control, journal, began, report: &mut *report, tell };
         let outcome = carry_out(prepared, scene);

@@ -191,8 +191,9 @@ fn processes_of_root_without_namespaces_are_not_counted_by_a_limit_of_the_user()
 /// Proves: FS-6 space
 #[test]
 fn space_is_held_by_the_runs_own_file_systems_if_nothing_of_the_host_is_writable() {
-    let closed = Room::Own { trees: Vec::new() };
-    let open = Room::Own { trees: vec!["/home/u/project".into(), "/srv".into()] };
+    let closed = Room::Own { trees: Vec::new(), layers: Vec::new() };
+    let trees = vec!["/home/u/project".into(), "/srv".into()];
+    let open = Room::Own { trees, layers: Vec::new() };
     let mut policy = limited(|policy| policy.filesystem.max_total_size = Some(1 << 30));
     let mut assigned = Assigned::default();
     assigned.add_room(&policy, &closed).unwrap();
@@ -240,7 +241,9 @@ fn a_plain_plan_counts_its_writable_trees_once() {
     let mut tree = FakeTree::new();
     tree.dir("/home/u/project/.git").dir("/usr/bin");
     let plan = plan(&policy(), &user(), &tree).unwrap();
-    let Room::Own { trees } = room(&plan.sandbox.confinement, &[]) else { panic!("namespaced") };
+    let Room::Own { trees, .. } = room(&plan.sandbox.confinement, &[]) else {
+        panic!("namespaced")
+    };
     assert!(trees.contains(&PathBuf::from("/home/u/project")), "{trees:?}");
     let nested =
         |tree: &PathBuf| trees.iter().any(|other| other != tree && tree.starts_with(other));

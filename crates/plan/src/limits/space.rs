@@ -13,9 +13,11 @@ use std::path::{Path, PathBuf};
 /// What the command can write to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// The run's own file systems, and these trees of the host.
+    /// The run's own file systems, and what is kept on the host.
     Own {
         trees: Vec<PathBuf>,
+        /// Directories of ours that keep what is written in a transaction or to caches.
+        layers: Vec<PathBuf>,
     },
     Everywhere,
 }
@@ -23,22 +25,22 @@ pub(crate) enum Room {
 impl Room {
     /// Whether it contains nothing of the host.
     pub(super) fn is_closed(&self) -> bool {
-        matches!(self, Self::Own { trees } if trees.is_empty())
+        matches!(self, Self::Own { trees, layers } if trees.is_empty() && layers.is_empty())
     }
 
     pub(super) fn trees(&self) -> Vec<PathBuf> {
         match self {
-            Self::Own { trees } => trees.clone(),
+            Self::Own { trees, layers } => trees.iter().chain(layers).cloned().collect(),
             Self::Everywhere => Vec::new(),
         }
     }
 
     pub(super) fn told(&self) -> String {
-        let trees = self.trees();
-        let first = trees.first().map(|tree| tree.display().to_string()).unwrap_or_default();
-        match trees.len() {
-            0 | 1 => first,
-            more => format!("{first} and {} more", more - 1),
+        let Self::Own { trees, .. } = self else { return String::new() };
+        match trees.as_slice() {
+            [] => "what is kept of its changes".to_owned(),
+            [tree] => tree.display().to_string(),
+            [first, more @ ..] => format!("{} and {} more", first.display(), more.len()),
         }
     }
 }
@@ -46,18 +48,25 @@ impl Room {
 pub(crate) fn room(confinement: &Confinement, writable: &[PathBuf]) -> Room {
     match confinement {
         Confinement::None => Room::Everywhere,
-        Confinement::NoNamespaces => Room::Own { trees: writable.to_vec() },
+        Confinement::NoNamespaces => Room::Own { trees: writable.to_vec(), layers: Vec::new() },
         Confinement::Namespaces(inside) => {
             let trees = inside.mounts.iter().filter_map(|op| match op {
                 MountOp::Bind { source, access: MountAccess::ReadWrite, .. } => {
                     Some(source.clone())
                 }
-                // What is written to a transaction is in its layer.
-                MountOp::Overlay { layer, .. } => layer.clone(),
                 _ => None,
             });
-            let caches = inside.caches.iter().map(|stack| stack.layer.clone());
-            Room::Own { trees: outermost(trees.chain(caches).collect()) }
+            let transactions = inside.mounts.iter().filter_map(|op| match op {
+                MountOp::Overlay { layer, .. } => layer.as_ref(),
+                _ => None,
+            });
+            let caches = inside.caches.iter().map(|stack| &stack.layer);
+            // Beside it is the kernel's own directory, which nobody may read.
+            let upper = |layer: &PathBuf| layer.join("upper");
+            Room::Own {
+                trees: outermost(trees.collect()),
+                layers: transactions.chain(caches).map(upper).collect(),
+            }
         }
     }
 }

@@ -1,20 +1,19 @@
 //! The end of a run's use of its caches: what it wrote is left to later runs, layers become one, and what no longer fits is
 //! removed.
 
-use super::inventory::{bytes_below, evict, grow, remove_store};
+use super::inventory::{bytes_below, evict, grow};
+use super::removal::{open, remove, remove_store};
 use super::{Caches, LAYERS, MAX_LAYERS, RUNS, names};
 use crate::app_dirs::make_private_dir;
 use crate::error::{Result, SessionError};
+use crate::kept_layer::{UPPER, WORK};
 use palisade_changes::{discard, fold};
 use palisade_sys::lock::try_lock_file;
-use rustix::fs::{FlockOperation, Mode, OFlags};
-use std::ffi::{OsStr, OsString};
+use rustix::fs::FlockOperation;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
-
-const UPPER: &str = "upper";
-const WORK: &str = "work";
+use std::path::Path;
 
 /// Whether later runs get what a run wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,23 +100,6 @@ fn tidy(run: &Path) -> Result<bool> {
     Ok(has_written)
 }
 
-fn open(directory: &Path) -> Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(directory, flags, Mode::empty())
-        .map_err(|errno| SessionError::io("open", directory, errno.into()))
-}
-
 fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|source| SessionError::io("rename", from, source))
-}
-
-/// Removes one of our directories with everything in it.
-pub(super) fn remove(directory: &Path) -> Result<()> {
-    let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
-        return Ok(());
-    };
-    let name: OsString = name.to_owned();
-    let parent: PathBuf = parent.to_owned();
-    discard(open(&parent)?.as_fd(), &name)?;
-    Ok(())
 }

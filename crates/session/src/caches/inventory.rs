@@ -1,6 +1,6 @@
 //! What the caches of all projects hold, and their removal: on request, or because together they are too large.
 
-use super::ending::remove;
+use super::removal::{is_removed, remove, remove_store};
 use super::{LOCK, all_caches, finished, names, open_lock};
 use crate::app_dirs::{AppDirs, replace_file};
 use crate::caller::Caller;
@@ -15,11 +15,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use uuid::Uuid;
 
 const SIZE: &str = "size";
-/// What the name of a store that is being removed begins with. No project's does.
-const REMOVED: &str = "removed-";
 /// `st_blocks` counts these, whatever the file system uses.
 const BLOCK: u64 = 512;
 
@@ -96,14 +93,6 @@ fn empty(store: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Only with the lock held alone. Whoever waits for the lock notices that it is no longer in its place.
-pub(super) fn remove_store(store: &Path) -> Result<()> {
-    let name = format!("{REMOVED}{}", Uuid::now_v7().simple());
-    let removed = store.with_file_name(name);
-    fs::rename(store, &removed).map_err(|source| SessionError::io("rename", store, source))?;
-    remove(&removed)
-}
-
 /// The lock, if nobody else has it.
 fn alone(store: &Path) -> Result<Option<std::os::fd::OwnedFd>> {
     let lock = open_lock(store)?;
@@ -114,7 +103,7 @@ fn alone(store: &Path) -> Result<Option<std::os::fd::OwnedFd>> {
 
 fn last_used(store: &Path) -> Option<Timestamp> {
     let found = fs::symlink_metadata(store.join(LOCK)).ok()?;
-    Timestamp::from_second(found.mtime()).ok()
+    Timestamp::new(found.mtime(), i32::try_from(found.mtime_nsec()).unwrap_or(0)).ok()
 }
 
 /// What the layers of a store occupy, by the directory of the host.
@@ -191,9 +180,4 @@ pub(super) fn evict(own: &Path, most: Option<u64>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether a removal was interrupted there.
-fn is_removed(store: &Path) -> bool {
-    store.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(REMOVED.as_bytes()))
 }

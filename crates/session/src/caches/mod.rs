@@ -15,17 +15,19 @@
 
 mod ending;
 mod inventory;
+mod removal;
 
 pub(crate) use ending::Leave;
 pub use inventory::{CacheEntry, ClearedCaches, clear, list, project_of};
 
 use crate::app_dirs::{AppDirs, make_private_dir};
 use crate::error::{Result, SessionError};
-use palisade_plan::model::{CacheStack, Confinement, Owner, Plan};
+use crate::kept_layer::make_layer;
+use palisade_plan::model::{CacheStack, Confinement, Plan};
 use palisade_plan::{CacheStore, FinishedLayer, layer_name};
 use palisade_record::Digest;
 use palisade_sys::lock::{lock_within, open_lock_file, try_lock_file};
-use rustix::fs::{FlockOperation, Gid, Timespec, Timestamps, UTIME_NOW, Uid};
+use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -112,9 +114,9 @@ impl CacheUse {
     }
 
     /// Makes the directories that the plan mounts. None if it has no caches.
-    pub(crate) fn begin(self, plan: &Plan, session: &str) -> Result<Option<Caches>> {
+    pub(crate) fn begin(&self, plan: &Plan, session: &str) -> Result<Option<Caches>> {
         let stacks = stacks(plan);
-        let Some(taken) = self.0.into_inner().filter(|_| !stacks.is_empty()) else {
+        let Some(taken) = self.0.take().filter(|_| !stacks.is_empty()) else {
             return Ok(None);
         };
         let InUse { store, lock } = taken?;
@@ -123,6 +125,19 @@ impl CacheUse {
         }
         let lower = stacks.iter().map(|stack| (layer_name(&stack.lower), stack.lower.clone()));
         Ok(Some(Caches { store, lock, session: session.to_owned(), lower: lower.collect() }))
+    }
+}
+
+/// A plan that was not carried out leaves nothing.
+impl Drop for CacheUse {
+    fn drop(&mut self) {
+        if let Some(Ok(InUse { store, lock })) = self.0.take() {
+            let alone = try_lock_file(&lock, FlockOperation::NonBlockingLockExclusive);
+            if alone == Ok(true) && !store.join(LAYERS).exists() {
+                // Whoever uses the project next tries again.
+                let _ = removal::remove_store(&store);
+            }
+        }
     }
 }
 
@@ -178,15 +193,3 @@ pub(crate) struct Caches {
     /// What each stack stands on, by its name.
     lower: Vec<(OsString, PathBuf)>,
 }
-
-/// Through the sandbox's id map only the owner of what lies below can make a file in it.
-fn make_layer(layer: &Path, owner: Option<Owner>) -> Result<()> {
-    make_private_dir(layer)?;
-    let Some(Owner { uid, gid }) = owner else { return Ok(()) };
-    rustix::fs::chown(layer, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
-        .map_err(|errno| SessionError::io("chown", layer, errno.into()))
-}
-
-#[cfg(test)]
-#[path = "../caches_tests.rs"]
-mod tests;

@@ -12,15 +12,15 @@ use crate::app_dirs::AppDirs;
 use crate::caller::Caller;
 use crate::config::PolicyRequest;
 use crate::error::{Result, SessionError};
+use crate::kept_layer::make_layer;
 use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, TimeToLive};
 use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
 use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
 use palisade_record::{RunReport, State};
-use rustix::fs::{Gid, Uid};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// In a session's directory.
 const RECORD: &str = "transaction.json";
@@ -184,12 +184,4 @@ fn owner(plan: &Plan) -> Option<Owner> {
         MountOp::Overlay { layer: Some(_), idmap, .. } => *idmap,
         _ => None,
     })
-}
-
-/// The directory belongs to who owns the project: through the sandbox's id map nobody else could make a file in it.
-fn make_layer(layer: &Path, owner: Option<Owner>) -> Result<()> {
-    let failed = |errno: rustix::io::Errno| SessionError::io("create", layer, errno.into());
-    crate::app_dirs::make_private_dir(layer)?;
-    let Some(Owner { uid, gid }) = owner else { return Ok(()) };
-    rustix::fs::chown(layer, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).map_err(failed)
 }

@@ -1,0 +1,24 @@
+//! Directories of ours for what a command writes above files of the host: in a transaction, and to caches.
+
+use crate::app_dirs::make_private_dir;
+use crate::error::{Result, SessionError};
+use palisade_plan::model::Owner;
+use rustix::fs::{Gid, Uid};
+use std::path::Path;
+
+/// Where the kernel puts what is written.
+pub(crate) const UPPER: &str = "upper";
+/// The kernel's own directory beside it, which nobody may read.
+pub(crate) const WORK: &str = "work";
+
+/// Both belong to who owns what lies below: through the sandbox's id map nobody else could make a file there.
+pub(crate) fn make_layer(layer: &Path, owner: Option<Owner>) -> Result<()> {
+    let upper = layer.join(UPPER);
+    make_private_dir(&upper)?;
+    let Some(Owner { uid, gid }) = owner else { return Ok(()) };
+    for directory in [layer, &upper] {
+        rustix::fs::chown(directory, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
+            .map_err(|errno| SessionError::io("chown", directory, errno.into()))?;
+    }
+    Ok(())
+}

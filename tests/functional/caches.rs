@@ -1,0 +1,217 @@
+//! Caches of the sandboxes' own: kept for later sandboxes of the same project, never read by the host (FS-5).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::thread;
+
+use palisade_testkit::{Output, World};
+use rustix::process::Signal;
+
+use crate::inside::inside;
+
+const WRITE: &str = "echo kept > ~/.cargo/registry/kept";
+
+/// With a cache that the host filled.
+fn warm() -> World {
+    let world = World::new();
+    world.git_init();
+    world.write("home/.cargo/registry/warm", "of the host\n");
+    fs::create_dir_all(world.home().join(".cache/pip")).unwrap();
+    world
+}
+
+fn store(world: &World) -> PathBuf {
+    world.home().join(".local/state/palisade/caches")
+}
+
+fn stores(world: &World) -> usize {
+    fs::read_dir(store(world)).map_or(0, |entries| entries.flatten().count())
+}
+
+fn sandbox(world: &World, words: &[&str]) -> Output {
+    world.sandbox(words).run()
+}
+
+/// Proves: FS-5 own-caches
+#[test]
+fn what_is_written_is_there_for_the_next_run_and_not_for_the_host() {
+    let world = warm();
+    let script = "set -e; cat ~/.cargo/registry/warm; echo new > ~/.cargo/registry/new; \
+                  rm ~/.cargo/registry/warm; echo wheel > ~/.cache/pip/wheel";
+    assert_eq!(inside(&world, &[], script).assert_code(0).out(), "of the host\n");
+    let registry = world.home().join(".cargo/registry");
+    assert_eq!(fs::read_to_string(registry.join("warm")).unwrap(), "of the host\n");
+    assert!(!registry.join("new").exists() && !world.home().join(".cache/pip/wheel").exists());
+    let second = inside(&world, &[], "ls ~/.cargo/registry; cat ~/.cache/pip/wheel");
+    assert_eq!(second.assert_code(0).out(), "new\nwheel\n");
+}
+
+/// Proves: FS-5 own-caches
+#[test]
+fn another_project_sees_the_hosts_cache_only() {
+    let world = warm();
+    inside(&world, &[], WRITE).assert_code(0);
+    let other = world.outside().join("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    let words = ["run", "--cwd", other.to_str().unwrap(), "--", "sh", "-c", "ls ~/.cargo/registry"];
+    let seen = world.sandbox(words).cwd(&other).run();
+    assert_eq!(seen.assert_code(0).out(), "warm\n", "{}", seen.err());
+}
+
+/// Two overlays on one upper layer would diverge.
+///
+/// Proves: FS-5 own-caches
+#[test]
+fn runs_beside_each_other_keep_what_each_of_them_wrote() {
+    let world = warm();
+    // All of them run at the same time: each waits for the files of the others in the project.
+    let script = |number: usize| {
+        format!(
+            "echo {number} > ~/.cargo/registry/by-{number}; touch here-{number}; \
+             while [ $(ls here-* | wc -l) -lt 4 ]; do sleep 0.01; done"
+        )
+    };
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let (world, script) = (&world, script(number));
+            scope.spawn(move || {
+                inside(world, &[], &script).assert_code(0);
+            });
+        }
+    });
+    let seen = inside(&world, &[], "cat ~/.cargo/registry/by-*");
+    assert_eq!(seen.assert_code(0).out(), "0\n1\n2\n3\n");
+    // The last to leave made one layer of all.
+    let project = fs::read_dir(store(&world)).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(fs::read_dir(project.join("layers")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(project.join("runs")).unwrap().count(), 0);
+}
+
+/// Go makes the directories of its modules read-only.
+///
+/// Proves: FS-5 cache-layers
+#[test]
+fn directories_that_are_closed_to_writing_are_kept_as_they_are() {
+    let world = warm();
+    let add = |name: &str| {
+        format!(
+            "set -e; cd ~/.cargo/registry; [ ! -d module ] || chmod 755 module; mkdir -p module/{name}; \
+             echo {name} > module/{name}/file; chmod 555 module/{name} module"
+        )
+    };
+    for name in ["one", "two", "three"] {
+        inside(&world, &[], &add(name)).assert_code(0);
+    }
+    let seen = inside(&world, &[], "cd ~/.cargo/registry/module; cat */file; stat -c %a . one");
+    assert_eq!(seen.assert_code(0).out(), "one\nthree\ntwo\n555\n555\n");
+    sandbox(&world, &["cache", "clear", "--all"]).assert_code(0);
+    assert_eq!(stores(&world), 0);
+}
+
+/// Proves: FS-5 own-caches
+#[test]
+fn a_run_that_writes_nothing_there_leaves_nothing() {
+    let world = warm();
+    inside(&world, &[], "cat ~/.cargo/registry/warm").assert_code(0);
+    assert_eq!(stores(&world), 0);
+}
+
+/// Proves: FS-5 own-caches
+#[test]
+fn what_a_killed_run_left_is_removed_by_the_next() {
+    let world = warm();
+    let script = "echo x > ~/.cargo/registry/x; echo written; sleep 60";
+    let run = world.sandbox_run(&[] as &[&str], ["sh", "-c", script]).spawn();
+    run.wait_for_stdout("written");
+    run.signal(Signal::KILL);
+    assert_eq!(run.wait().code(), 137);
+    let seen = inside(&world, &[], "ls ~/.cargo/registry");
+    assert_eq!(seen.assert_code(0).out(), "warm\n");
+    assert_eq!(stores(&world), 0);
+}
+
+/// Proves: FS-5 cache-commands
+#[test]
+fn caches_are_listed_and_cleared() {
+    let world = warm();
+    inside(&world, &[], WRITE).assert_code(0);
+    let listed = sandbox(&world, &["cache", "ls", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.assert_code(0).out()).unwrap();
+    let entry = &listed["caches"][0];
+    assert_eq!(entry["project"], world.project().to_str().unwrap());
+    assert_eq!(entry["isInUse"], false);
+    assert!(entry["bytes"].as_u64().unwrap() >= 4096, "{entry}");
+    let table = sandbox(&world, &["cache", "ls", "--verbose"]);
+    assert!(table.out().contains(world.home().join(".cargo").to_str().unwrap()), "{}", table.out());
+    let cleared = sandbox(&world, &["cache", "clear"]);
+    assert!(cleared.assert_code(0).err().contains("the caches of 1 project"), "{}", cleared.err());
+    assert_eq!(inside(&world, &[], "ls ~/.cargo/registry").out(), "warm\n");
+    assert_eq!(stores(&world), 0);
+}
+
+/// Proves: FS-5 cache-size
+#[test]
+fn the_caches_that_were_not_used_for_longest_are_removed_when_all_are_too_large() {
+    let world = warm();
+    let write = "head -c 300000 /dev/zero > ~/.cargo/registry/large";
+    let projects: Vec<PathBuf> = ["a", "b", "c"].map(|name| world.outside().join(name)).into();
+    for project in &projects {
+        fs::create_dir_all(project.join(".git")).unwrap();
+        let policy = "version: 1\nfilesystem:\n  cacheSize: 700k\n";
+        world.write("home/.config/palisade/policy.yaml", policy);
+        let run = world.sandbox(["run", "--", "sh", "-c", write]).cwd(project).run();
+        run.assert_code(0);
+    }
+    let listed = sandbox(&world, &["cache", "ls", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.out()).unwrap();
+    let left: Vec<&str> = listed["caches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["project"].as_str().unwrap())
+        .collect();
+    assert_eq!(left, [projects[1].to_str().unwrap(), projects[2].to_str().unwrap()]);
+}
+
+/// Proves: FS-5 own-caches
+#[test]
+fn the_policy_chooses_whose_caches_are_written() {
+    let world = warm();
+    inside(&world, &["--caches", "host"], WRITE).assert_code(0);
+    assert!(world.home().join(".cargo/registry/kept").exists());
+    let off = inside(&world, &["--caches", "off"], "ls ~/.cargo/registry");
+    assert_ne!(off.code(), 0, "{}", off.out());
+    let wrong = inside(&world, &["--caches", "mine"], "true");
+    assert!(wrong.err().contains("one of host, own, off"), "{}", wrong.err());
+}
+
+/// A command must find neither what others wrote to caches nor the store.
+///
+/// Proves: FS-5 own-caches
+#[test]
+fn the_store_is_private_and_not_visible_inside() {
+    let world = warm();
+    inside(&world, &[], WRITE).assert_code(0);
+    let mode = fs::metadata(store(&world)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let flags = ["--on-ask", "deny"];
+    let seen =
+        inside(&world, &flags, "ls ~/.local/state/palisade; find / -name '*%2F*' 2>/dev/null");
+    assert_eq!(seen.out(), "", "{}", seen.err());
+}
+
+/// What is kept is on the host's disk, wherever it was written.
+///
+/// Proves: FS-6 kept
+#[test]
+fn the_limit_of_disk_space_counts_what_is_written_to_caches_and_in_a_transaction() {
+    let world = warm();
+    let flags = ["--disk", "5m", "--best-effort-limits", "--transaction"];
+    for place in ["~/.cargo/registry/large", "large"] {
+        let script = format!("head -c 20000000 /dev/zero > {place}; sleep 60");
+        let output = inside(&world, &flags, &script);
+        output.assert_code(137);
+        assert!(output.err().contains("the limit is 5m"), "{}", output.err());
+    }
+}

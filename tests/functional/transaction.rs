@@ -156,6 +156,33 @@ fn what_changed_on_the_host_meanwhile_is_not_overwritten_unless_asked() {
     assert_eq!(sessions(&world), 0);
 }
 
+/// A later commit of the host is not the common version: the session would seem to have removed what is in it.
+///
+/// Proves: LIFE-2 merge
+#[test]
+fn what_both_changed_is_merged_by_the_commit_that_was_checked_out() {
+    let world = World::new();
+    let git = |script: &str| {
+        let script = format!("git -c user.name=n -c user.email=e@example.org {script}");
+        world.bare("sh").args(["-c", &script]).run().assert_code(0);
+    };
+    let text = |first: &str, last: &str| format!("{first}\n2\n3\n4\n{last}\n");
+    world.write_in_project("both", &text("1", "5"));
+    world.write_in_project("same-line", &text("1", "5"));
+    git("init -q && git add . && git -c user.name=n -c user.email=e@example.org commit -qm first");
+    inside(&world, TRANSACTION, "sed -i s/5/session/ both same-line").assert_code(0);
+    world.write_in_project("both", &text("host", "5"));
+    world.write_in_project("same-line", &text("1", "host"));
+    git("commit -qam second");
+
+    let held = sandbox(&world, &["apply", "--merge"]);
+    held.assert_code(1);
+    assert_eq!(held.out(), "same-line: both changed the same lines\n", "{}", held.err());
+    sandbox(&world, &["apply", "--merge", "--", "both"]).assert_code(0);
+    let merged = fs::read_to_string(world.project().join("both")).unwrap();
+    assert_eq!(merged, text("host", "session"));
+}
+
 /// Inside a transaction such names can be written; what counts is what comes to the host.
 ///
 /// Proves: FS-9 list, LIFE-2 apply

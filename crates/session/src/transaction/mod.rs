@@ -3,8 +3,10 @@
 //!
 //! The command wrote everything in the layer. So this must never follow a link in there, nor take a word of it for ours.
 
+mod committed;
 mod waiting;
 
+pub use committed::CommittedContents;
 pub use palisade_changes as changes;
 pub use waiting::{ApplyOptions, SessionProcesses, WaitingChanges};
 
@@ -33,6 +35,9 @@ const MAX_TOLD: usize = 20;
 pub struct TransactionRecord {
     /// What the changes are compared with to find those of others.
     pub baseline: Baseline,
+    /// The commit that was checked out, if the project is in a git repository.
+    #[serde(default)]
+    pub commit: Option<String>,
     /// Paths in the project that the command could not see, byte by byte.
     pub hidden: Vec<Vec<u8>>,
     /// Whether the session's directory is there for the changes of one run, and for nothing else.
@@ -71,8 +76,12 @@ impl Transaction {
         };
         make_layer(&planned.layer, owner(plan))?;
         let baseline = Baseline::started(now_on_files());
-        let record =
-            TransactionRecord { baseline, hidden: hidden(plan), is_of_one_run: own.is_some() };
+        let record = TransactionRecord {
+            baseline,
+            commit: committed::checked_out(&planned.project),
+            hidden: hidden(plan),
+            is_of_one_run: own.is_some(),
+        };
         directory.write_json(RECORD, &record)?;
         Ok(Some(Self { directory, own, at_end: planned.at_end }))
     }

@@ -1,5 +1,6 @@
 //! The changes of one session, opened to be shown, applied or discarded.
 
+use super::committed::CommittedContents;
 use super::{RECORD, TransactionRecord};
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
@@ -151,6 +152,11 @@ impl WaitingChanges {
             self.directory.write_json(RECORD, &record)?;
         }
         Ok(outcome)
+    }
+
+    /// What files were when the transaction started, as far as git has them.
+    pub fn committed(&self) -> CommittedContents {
+        CommittedContents::new(&self.session.project, self.record.commit.as_deref())
     }
 
     /// What stands in the way of an apply, without applying anything.

@@ -27,6 +27,7 @@ Examples:
   sandbox apply --dry-run work
   sandbox apply work -- src Makefile        only these
   sandbox apply --patch                     choose parts one by one
+  sandbox apply --merge work                where a file changed on the host, too
   sandbox apply --skip-refused work         everything but what is refused";
 
 #[derive(Args, Debug)]
@@ -47,6 +48,13 @@ pub(crate) struct Apply {
     /// Where a file changed on the host, too, keep that version
     #[arg(long, conflicts_with = "force")]
     ours: bool,
+
+    /// Where a file changed on the host, too, merge both by the version in git
+    ///
+    /// The common version is the one in the commit that was checked out when the transaction started. Nothing is applied if
+    /// both changed the same lines, or if the file was not in that commit.
+    #[arg(long, conflicts_with_all = ["force", "ours"])]
+    merge: bool,
 
     /// Apply the rest if something is refused
     #[arg(long)]
@@ -85,12 +93,14 @@ impl Apply {
             false if self.paths.is_empty() => Selection::all(),
             false => Selection::paths(&self.paths),
         };
+        let committed = waiting.committed();
         let options = ApplyOptions {
             selection,
             is_all: !self.patch && self.paths.is_empty(),
-            on_conflict: match (self.force, self.ours) {
-                (true, _) => OnConflict::Force,
-                (_, true) => OnConflict::KeepHost,
+            on_conflict: match (self.force, self.ours, self.merge) {
+                (true, ..) => OnConflict::Force,
+                (_, true, _) => OnConflict::KeepHost,
+                (.., true) => OnConflict::Merge(&committed),
                 _ => OnConflict::Refuse,
             },
             on_refused: match self.skip_refused {
@@ -130,7 +140,9 @@ impl Apply {
             output::note("nothing was applied");
         }
         if !held.conflicts.is_empty() {
-            output::note("--force takes the session's version of such files, --ours the host's");
+            output::note(
+                "--force takes the session's version of such files, --ours the host's, --merge both where they fit together",
+            );
         }
         if is_held && !held.refused.is_empty() {
             output::note("--skip-refused applies everything but what is refused");

@@ -52,6 +52,11 @@ impl Layers {
         Self { dirs, fresh, unlocked: Mutex::default() }
     }
 
+    /// Two states of one session, each as one upper layer that holds all of its changes ([`crate::compare`]).
+    pub fn states(project: OwnedFd, before: OwnedFd, now: OwnedFd) -> Self {
+        Self::between(project, vec![before], vec![now])
+    }
+
     /// The same by paths.
     pub fn open(project: &Path, uppers: &[&Path]) -> SysResult<Self> {
         let open = |path: &Path| {

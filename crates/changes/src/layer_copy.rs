@@ -66,6 +66,14 @@ pub fn copy_layer(
     Ok(copied)
 }
 
+/// Gives a directory the permissions, the owner, the attributes and the time of another one.
+pub fn look_like(model: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Result<()> {
+    let path = Path::new("");
+    let found = Found::of(&fstat(model).at("fstat", path)?);
+    set_attributes(directory, &user_attributes(model, path)?, path)?;
+    Ok(finish(directory, &found, path)?)
+}
+
 /// Whether the file system lets two files share blocks (`FICLONE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockSharing {

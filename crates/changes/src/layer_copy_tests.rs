@@ -40,7 +40,7 @@ fn what_nobody_can_read_is_copied_all_the_same() {
         fs::create_dir(root.join("d")).unwrap();
         fs::write(root.join("d/file"), "content").unwrap();
         for path in ["d/file", "d"] {
-            fs::set_permissions(root.join(path), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(root.join(path), fs::Permissions::from_mode(0o000)).unwrap();
         }
     });
     copy(&overlay).unwrap();

@@ -43,7 +43,7 @@ pub use entry::{Entry, EntryKind, Timestamp};
 pub use error::{ChangesError, Result};
 pub use hunks::{ChosenHunks, FileHunks, Hunk, HunkLine, hunks};
 pub use judge::{Coming, GuardJudge, Judge, NoJudge};
-pub use layer_copy::{CopiedLayer, copy_layer};
+pub use layer_copy::{CopiedLayer, copy_layer, look_like};
 pub use layers::Layers;
 pub use merged_tree::MergedTree;
 pub use objection::{Objection, Verdict};

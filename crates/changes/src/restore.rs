@@ -193,7 +193,7 @@ impl Restoration<'_> {
         set_attributes(&file, &user_attributes(&source, path)?, path)?;
         fchmod(&file, Mode::from_raw_mode(found.kept_mode())).at("fchmod", path)?;
         futimens(&file, &modified(&found)).at("futimens", path)?;
-        Ok(renameat(parent, &unfinished, parent, name).at("rename", path)?)
+        self.rename(parent, (&unfinished, name), path)
     }
 
     /// Another name for a file that was brought back before.
@@ -208,9 +208,13 @@ impl Restoration<'_> {
             linkat(&first_parent, first_name, parent, unfinished, AtFlags::empty())
         })?;
         // Where the old name is one of the same file already, rename(2) does nothing.
-        renameat(parent, &unfinished, parent, name).at("rename", path)?;
+        self.rename(parent, (&unfinished, name), path)?;
         let _ = unlinkat(parent, &unfinished, AtFlags::empty());
         Ok(())
+    }
+
+    fn rename(&self, dir: &OwnedFd, (old, new): (&OsStr, &OsStr), path: &Path) -> Result<()> {
+        Ok(self.as_command(|| renameat(dir, old, dir, new).at("rename", path))?)
     }
 
     fn unfinished<T>(
@@ -252,7 +256,7 @@ impl Restoration<'_> {
         Ok((open_on_mount(self.tree, or_dot(parent), PARENT)?, name))
     }
 
-    /// Makes something that belongs to the sandbox's commands.
+    /// Makes a name that belongs to the sandbox's commands.
     fn as_command<T>(&self, make: impl FnOnce() -> SysResult<T>) -> SysResult<T> {
         let Some((uid, gid)) = self.command else { return make() };
         act_as(uid, gid)?;
@@ -299,8 +303,7 @@ impl<'p> Links<'p> {
         }
         let with_first = |names: &Names<'p>| {
             let first = names.first().copied();
-            let named = names.iter().filter_map(|name| Some((*name, first?))).collect::<Vec<_>>();
-            named
+            names.iter().filter_map(|name| Some((*name, first?))).collect::<Vec<_>>()
         };
         Self { changed, first: now.iter().flat_map(with_first).collect() }
     }

@@ -192,6 +192,7 @@ pub(crate) fn policy() -> Policy {
             denied_paths: Vec::new(),
             rules: Vec::new(),
             project: ProjectAccess::ReadWrite,
+            checkpoint_each_command: false,
             caches: true,
             toolchains: true,
             hide_secrets: true,

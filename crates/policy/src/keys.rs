@@ -206,6 +206,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("filesystem.project", ValueKind::Word(PROJECT),
         Order::Ranked(&["read-write", "transaction-auto", "transaction", "read-only", "none"]),
         "Access to the project directory (git root or working directory); in a transaction its changes are kept apart until they are applied."),
+    key("filesystem.checkpointEachCommand", ValueKind::Bool, Order::TrueIsTighter,
+        "In a session with a transaction: keep the state of the project before each command (`sandbox checkpoints`)."),
     key("filesystem.caches", ValueKind::Bool, Order::FalseIsTighter, "Grant the known tool caches."),
     key("filesystem.toolchains", ValueKind::Bool, Order::FalseIsTighter,
         "Grant the known toolchains in the home directory."),

@@ -204,6 +204,8 @@ pub struct Filesystem {
     pub rules: Vec<StoredRule>,
     /// Access to the project directory (git root or working directory).
     pub project: ProjectAccess,
+    /// Whether the state of a transaction is kept before each command of a session (LIFE-5).
+    pub checkpoint_each_command: bool,
     /// Whether the known tool caches are granted.
     pub caches: bool,
     /// Whether the known toolchains in the home directory are granted.

@@ -3,12 +3,18 @@
 //!
 //! The command wrote everything in the layer. So this must never follow a link in there, nor take a word of it for ours.
 
+mod checkpoints;
+mod fork;
+mod interrupted;
+mod rollback;
 mod waiting;
 
+pub use checkpoints::{Checkpoint, CheckpointReason, StateNumber};
+pub use fork::{ForkOptions, ForkOrigin};
 pub use palisade_changes as changes;
+pub use rollback::{RolledBack, RunningCommands, before_command};
 pub use waiting::{ApplyOptions, SessionProcesses, WaitingChanges};
 
-use crate::app_dirs::AppDirs;
 use crate::caller::Caller;
 use crate::config::PolicyRequest;
 use crate::error::{Result, SessionError};
@@ -16,6 +22,7 @@ use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, Tim
 use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
 use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
 use palisade_record::{RunReport, State};
+use palisade_sys::OFlags;
 use rustix::fs::{Gid, Uid};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -24,6 +31,11 @@ use std::path::{Path, PathBuf};
 
 /// In a session's directory.
 const RECORD: &str = "transaction.json";
+const LAYERS: &str = "layers";
+const LAYER: &str = "layers/1";
+const UPPER: &str = "layers/1/upper";
+const CHECKPOINTS: &str = "checkpoints";
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// How many paths are named that were not applied; `sandbox apply` names all.
 const MAX_TOLD: usize = 20;
 
@@ -56,8 +68,18 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     /// Makes the directory that the plan mounts. None if the plan has no transaction.
-    pub(crate) fn begin(places: &AppDirs, plan: &Plan, report: &RunReport) -> Result<Option<Self>> {
-        let Some(planned) = &plan.supervision.transaction else { return Ok(None) };
+    pub(crate) fn begin(
+        caller: &Caller,
+        plan: &Plan,
+        (policy, fork_of): (&PolicyRequest, Option<&ForkOrigin>),
+        report: &RunReport,
+    ) -> Result<Option<Self>> {
+        let places = &caller.places;
+        let planned = plan.supervision.transaction.as_ref();
+        if let Some(origin) = fork_of {
+            origin.check(planned)?;
+        }
+        let Some(planned) = planned else { return Ok(None) };
         if planned.layer.starts_with(&planned.project) {
             return Err(SessionError::StateInProject { state: places.state.clone() });
         }
@@ -70,7 +92,11 @@ impl Transaction {
             }
         };
         make_layer(&planned.layer, owner(plan))?;
-        let baseline = Baseline::started(now_on_files());
+        let baseline = match fork_of {
+            Some(origin) => origin.copy_changes(places, &planned.layer)?,
+            None => Baseline::started(now_on_files()),
+        };
+        ForkOptions::of(caller, policy).keep(&directory)?;
         let record =
             TransactionRecord { baseline, hidden: hidden(plan), is_of_one_run: own.is_some() };
         directory.write_json(RECORD, &record)?;
@@ -89,6 +115,7 @@ impl Transaction {
         let Self { directory, own, at_end } = self;
         let session = own.as_ref().map(|(_, record)| record.clone());
         let session = session.map_or_else(|| directory.record(), Ok)?;
+        interrupted::finish_ended(&directory)?;
         let Some(waiting) = WaitingChanges::open(directory.try_clone()?, session)? else {
             // Nothing was mounted, so nothing ran.
             return match own.map(drop) {
@@ -169,6 +196,7 @@ fn record_of(report: &RunReport, project: PathBuf) -> SessionRecord {
         presets: Vec::new(),
         level: None,
         time_to_live: TimeToLive::default(),
+        checkpoint_each_command: false,
         state: State::Created,
         supervisor: Some(std::process::id()),
         exit_code: None,

@@ -1,6 +1,6 @@
 //! The changes of one session, opened to be shown, applied or discarded.
 
-use super::{RECORD, TransactionRecord};
+use super::{CHECKPOINTS, DIRECTORY, LAYER, LAYERS, RECORD, TransactionRecord, UPPER, interrupted};
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::error::{Result, SessionError};
@@ -20,13 +20,11 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// In a session's directory.
-const LAYERS: &str = "layers";
-const LAYER: &str = "layers/1";
-const UPPER: &str = "layers/1/upper";
 const JOURNAL: &str = SessionDirectory::APPLY;
+/// A large state takes a while to be copied.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a session changed and nobody has applied or discarded.
 #[derive(Debug)]
@@ -42,6 +40,9 @@ pub struct WaitingChanges {
 impl WaitingChanges {
     /// None if the session has no transaction, or its changes were applied or discarded.
     pub fn open(directory: SessionDirectory, session: SessionRecord) -> Result<Option<Self>> {
+        if !directory.is_alive() {
+            interrupted::finish_ended(&directory)?;
+        }
         let upper = match open_beneath(directory.directory(), Path::new(UPPER), DIRECTORY) {
             Ok(upper) => upper,
             Err(error) if error.errno == Errno::NOENT => return Ok(None),
@@ -98,6 +99,17 @@ impl WaitingChanges {
         Ok(palisade_changes::scan(&self.layers)?)
     }
 
+    /// One at a time changes what was kept.
+    pub(super) fn lock(&self) -> Result<OwnedFd> {
+        let locked = self.directory.lock_changes(LOCK_TIMEOUT)?;
+        locked.ok_or_else(|| SessionError::ChangesLocked { session: self.session.id.clone() })
+    }
+
+    /// The project on the host, once more.
+    pub(super) fn open_project(&self) -> Result<OwnedFd> {
+        open_project(&self.session.project)
+    }
+
     /// After the end: the kernel's working directory is nothing but in the way, as nobody may enter it.
     pub(super) fn tidy(&self) -> Result<()> {
         let layer = open_beneath(self.directory.directory(), Path::new(LAYER), DIRECTORY)?;
@@ -133,6 +145,7 @@ impl WaitingChanges {
         options: &ApplyOptions<'_>,
         processes: SessionProcesses,
     ) -> Result<Outcome> {
+        let _lock = self.lock()?;
         self.recover()?;
         let journal = self.journal()?;
         let mut request = self.request(options, journal.as_fd());
@@ -226,7 +239,9 @@ fn discard(directory: SessionDirectory, session: SessionRecord, is_of_one_run: b
     if is_of_one_run {
         return directory.remove();
     }
-    palisade_changes::discard(directory.directory(), LAYERS.as_ref())?;
+    for name in [LAYERS, CHECKPOINTS] {
+        palisade_changes::discard(directory.directory(), name.as_ref())?;
+    }
     Ok(())
 }
 

@@ -18,6 +18,7 @@ mod broker_parallel;
 mod broker_threads;
 mod build_dirs;
 mod check_path;
+mod checkpoints;
 mod delegation;
 mod doctor;
 mod egress;

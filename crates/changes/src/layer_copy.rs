@@ -130,8 +130,8 @@ impl Copier<'_> {
                 let source = open_readable(from, name, DIRECTORY, path)?;
                 mkdirat(to, name, Mode::RWXU).at("mkdir", path)?;
                 let made = open_on_mount(to, Path::new(name), DIRECTORY)?;
-                self.fill(source.as_fd(), made.as_fd(), path, depth + 1)?;
-                finish_directory(source.as_fd(), made.as_fd(), &found, path)?;
+                self.fill(source.file.as_fd(), made.as_fd(), path, depth + 1)?;
+                finish_directory(source.file.as_fd(), made.as_fd(), &found, path)?;
             }
             EntryKind::File => self.file((from, to), name, path, &found)?,
             EntryKind::Link => {
@@ -162,12 +162,13 @@ impl Copier<'_> {
         if first.is_some_and(|first| linkat(self.top, first, to, name, AtFlags::empty()).is_ok()) {
             return Ok(());
         }
-        let source = open_readable(from, name, FILE, path)?;
+        let readable = open_readable(from, name, FILE, path)?;
+        let source = &readable.file;
         let made = openat(to, name, NEW_FILE, Mode::RUSR | Mode::WUSR).at("openat", path)?;
-        let mut now = Found::of(&fstat(&source).at("fstat", path)?);
+        let mut now = Found::of(&fstat(source).at("fstat", path)?);
         for tries in 1.. {
-            copy_content(&source, &made, now.size, &mut self.blocks, path)?;
-            let after = Found::of(&fstat(&source).at("fstat", path)?);
+            copy_content(source, &made, now.size, &mut self.blocks, path)?;
+            let after = Found::of(&fstat(source).at("fstat", path)?);
             let is_whole = after.changed == now.changed;
             now = after;
             if is_whole || tries == MAX_TRIES {
@@ -176,7 +177,7 @@ impl Copier<'_> {
             ftruncate(&made, 0).at("ftruncate", path)?;
         }
         self.copied.bytes = self.copied.bytes.saturating_add(now.size);
-        set_attributes(&made, &user_attributes(&source, path)?, path)?;
+        set_attributes(&made, &user_attributes(source, path)?, path)?;
         finish(made.as_fd(), &Found { mode: found.mode, ..now }, path)?;
         if found.links > 1 {
             self.first_names.insert(inode, path.to_owned());
@@ -185,17 +186,31 @@ impl Copier<'_> {
     }
 }
 
-/// Opens an entry that its owner may have made unreadable, which it is again afterwards.
+/// An entry that its owner may have made unreadable, which it is again afterwards.
+struct Readable {
+    file: OwnedFd,
+    closed: Option<(OwnedFd, u32)>,
+}
+
+impl Drop for Readable {
+    fn drop(&mut self) {
+        if let Some((entry, mode)) = &self.closed {
+            // If it fails, the entry is gone.
+            let _ = set_mode(entry.as_fd(), *mode, Path::new(""));
+        }
+    }
+}
+
 fn open_readable(
     dir: BorrowedFd<'_>,
     name: &OsStr,
     flags: OFlags,
     path: &Path,
-) -> SysResult<OwnedFd> {
+) -> SysResult<Readable> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(dir, name, flags, Mode::empty()) {
         Err(Errno::ACCESS) => {}
-        opened => return opened.at("openat", path),
+        opened => return opened.at("openat", path).map(|file| Readable { file, closed: None }),
     }
     let entry = open_entry(dir, name)?;
     let found = Found::of(&fstat(&entry).at("fstat", path)?);
@@ -204,10 +219,15 @@ fn open_readable(
     }
     set_mode(entry.as_fd(), (found.mode & KEPT_BITS) | 0o500, path)?;
     let link = format!("/proc/self/fd/{}", entry.as_raw_fd());
-    let opened =
-        rustix::fs::open(link, flags.difference(OFlags::NOFOLLOW), Mode::empty()).at("open", path);
-    set_mode(entry.as_fd(), found.mode & KEPT_BITS, path)?;
-    opened
+    let opened = rustix::fs::open(link, flags.difference(OFlags::NOFOLLOW), Mode::empty());
+    let mode = found.mode & KEPT_BITS;
+    match opened {
+        Ok(file) => Ok(Readable { file, closed: Some((entry, mode)) }),
+        Err(errno) => {
+            set_mode(entry.as_fd(), mode, path)?;
+            Err(errno).at("open", path)
+        }
+    }
 }
 
 /// Copies at most `size` bytes, with the holes that are there.

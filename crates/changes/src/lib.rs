@@ -50,7 +50,7 @@ pub use objection::{Objection, Verdict};
 pub use render::{
     RenderOptions, quoted, write_hunk, write_name_status, write_names, write_stat, write_unified,
 };
-pub use restore::restore;
+pub use restore::Restoration;
 pub use scan::scan;
 pub use selection::Selection;
 

@@ -5,14 +5,14 @@
 
 use crate::attributes::{replace_attributes, set_attributes, user_attributes};
 use crate::changeset::ChangeKind;
-use crate::compare::{Pair, pairs};
+use crate::compare::{Pair, Pairs, pairs};
 use crate::contents::Located;
 use crate::entry::{EntryKind, Found};
 use crate::error::{ChangesError, Result};
 use crate::layer_copy::{BlockSharing, copy_content, modified};
 use crate::layers::{Layers, set_mode};
 use crate::paths::{or_dot, parent_and_name};
-use crate::scan::difference;
+use crate::scan::{MAX_DEPTH, difference};
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::creds::act_as;
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult, SysError};
@@ -37,22 +37,45 @@ const UNFINISHED: &str = ".palisade-restoring-";
 /// How many names are tried for it.
 const MAX_NAMES: u32 = 1000;
 
-/// Turns the first state of [`Layers::states`], which `tree` shows as an overlay, into the second one. Says how many paths
-/// it changed. No process of the session may write meanwhile.
-pub fn restore(layers: &Layers, tree: BorrowedFd<'_>) -> Result<u64> {
-    let found = pairs(layers)?;
-    if let Some(path) = found.too_deep.into_iter().next() {
-        return Err(ChangesError::TooDeep { path, limit: crate::scan::MAX_DEPTH });
+/// What has to be done to turn the first state of [`Layers::states`] into the second one. Nothing has changed yet.
+#[derive(Debug)]
+pub struct Restoration<'l> {
+    layers: &'l Layers,
+    pairs: Vec<Pair>,
+    /// Of each pair whose entries are of the same type.
+    differences: Vec<Option<ChangeKind>>,
+}
+
+impl<'l> Restoration<'l> {
+    pub fn plan(layers: &'l Layers) -> Result<Self> {
+        let Pairs { pairs, too_deep } = pairs(layers)?;
+        if let Some(path) = too_deep.into_iter().next() {
+            return Err(ChangesError::TooDeep { path, limit: MAX_DEPTH });
+        }
+        let mut differences = Vec::new();
+        for Pair { path, before, now } in &pairs {
+            differences.push(match (before, now) {
+                (Some(old), Some(new)) if old.found.kind == new.found.kind => {
+                    difference(layers, path, *old, *new)?
+                }
+                _ => Some(ChangeKind::Added),
+            });
+        }
+        // The first state is changed from here on, permissions included.
+        layers.lock_again();
+        Ok(Self { layers, pairs, differences })
     }
-    let mut restoration = Restoration {
-        layers,
-        tree,
-        command: command_ids(tree)?,
-        blocks: BlockSharing::Untried,
-        changed: 0,
-    };
-    restoration.run(&found.pairs)?;
-    Ok(restoration.changed)
+
+    /// Does it in `tree`, the overlay that shows the first state. Says how many paths it changed. No process of the session
+    /// may write meanwhile.
+    pub fn perform(self, tree: BorrowedFd<'_>) -> Result<u64> {
+        let Self { layers, pairs, differences } = self;
+        let command = command_ids(tree)?;
+        let blocks = BlockSharing::Untried;
+        let mut work = Work { layers, tree, command, blocks, changed: 0 };
+        work.run(&pairs, &differences)?;
+        Ok(work.changed)
+    }
 }
 
 /// Who owns what commands make, if we are root: in the sandbox's user namespace, root of the host has no id.
@@ -62,7 +85,7 @@ fn command_ids(tree: BorrowedFd<'_>) -> SysResult<Option<(u32, u32)>> {
     Ok(is_root.then_some((found.st_uid, found.st_gid)))
 }
 
-struct Restoration<'r> {
+struct Work<'r> {
     layers: &'r Layers,
     tree: BorrowedFd<'r>,
     command: Option<(u32, u32)>,
@@ -70,8 +93,8 @@ struct Restoration<'r> {
     changed: u64,
 }
 
-impl Restoration<'_> {
-    fn run(&mut self, pairs: &[Pair]) -> Result<()> {
+impl Work<'_> {
+    fn run(&mut self, pairs: &[Pair], differences: &[Option<ChangeKind>]) -> Result<()> {
         for pair in pairs {
             self.open_up(pair)?;
         }
@@ -83,9 +106,9 @@ impl Restoration<'_> {
             }
         }
         let links = Links::of(pairs);
-        for pair in pairs {
+        for (pair, change) in pairs.iter().zip(differences) {
             if let Some(now) = pair.now {
-                self.make(pair, now, &links)?;
+                self.make(pair, (now, *change), &links)?;
             }
         }
         for pair in pairs.iter().rev() {
@@ -123,13 +146,14 @@ impl Restoration<'_> {
         }
     }
 
-    fn make(&mut self, pair: &Pair, now: Located, links: &Links) -> Result<()> {
+    fn make(
+        &mut self,
+        pair: &Pair,
+        (now, change): (Located, Option<ChangeKind>),
+        links: &Links<'_>,
+    ) -> Result<()> {
         let path = &pair.path;
         let before = pair.before.filter(|before| before.found.kind == now.found.kind);
-        let change = match before {
-            Some(before) => difference(self.layers, path, before, now)?,
-            None => Some(ChangeKind::Added),
-        };
         let (parent, name) = self.parent_of(path)?;
         match now.found.kind {
             EntryKind::Directory if before.is_none() => {

@@ -1,4 +1,4 @@
-use super::restore;
+use super::Restoration;
 use crate::test_edits::{Edit, edits, perform, prepare};
 use crate::test_overlay::{
     Snapshot, TestOverlay, differences, directory, snapshot, statuses, without_links,
@@ -64,7 +64,8 @@ fn to_kept(overlay: &TestOverlay, number: usize) -> Layers {
 }
 
 fn roll_back(overlay: &TestOverlay, root: &Path, number: usize) -> u64 {
-    restore(&to_kept(overlay, number), directory(root).as_fd()).unwrap()
+    let layers = to_kept(overlay, number);
+    Restoration::plan(&layers).unwrap().perform(directory(root).as_fd()).unwrap()
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn check(rounds: &[Vec<Edit>], targets: &[usize]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Proves: LIFE-5
+    /// Proves: LIFE-5 rollback
     #[test]
     fn a_state_that_was_kept_comes_back_exactly(
         rounds in prop::collection::vec(edits(), 1..4),

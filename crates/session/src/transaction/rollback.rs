@@ -11,6 +11,7 @@ use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
 use crate::journal::Journal;
 use crate::sessions::{SessionDirectory, SessionRecord};
+use palisade_changes::Restoration;
 use palisade_record::EventKind;
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::client::Client;
@@ -61,10 +62,12 @@ impl WaitingChanges {
         let message = format!("before the rollback to {to}");
         let reason = CheckpointReason::BeforeRollback;
         let kept = self.checkpoint_locked(places, Some(&message), reason)?;
-        Mark { checkpoint: to }.write(self.directory())?;
         match &held {
             Some((_client, tree)) => self.restore(to, tree)?,
-            None => interrupted::finish_ended(self.directory())?,
+            None => {
+                Mark { checkpoint: to }.write(self.directory())?;
+                interrupted::finish_ended(self.directory())?;
+            }
         }
         let event = palisade_record::RolledBack { checkpoint: to, kept_as: kept.number };
         let about = (self.session().id.as_str(), self.session().state);
@@ -94,7 +97,9 @@ impl WaitingChanges {
 
     fn restore(&self, to: u32, tree: &OwnedFd) -> Result<()> {
         let layers = self.states(StateNumber::Now, StateNumber::Checkpoint(to))?;
-        palisade_changes::restore(&layers, tree.as_fd())?;
+        let restoration = Restoration::plan(&layers)?;
+        Mark { checkpoint: to }.write(self.directory())?;
+        restoration.perform(tree.as_fd())?;
         interrupted::remove_mark(self.directory())
     }
 

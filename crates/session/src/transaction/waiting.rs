@@ -13,7 +13,7 @@ use palisade_changes::{
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_policy::model::ProjectAccess;
 use palisade_sys::beneath::open_beneath;
-use palisade_sys::{Errno, OFlags};
+use palisade_sys::{At as _, Errno, OFlags};
 use rustix::fs::{CWD, Mode};
 use std::ffi::OsString;
 use std::io;
@@ -59,6 +59,13 @@ impl WaitingChanges {
         let path = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
         let hidden = record.hidden.iter().map(path).collect();
         Ok(Some(Self { directory, session, record, hidden, layers }))
+    }
+
+    /// As they are by now.
+    pub fn reopen(self) -> Result<Option<Self>> {
+        let Self { directory, session, layers, .. } = self;
+        drop(layers);
+        Self::open(directory, session)
     }
 
     /// How many changes of a session wait, if it has any.
@@ -158,12 +165,27 @@ impl WaitingChanges {
             request.source = Source::Move;
         }
         let outcome = palisade_changes::apply(&request)?;
-        if let (Outcome::Applied(applied), Source::Copy) = (&outcome, request.source) {
-            let baseline = applied.baseline.clone();
-            let record = TransactionRecord { baseline, ..self.record.clone() };
-            self.directory.write_json(RECORD, &record)?;
+        match (&outcome, request.source) {
+            (Outcome::Applied(applied), Source::Copy) => {
+                let baseline = applied.baseline.clone();
+                let record = TransactionRecord { baseline, ..self.record.clone() };
+                self.directory.write_json(RECORD, &record)?;
+            }
+            (Outcome::Applied(_), Source::Move) => self.empty()?,
+            (Outcome::Held(_), _) => {}
         }
         Ok(outcome)
+    }
+
+    /// After everything was moved: a directory that hid the host's would now look as if what came there had been deleted.
+    fn empty(&self) -> Result<()> {
+        const SPENT: &str = "spent";
+        let layer = open_beneath(self.directory.directory(), Path::new(LAYER), DIRECTORY)?;
+        palisade_changes::discard(layer.as_fd(), SPENT.as_ref())?;
+        rustix::fs::renameat(&layer, "upper", &layer, SPENT).at("rename", Path::new(UPPER))?;
+        rustix::fs::mkdirat(&layer, "upper", Mode::RWXU).at("mkdir", Path::new(UPPER))?;
+        palisade_changes::discard(layer.as_fd(), SPENT.as_ref())?;
+        Ok(())
     }
 
     /// What stands in the way of an apply, without applying anything.

@@ -150,7 +150,7 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0004"),
+        (Request::Hello { version: VERSION }, "0005"),
         (Request::Create(CreateSandbox::default()), "01000000000000"),
         (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
         (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
@@ -223,7 +223,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000004"),
+        (Response::Hello { version: VERSION }, "000005"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),

@@ -19,6 +19,7 @@ mod broker_threads;
 mod build_dirs;
 mod caches;
 mod check_path;
+mod checkpoints;
 mod delegation;
 mod doctor;
 mod egress;

@@ -35,6 +35,7 @@ pub(crate) fn sessions(sandbox: &Path, json: bool, rounds: usize) -> Result<()> 
         let mut bench = Sessions { by, sandbox, surroundings, rounds, rows: Vec::new() };
         bench.exec()?;
         bench.start_and_changes()?;
+        bench.checkpoints()?;
         bench.programs()?;
         if !json {
             bench.rows.iter().for_each(print);
@@ -199,6 +200,39 @@ impl Sessions<'_> {
             );
         }
         self.script("rm -rf many copy")
+    }
+
+    /// A checkpoint and a rollback in a session that lives, beside copying the same files.
+    fn checkpoints(&mut self) -> Result<()> {
+        for count in [100, 1000] {
+            self.script(&format!(
+                "mkdir -p same && cd same && for i in $(seq {count}); do echo \"content $i\" > f$i; done"
+            ))?;
+            self.sandbox(&["create", "--quiet", "--name", "bench", "--transaction"])?;
+            let change = format!(
+                "mkdir made && cd made && for i in $(seq {count}); do echo \"content $i\" > f$i; done"
+            );
+            self.sandbox(&["exec", "bench", "--", "sh", "-c", &change])?;
+            let (mut kept, mut copied, mut back) = (Vec::new(), Vec::new(), Vec::new());
+            for _ in 0..self.rounds {
+                let begin = Instant::now();
+                let number = self.sandbox(&["checkpoint", "bench"])?;
+                kept.push(begin.elapsed());
+                copied.push(bench_trees::run(self.surroundings, &[], "cp -a same copied")?);
+                self.script("rm -rf copied")?;
+                self.sandbox(&["exec", "bench", "--", "rm", "-r", "made"])?;
+                let begin = Instant::now();
+                self.sandbox(&["rollback", "bench", number.trim()])?;
+                back.push(begin.elapsed());
+            }
+            self.sandbox(&["rm", "--force", "bench"])?;
+            self.script("rm -rf same")?;
+            let (kept, copied) = (Times::new(kept)?, Times::new(copied)?);
+            let beside = ("cp -a of the same files", &copied);
+            self.add(format!("checkpoint of {count} changes"), &kept, beside, "below 20 ms");
+            self.add(format!("rollback of {count} changes"), &Times::new(back)?, beside, "");
+        }
+        Ok(())
     }
 
     /// Whole programs in a transaction beside a plain overlay, both without their start.

@@ -27,6 +27,29 @@ pub(crate) fn set_opaque(directory: impl AsFd, path: &Path) -> SysResult<()> {
     fsetxattr(directory, OPAQUE, b"y", XattrFlags::empty()).at("fsetxattr", path)
 }
 
+/// Makes a directory of an upper layer hide what lies below it, if the other one does.
+pub(crate) fn copy_opaque(from: impl AsFd, to: impl AsFd, path: &Path) -> SysResult<()> {
+    match is_opaque(from) {
+        true => set_opaque(to, path),
+        false => Ok(()),
+    }
+}
+
+/// Makes a file have these attributes of the session's own, and no others.
+pub(crate) fn replace_attributes(
+    file: impl AsFd,
+    wanted: &UserAttributes,
+    path: &Path,
+) -> SysResult<()> {
+    let file = file.as_fd();
+    for name in user_attributes(file, path)?.into_keys() {
+        if !wanted.contains_key(&name) {
+            rustix::fs::fremovexattr(file, name.as_slice()).at("fremovexattr", path)?;
+        }
+    }
+    set_attributes(file, wanted, path)
+}
+
 /// Whether an entry of an upper layer began as a copy of one below it.
 pub(crate) fn is_copied_up(entry: &Path) -> bool {
     rustix::fs::lgetxattr_query(entry, ORIGIN).is_ok()

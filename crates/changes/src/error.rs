@@ -14,6 +14,8 @@ pub enum ChangesError {
         "the session changed more than {limit} files; apply or discard some of its directories"
     )]
     TooMany { limit: usize },
+    #[error("{} has more than {limit} levels of directories", quoted(.path))]
+    TooDeep { path: PathBuf, limit: usize },
     #[error("{} changed while it was read; end the session's commands and try again", quoted(.path))]
     ChangedMeanwhile { path: PathBuf },
     #[error("the changes belong to a checkpoint that others lie below; apply needs all layers")]

@@ -52,6 +52,11 @@ impl Layers {
         Self { dirs, fresh, unlocked: Mutex::default() }
     }
 
+    /// Two states of one session, each as one upper layer that holds all of its changes ([`crate::compare`]).
+    pub fn states(project: OwnedFd, before: OwnedFd, now: OwnedFd) -> Self {
+        Self::between(project, vec![before], vec![now])
+    }
+
     /// The same by paths.
     pub fn open(project: &Path, uppers: &[&Path]) -> SysResult<Self> {
         let open = |path: &Path| {
@@ -251,6 +256,14 @@ impl Layers {
         before.map_or(found, |before| Found { mode: before.found.mode, ..found })
     }
 
+    /// Gives entries that were made readable their permissions back.
+    pub(crate) fn lock_again(&self) {
+        for Unlocked { entry, found } in self.unlocked().drain(..).rev() {
+            // Never with set-id bits: the entry may have been moved to the host.
+            let _ = set_mode(entry.as_fd(), found.mode & KEPT_BITS, Path::new(""));
+        }
+    }
+
     fn unlocked(&self) -> MutexGuard<'_, Vec<Unlocked>> {
         self.unlocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -258,10 +271,7 @@ impl Layers {
 
 impl Drop for Layers {
     fn drop(&mut self) {
-        for Unlocked { entry, found } in self.unlocked().drain(..).rev() {
-            // Never with set-id bits: the entry may have been moved to the host.
-            let _ = set_mode(entry.as_fd(), found.mode & KEPT_BITS, Path::new(""));
-        }
+        self.lock_again();
     }
 }
 

@@ -1,5 +1,6 @@
 //! The upper layers of overlays, as data: what a session changed (`scan`), how it reads (`render`), how it comes to the
-//! host (`apply`, with a journal that survives a crash) and how it goes away (`discard`).
+//! host (`apply`, with a journal that survives a crash), how it goes away (`discard`), and how earlier states of it are kept
+//! (`layer_copy`), compared (`compare`) and brought back (`restore`).
 //!
 //! A hostile session wrote the upper layers. So every name, link, mode and attribute in them is hostile: nothing is
 //! followed, everything is opened below two roots by descriptor (openat2(2)), and nothing reaches a terminal or the host
@@ -9,6 +10,7 @@
 mod apply;
 mod attributes;
 mod changeset;
+mod compare;
 mod contents;
 mod discard;
 mod entry;
@@ -17,6 +19,7 @@ mod fold;
 mod git;
 mod hunks;
 mod judge;
+mod layer_copy;
 mod layers;
 mod merge;
 mod merged_tree;
@@ -25,6 +28,7 @@ mod paths;
 mod python;
 mod renames;
 mod render;
+mod restore;
 mod scan;
 mod selection;
 
@@ -34,20 +38,25 @@ pub use apply::{
     recover,
 };
 pub use changeset::{Change, ChangeKind, ChangeSet, Rename};
+pub use compare::compare;
 pub use discard::discard;
 pub use entry::{Entry, EntryKind, Timestamp};
 pub use error::{ChangesError, Result};
 pub use fold::fold;
 pub use hunks::{ChosenHunks, FileHunks, Hunk, HunkLine, hunks};
 pub use judge::{Coming, GuardJudge, Judge, NoJudge};
+pub use layer_copy::{CopiedLayer, copy_layer, look_like};
 pub use layers::Layers;
 pub use merged_tree::MergedTree;
 pub use objection::{Objection, Verdict};
 pub use render::{
     RenderOptions, quoted, write_hunk, write_name_status, write_names, write_stat, write_unified,
 };
+pub use restore::Restoration;
 pub use scan::scan;
 pub use selection::Selection;
 
+#[cfg(test)]
+mod test_edits;
 #[cfg(test)]
 mod test_overlay;

@@ -16,22 +16,27 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// No project is as deep. Every question about a path walks down to it.
-const MAX_DEPTH: usize = 256;
+pub(crate) const MAX_DEPTH: usize = 256;
 /// Memory is bounded: a session can make files faster than anybody reads about them.
-const MAX_CHANGES: usize = 1_000_000;
+pub(crate) const MAX_CHANGES: usize = 1_000_000;
 
 /// How often a scan is begun again when what it reads disappears: a session may be working.
 const MAX_TRIES: u32 = 20;
 
 /// All changes of the newer layers against the older ones and the project.
 pub fn scan(layers: &Layers) -> Result<ChangeSet> {
+    beside_a_session(|| scan_once(layers))
+}
+
+/// Begins again when what it reads disappears.
+pub(crate) fn beside_a_session<T>(look: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 1..MAX_TRIES {
-        match scan_once(layers) {
+        match look() {
             Err(ChangesError::System(error)) if is_absence(error.errno) => {}
-            scanned => return scanned,
+            looked => return looked,
         }
     }
-    scan_once(layers)
+    look()
 }
 
 fn scan_once(layers: &Layers) -> Result<ChangeSet> {
@@ -180,7 +185,7 @@ impl Walk<'_> {
         let kind = match old_at {
             None => Some(ChangeKind::Added),
             Some(old) if old.found.kind != new_at.found.kind => Some(ChangeKind::TypeChanged),
-            Some(old) => self.difference(&path, old, new_at)?,
+            Some(old) => difference(self.layers, &path, old, new_at)?,
         };
         if new_at.found.kind == EntryKind::File && new_at.found.links > 1 {
             let name = LinkedName { path: path.clone(), kind, old_at, new_at };
@@ -193,38 +198,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Between two entries of the same type.
-    fn difference(&self, path: &Path, old: Located, new: Located) -> SysResult<Option<ChangeKind>> {
-        let kind = new.found.kind;
-        let is_same = match kind {
-            EntryKind::File => is_same_content(self.layers, path, old, new)?,
-            EntryKind::Link => {
-                self.layers.read_link(old.layer, path)? == self.layers.read_link(new.layer, path)?
-            }
-            _ => true,
-        };
-        if !is_same {
-            return Ok(Some(ChangeKind::Modified));
-        }
-        if kind == EntryKind::File {
-            let attributes = |layer| {
-                let (file, _) = self.layers.open_file(layer, path)?;
-                user_attributes(file, path)
-            };
-            if attributes(old.layer)? != attributes(new.layer)? {
-                return Ok(Some(ChangeKind::AttributesChanged));
-            }
-        }
-        // A link has no permissions of its own.
-        if kind != EntryKind::Link && old.found.mode != new.found.mode {
-            return Ok(Some(ChangeKind::ModeChanged));
-        }
-        if kind == EntryKind::File && old.found.modified != new.found.modified {
-            return Ok(Some(ChangeKind::Touched));
-        }
-        Ok(None)
-    }
-
     fn add(
         &mut self,
         path: PathBuf,
@@ -232,10 +205,7 @@ impl Walk<'_> {
         old_at: Option<Located>,
         new_at: Option<Located>,
     ) -> SysResult<()> {
-        let old = old_at.map(|at| self.entry(&path, at)).transpose()?;
-        let new = new_at.map(|at| self.entry(&path, at)).transpose()?;
-        let hard_link_of = None;
-        self.set.changes.push(Change { path, kind, old, new, hard_link_of, old_at, new_at });
+        self.set.changes.push(change(self.layers, path, kind, (old_at, new_at))?);
         Ok(())
     }
 
@@ -273,14 +243,61 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
 
-    fn entry(&self, path: &Path, at: Located) -> SysResult<Entry> {
+pub(crate) fn change(
+    layers: &Layers,
+    path: PathBuf,
+    kind: ChangeKind,
+    (old_at, new_at): (Option<Located>, Option<Located>),
+) -> SysResult<Change> {
+    let entry = |at: Located| -> SysResult<Entry> {
         let target = match at.found.kind {
-            EntryKind::Link => Some(self.layers.link_target(at.layer, path)?),
+            EntryKind::Link => Some(layers.link_target(at.layer, &path)?),
             _ => None,
         };
         Ok(at.found.entry(target))
+    };
+    let old = old_at.map(entry).transpose()?;
+    let new = new_at.map(entry).transpose()?;
+    Ok(Change { path, kind, old, new, hard_link_of: None, old_at, new_at })
+}
+
+/// Between two entries of the same type.
+pub(crate) fn difference(
+    layers: &Layers,
+    path: &Path,
+    old: Located,
+    new: Located,
+) -> SysResult<Option<ChangeKind>> {
+    let kind = new.found.kind;
+    let is_same = match kind {
+        EntryKind::File => is_same_content(layers, path, old, new)?,
+        EntryKind::Link => {
+            layers.read_link(old.layer, path)? == layers.read_link(new.layer, path)?
+        }
+        _ => true,
+    };
+    if !is_same {
+        return Ok(Some(ChangeKind::Modified));
     }
+    if kind == EntryKind::File {
+        let attributes = |layer| {
+            let (file, _) = layers.open_file(layer, path)?;
+            user_attributes(file, path)
+        };
+        if attributes(old.layer)? != attributes(new.layer)? {
+            return Ok(Some(ChangeKind::AttributesChanged));
+        }
+    }
+    // A link has no permissions of its own.
+    if kind != EntryKind::Link && old.found.mode != new.found.mode {
+        return Ok(Some(ChangeKind::ModeChanged));
+    }
+    if kind == EntryKind::File && old.found.modified != new.found.modified {
+        return Ok(Some(ChangeKind::Touched));
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -66,6 +66,11 @@ impl TestOverlay {
         self
     }
 
+    /// A place beside the layers.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
     /// The newest.
     pub(crate) fn layer(&self) -> PathBuf {
         self.layer_number(self.layers)
@@ -256,7 +261,7 @@ pub(crate) fn snapshot(root: &Path) -> Snapshot {
             }
             nodes.insert(path.clone(), node);
             if found.is_file() {
-                first_names.entry(found.ino()).or_insert_with(Vec::new).push(path);
+                first_names.entry((found.dev(), found.ino())).or_insert_with(Vec::new).push(path);
             }
         }
     }
@@ -281,4 +286,10 @@ pub(crate) fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
 pub(crate) fn without_times(nodes: &Snapshot) -> Snapshot {
     let timeless = |node: &Node| Node { modified: (0, 0), ..node.clone() };
     nodes.iter().map(|(path, node)| (path.clone(), timeless(node))).collect()
+}
+
+/// For trees in an overlay: it shows other inodes for the names of a file that it copied up while it is mounted.
+pub(crate) fn without_links(nodes: &Snapshot) -> Snapshot {
+    let alone = |node: &Node| Node { first_name: PathBuf::new(), ..node.clone() };
+    nodes.iter().map(|(path, node)| (path.clone(), alone(node))).collect()
 }

@@ -63,6 +63,12 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "keep", help_heading = FILES)]
     pub(crate) transaction: Option<String>,
 
+    /// With --transaction: keep the state of the project before each `sandbox exec`
+    ///
+    /// `sandbox checkpoints` lists these states, and `sandbox rollback` brings one back. The last 50 are kept.
+    #[arg(long, hide_short_help = true, help_heading = FILES)]
+    pub(crate) checkpoint_each: bool,
+
     /// Whose caches of build tools are written: host, own or off [default: own]
     ///
     /// own: the host's caches are read, and what is written is kept for later sandboxes of this project only. host: the

@@ -74,6 +74,7 @@ pub(crate) fn flags(
         ("static", "mode", args.static_mode, json!("static")),
         ("no-userns", "process.userNamespace", args.no_userns, json!(false)),
         ("no-debug", "process.debug", args.no_debug, json!(false)),
+        ("checkpoint-each", "filesystem.checkpointEachCommand", args.checkpoint_each, json!(true)),
         ("no-protect-names", "filesystem.protectNames", args.no_protect_names, json!(false)),
     ];
     for (option, key, given, value) in switches {

@@ -5,6 +5,7 @@
 //! text, comes from the whole set, so that there is one wording for it.
 
 use crate::commands::changes::{apply, diff, discard};
+use crate::commands::checkpoints::{checkpoint, fork, list, rollback};
 use crate::commands::sessions::{
     attach, create, exec, extend, inspect, logs, prune, ps, remove, stop,
 };
@@ -76,6 +77,14 @@ pub(crate) enum Command {
     Apply(apply::Apply),
     /// Remove what a session changed, and leave the project as it is
     Discard(discard::Discard),
+    /// Keep the present state of a session's project
+    Checkpoint(checkpoint::Checkpoint),
+    /// List the states of a session's project that were kept
+    Checkpoints(list::Checkpoints),
+    /// Bring a kept state of a session's project back
+    Rollback(rollback::Rollback),
+    /// Start a second session from the state of another one
+    Fork(fork::Fork),
     /// List and clear what sandboxes keep in caches of their own
     #[command(subcommand)]
     Cache(cache::Cache),
@@ -189,6 +198,10 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "diff" => Command::Diff(arguments(line)?),
         "apply" => Command::Apply(arguments(line)?),
         "discard" => Command::Discard(arguments(line)?),
+        "checkpoint" => Command::Checkpoint(arguments(line)?),
+        "checkpoints" => Command::Checkpoints(arguments(line)?),
+        "rollback" => Command::Rollback(arguments(line)?),
+        "fork" => Command::Fork(arguments(line)?),
         "cache" => Command::Cache(subcommand(line)?),
         "plan" => Command::Plan(arguments(line)?),
         "doctor" => Command::Doctor(arguments(line)?),

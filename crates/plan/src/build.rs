@@ -440,7 +440,9 @@ fn transaction(policy: &Policy, mounts: &[MountOp]) -> Option<Transaction> {
     };
     mounts.iter().find_map(|op| match op {
         MountOp::Overlay { lower, layer: Some(layer), .. } => {
-            Some(Transaction { project: lower.clone(), layer: layer.clone(), at_end })
+            let checkpoint_each_command = policy.filesystem.checkpoint_each_command;
+            let (project, layer) = (lower.clone(), layer.clone());
+            Some(Transaction { project, layer, at_end, checkpoint_each_command })
         }
         _ => None,
     })

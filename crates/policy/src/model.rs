@@ -204,6 +204,8 @@ pub struct Filesystem {
     pub rules: Vec<StoredRule>,
     /// Access to the project directory (git root or working directory).
     pub project: ProjectAccess,
+    /// Whether the state of a transaction is kept before each command of a session (LIFE-5).
+    pub checkpoint_each_command: bool,
     /// Where the known tool caches are written.
     pub caches: CacheAccess,
     /// How much the sandboxes of all projects may keep in caches of their own, in bytes.

@@ -3,6 +3,7 @@
 //! An event is an observed fact; creating one has no effect on the sandbox. Text from inside is stored unchanged and
 //! escaped when it is written.
 
+use crate::checkpoint_events::{CheckpointMade, RolledBack, SessionForked};
 use crate::decision::Decision;
 use crate::digest::Digest;
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
@@ -96,6 +97,10 @@ pub enum EventKind {
     NameQueried(Box<NameQueried>),
     /// A host that no rule names was decided (NET-8).
     HostDecided(Box<HostDecided>),
+    /// A state of a transaction was kept (LIFE-5).
+    CheckpointMade(CheckpointMade),
+    RolledBack(RolledBack),
+    SessionForked(SessionForked),
 }
 
 impl EventKind {
@@ -108,7 +113,10 @@ impl EventKind {
             | EventKind::SandboxExited(_)
             | EventKind::SandboxDestroyed(_)
             | EventKind::SignalForwarded(_)
-            | EventKind::AccessRevoked(_) => LogLevel::Info,
+            | EventKind::AccessRevoked(_)
+            | EventKind::CheckpointMade(_)
+            | EventKind::RolledBack(_)
+            | EventKind::SessionForked(_) => LogLevel::Info,
             EventKind::AccessDecided(decided) if decided.decision == Decision::Allowed => {
                 LogLevel::Info
             }

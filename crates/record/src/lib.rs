@@ -6,6 +6,7 @@
 
 mod audit;
 mod chain;
+mod checkpoint_events;
 mod decision;
 mod digest;
 mod error;
@@ -31,6 +32,7 @@ mod verify;
 
 pub use audit::{Appended, AuditLog, Recovery};
 pub use chain::Record;
+pub use checkpoint_events::{CheckpointMade, RolledBack, SessionForked};
 pub use decision::Decision;
 pub use digest::Digest;
 pub use error::RecordError;

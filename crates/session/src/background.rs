@@ -70,6 +70,7 @@ pub fn create(
         presets: new.presets,
         level: None,
         time_to_live: TimeToLive::default(),
+        checkpoint_each_command: false,
         state: State::Created,
         supervisor: None,
         exit_code: None,

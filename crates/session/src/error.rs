@@ -129,6 +129,28 @@ pub enum SessionError {
     NoTransaction { session: String },
 
     #[error(
+        "session {session} has no checkpoint {number}; `sandbox checkpoints {session}` lists them"
+    )]
+    NoCheckpoint { session: String, number: u32 },
+
+    #[error("session {session} has {limit} checkpoints already; apply or discard its changes")]
+    TooManyCheckpoints { session: String, limit: usize },
+
+    #[error("another command works on the changes of session {session}; try again when it is done")]
+    ChangesLocked { session: String },
+
+    #[error(
+        "{count} of session {session} still run; end them, or use --kill (`sandbox inspect {session}` shows them)",
+        count = if *.commands == 1 { "1 command".to_owned() } else { format!("{commands} commands") }
+    )]
+    CommandsRunning { session: String, commands: usize },
+
+    #[error(
+        "session {session} cannot be forked: with its options, the changes of {} would not be kept apart today", .project.display()
+    )]
+    ForkedElsewhere { session: String, project: PathBuf },
+
+    #[error(
         "an apply of session {session} was interrupted; finish or undo it with `sandbox apply {session}` first"
     )]
     InterruptedApply { session: String },
@@ -262,6 +284,11 @@ impl SessionError {
             | Self::SessionRunning { .. }
             | Self::NoTransaction { .. }
             | Self::InterruptedApply { .. }
+            | Self::NoCheckpoint { .. }
+            | Self::TooManyCheckpoints { .. }
+            | Self::ChangesLocked { .. }
+            | Self::CommandsRunning { .. }
+            | Self::ForkedElsewhere { .. }
             | Self::StateInProject { .. }
             | Self::Ambiguous { .. } => ErrorKind::Validation,
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,

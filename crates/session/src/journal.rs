@@ -33,6 +33,18 @@ impl Journal {
         })
     }
 
+    /// Adds to what is recorded about a session that others run, or that is over.
+    pub(crate) fn add_later(
+        places: &AppDirs,
+        (session, state): (&str, State),
+        kind: EventKind,
+    ) -> Result<()> {
+        let mut journal = Self::open(places, session)?;
+        journal.state = state;
+        journal.add(kind);
+        Ok(journal.commit()?)
+    }
+
     /// Keeps the log open, for a process that is about to lose the right to open files.
     pub(crate) fn pinned(mut self) -> Result<Self> {
         self.log = self.log.pinned()?;

@@ -21,7 +21,7 @@ use crate::runs::{Announced, FileRegistration};
 use crate::session_id::new_session_id;
 use crate::sessions::{self, HostedSession, SWEPT_BY_COMMANDS, SWEPT_BY_RUNS, SessionLife, Swept};
 use crate::stores::Stores;
-use crate::transaction::Transaction;
+use crate::transaction::{ForkOrigin, Transaction};
 use crate::tree_locks;
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
@@ -59,6 +59,8 @@ pub struct RunRequest {
     pub policy: PolicyRequest,
     /// Where and how a person is asked.
     pub ask_in: AskIn,
+    /// The session whose changes it begins with.
+    pub fork_of: Option<ForkOrigin>,
 }
 
 /// The result of a run.
@@ -254,7 +256,12 @@ fn attempt(
         if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
     let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|prepared| {
         let journal = &mut journal;
-        let transaction = Transaction::begin(&caller.places, &prepared.plan, report)?;
+        let transaction = Transaction::begin(
+            caller,
+            &prepared.plan,
+            (&request.policy, request.fork_of.as_ref()),
+            report,
+        )?;
         let caches = prepared.caches.begin(&prepared.plan, &report.session_id)?;
         let cache_size = prepared.cache_size;
         let scene = Scene { caller, request, control, journal, began, report: &mut *report, tell };
@@ -380,6 +387,9 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
         uid: caller.facts.uid,
         working_directory: plan.command.cwd.clone(),
     })));
+    if let Some(origin) = &request.fork_of {
+        origin.record(journal);
+    }
     for approval in &plan.supervision.approvals {
         let (what, reason) = (approval.what.clone(), approval.reason.clone());
         journal.add(EventKind::ApprovalRecorded(Approval { what, reason }));

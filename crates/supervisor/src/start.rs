@@ -76,6 +76,7 @@ pub fn start<'p, E: From<SupervisorError>>(
         outbox: Outbox::new(request.control),
         held: HeldCommands::new(request.output_logs),
         expiry: Expiry::of(plan, Instant::now()),
+        project_holder: None,
         held_back: Vec::new(),
     };
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };

@@ -20,6 +20,7 @@ use crate::answers::SharedStore;
 use crate::asking::Asking;
 use crate::control::commands::Commands;
 use crate::control::defaults::Defaults;
+use crate::control::endpoint::ClientId;
 use crate::control::held::HeldCommands;
 use crate::control::interface::Request;
 use crate::control::outbox::Outbox;
@@ -126,6 +127,8 @@ pub(crate) struct Control<'p> {
     pub(crate) held: HeldCommands,
     /// How long it may stay.
     pub(crate) expiry: Expiry,
+    /// Who brings an earlier state of the project back: no command runs meanwhile.
+    pub(crate) project_holder: Option<ClientId>,
     /// For commands that have not come to their exec.
     pub(crate) held_back: Vec<Request>,
 }

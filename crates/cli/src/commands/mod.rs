@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod cache;
 pub(crate) mod changes;
 pub(crate) mod check_path;
+pub(crate) mod checkpoints;
 pub(crate) mod complete;
 pub(crate) mod doctor;
 pub(crate) mod explain_syscall;

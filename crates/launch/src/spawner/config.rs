@@ -19,6 +19,7 @@ use palisade_wire::{Raw, WireMessage};
 use rustix::thread::ThreadNameSpaceType;
 use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 pub(super) const STEP: &str = "starting the spawner";
@@ -47,6 +48,8 @@ pub(crate) struct SpawnerConfig {
     pub(crate) umask: u32,
     /// The self-check's port on the host.
     pub(crate) port: Option<u16>,
+    /// The path inside of a project whose changes are kept, byte by byte.
+    pub(crate) transaction: Option<Vec<u8>>,
 }
 
 /// Everything that a spawner starts with.
@@ -187,6 +190,11 @@ impl SpawnerConfig {
             probes: plan.sandbox.self_check.iter().cloned().map(EncodedProbe).collect(),
             umask: palisade_sys::proc::current_umask(),
             port: targets.port,
+            transaction: plan
+                .transactions()
+                .into_iter()
+                .next()
+                .map(|path| path.into_os_string().into_vec()),
         })
     }
 }

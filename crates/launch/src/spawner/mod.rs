@@ -44,6 +44,8 @@ const MAX_UNREAD: usize = 256;
 struct Inside {
     user_namespace: OwnedFd,
     mount_namespace: OwnedFd,
+    /// A project whose changes are kept, as commands see it.
+    transaction: Option<OwnedFd>,
     terminals: Option<OwnedFd>,
 }
 
@@ -55,6 +57,8 @@ pub struct Spawner {
     /// The supervisor's event loop never waits for it.
     unread: RefCell<SendQueue>,
     inside: RefCell<Option<Inside>>,
+    /// Whether the project's changes are kept.
+    has_transaction: bool,
     /// The owner of a terminal, where root gave the command its id.
     owner: Option<Owner>,
 }
@@ -92,7 +96,9 @@ impl Spawner {
             stage.execute();
         })?;
         let unread = RefCell::new(SendQueue::new(MAX_UNREAD));
-        let spawner = Self { helper, socket, unread, inside: RefCell::new(None), owner };
+        let has_transaction = !plan.transactions().is_empty();
+        let inside = RefCell::new(None);
+        let spawner = Self { helper, socket, unread, inside, has_transaction, owner };
         Ok(Some((spawner, setup)))
     }
 
@@ -158,8 +164,9 @@ impl Spawner {
                     else {
                         return Err(LaunchError::new(STEP, "it came without its namespaces"));
                     };
+                    let transaction = self.has_transaction.then(|| descriptors.next()).flatten();
                     let terminals = descriptors.next();
-                    let inside = Inside { user_namespace, mount_namespace, terminals };
+                    let inside = Inside { user_namespace, mount_namespace, transaction, terminals };
                     self.inside.replace(Some(inside));
                 }
                 Ok(Some(message))
@@ -190,6 +197,12 @@ impl Spawner {
         }
         tty::set_window_size(&slave, size).during(STEP)?;
         Ok((master, slave))
+    }
+
+    /// A project whose changes are kept, as commands see it (`O_PATH`). None in a sandbox without a transaction.
+    pub fn transaction(&self) -> Option<std::io::Result<OwnedFd>> {
+        let inside = self.inside.borrow();
+        Some(inside.as_ref()?.transaction.as_ref()?.try_clone())
     }
 
     /// The user and mount namespaces, for processes that enter the sandbox later.

@@ -23,14 +23,17 @@ use palisade_sys::{At as _, Errno, Mode, OFlags, Pid, creds, other};
 use palisade_wire::{Received, WireMessage};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Descriptors of the sandbox for the supervisor.
 struct Opened {
     user_namespace: OwnedFd,
     mount_namespace: OwnedFd,
+    transaction: Option<OwnedFd>,
     terminals: Option<OwnedFd>,
 }
 
@@ -82,7 +85,7 @@ fn set_up(given: Given) -> Result<Option<Server>> {
     // It also made us inaccessible to the broker, which enters the sandbox through us. We have no pid inside.
     creds::set_dumpable(true).during(STEP)?;
     rustix::process::chdir("/").call("chdir").during(STEP)?;
-    let opened = open_inside(&host_proc)?;
+    let opened = open_inside(&host_proc, config.transaction.take())?;
     drop(host_proc);
     // 2. Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(&config)?;
@@ -117,6 +120,7 @@ fn set_up(given: Given) -> Result<Option<Server>> {
     }
     check(&alone, &probes, (ProbeStage::AfterFilter, targets), &mut checked)?;
     let mut inside = vec![opened.user_namespace.as_fd(), opened.mount_namespace.as_fd()];
+    inside.extend(opened.transaction.as_ref().map(|project| project.as_fd()));
     inside.extend(opened.terminals.as_ref().map(|terminals| terminals.as_fd()));
     palisade_wire::send(&socket, &SpawnerEvent::Ready(checked), &inside).during(STEP)?;
     Ok(Some(Server::new(config, socket, groups, signals, alone)))
@@ -140,7 +144,7 @@ fn enter(namespaces: u32, setup: &OwnedFd) -> Result<bool> {
 }
 
 /// Through the host's `/proc`: the sandbox's own does not list us.
-fn open_inside(host_proc: &OwnedFd) -> Result<Opened> {
+fn open_inside(host_proc: &OwnedFd, transaction: Option<Vec<u8>>) -> Result<Opened> {
     let open = |name: &str| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         rustix::fs::openat(host_proc, name, flags, Mode::empty())
@@ -148,9 +152,16 @@ fn open_inside(host_proc: &OwnedFd) -> Result<Opened> {
             .during(STEP)
     };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open_transaction = |path: Vec<u8>| {
+        let path = PathBuf::from(OsString::from_vec(path));
+        rustix::fs::open(&path, flags | OFlags::NOFOLLOW, Mode::empty())
+            .at("open", &path)
+            .during(STEP)
+    };
     Ok(Opened {
         user_namespace: open("self/ns/user")?,
         mount_namespace: open("self/ns/mnt")?,
+        transaction: transaction.map(open_transaction).transpose()?,
         // A view without it has no terminals.
         terminals: rustix::fs::open("/dev/pts", flags, Mode::empty()).ok(),
     })

@@ -14,6 +14,8 @@ pub struct Transaction {
     #[serde(serialize_with = "crate::text::path")]
     pub layer: PathBuf,
     pub at_end: AtEnd,
+    /// Whether its state is kept before each command of a session (LIFE-5).
+    pub checkpoint_each_command: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

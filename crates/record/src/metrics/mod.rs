@@ -108,6 +108,9 @@ impl Metrics {
             | EventKind::SandboxFailed(_)
             | EventKind::SignalForwarded(_)
             | EventKind::AccessRevoked(_)
+            | EventKind::CheckpointMade(_)
+            | EventKind::RolledBack(_)
+            | EventKind::SessionForked(_)
             | EventKind::ApprovalRecorded(_) => {}
         }
     }

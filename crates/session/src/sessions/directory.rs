@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 const RECORD: &str = "session.json";
 pub(super) const LOCK: &str = "supervisor.lock";
+const CHANGES_LOCK: &str = "changes.lock";
 const CONTROL: &str = "control";
 const LOG: &str = "supervisor.log";
 const OUTPUT: &str = "output";
@@ -173,6 +174,18 @@ impl SessionDirectory {
         let file = rustix::fs::openat(&self.directory, LOCK, flags, OWNER).map_err(failed)?;
         let is_free = try_lock_file(&file, FlockOperation::NonBlockingLockExclusive);
         Ok(is_free.map_err(failed)?.then_some(SupervisorLock { _file: file }))
+    }
+
+    /// Held by who changes what was kept of the session's project, one at a time. None if another one still holds it.
+    pub(crate) fn lock_changes(&self, patience: Duration) -> Result<Option<OwnedFd>> {
+        let failed =
+            |errno: Errno| SessionError::io("lock", &self.path.join(CHANGES_LOCK), errno.into());
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file =
+            rustix::fs::openat(&self.directory, CHANGES_LOCK, flags, OWNER).map_err(failed)?;
+        let exclusive = FlockOperation::NonBlockingLockExclusive;
+        let is_held = lock_within(patience, || try_lock_file(&file, exclusive)).map_err(failed)?;
+        Ok(is_held.then_some(file))
     }
 
     /// The socket at which the supervisor takes requests.

@@ -138,6 +138,9 @@ impl SessionLife {
             seconds: seconds(plan.supervision.time_to_live_ms),
             idle_seconds: seconds(plan.supervision.idle_time_to_live_ms),
         };
+        let transaction = plan.supervision.transaction.as_ref();
+        self.record.checkpoint_each_command =
+            transaction.is_some_and(|transaction| transaction.checkpoint_each_command);
         self.directory.write_record(&self.record)?;
         let Some(first) = self.first.take() else { return self.tell_started(supervisor) };
         let start = StartCommand {

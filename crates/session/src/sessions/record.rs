@@ -30,6 +30,9 @@ pub struct SessionRecord {
     pub level: Option<String>,
     #[serde(default)]
     pub time_to_live: TimeToLive,
+    /// Whether `sandbox exec` keeps the state of the project before each command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checkpoint_each_command: bool,
     pub state: State,
     /// The pid of the supervisor while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]

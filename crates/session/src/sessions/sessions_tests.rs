@@ -29,6 +29,7 @@ fn record(name: Option<&str>) -> SessionRecord {
         presets: Vec::new(),
         level: None,
         time_to_live: TimeToLive::default(),
+        checkpoint_each_command: false,
         state: State::Created,
         supervisor: None,
         exit_code: None,

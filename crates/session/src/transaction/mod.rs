@@ -3,14 +3,20 @@
 //!
 //! The command wrote everything in the layer. So this must never follow a link in there, nor take a word of it for ours.
 
+mod checkpoints;
 mod committed;
+mod fork;
+mod interrupted;
+mod rollback;
 mod waiting;
 
+pub use checkpoints::{Checkpoint, CheckpointReason, StateNumber};
 pub use committed::CommittedContents;
+pub use fork::{ForkOptions, ForkOrigin};
 pub use palisade_changes as changes;
+pub use rollback::{RolledBack, RunningCommands, before_command};
 pub use waiting::{ApplyOptions, SessionProcesses, WaitingChanges};
 
-use crate::app_dirs::AppDirs;
 use crate::caller::Caller;
 use crate::config::PolicyRequest;
 use crate::error::{Result, SessionError};
@@ -19,6 +25,7 @@ use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, Tim
 use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
 use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
 use palisade_record::{RunReport, State};
+use palisade_sys::OFlags;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt as _;
@@ -26,6 +33,11 @@ use std::path::PathBuf;
 
 /// In a session's directory.
 const RECORD: &str = "transaction.json";
+const LAYERS: &str = "layers";
+const LAYER: &str = "layers/1";
+const UPPER: &str = "layers/1/upper";
+const CHECKPOINTS: &str = "checkpoints";
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// How many paths are named that were not applied; `sandbox apply` names all.
 const MAX_TOLD: usize = 20;
 
@@ -61,8 +73,18 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     /// Makes the directory that the plan mounts. None if the plan has no transaction.
-    pub(crate) fn begin(places: &AppDirs, plan: &Plan, report: &RunReport) -> Result<Option<Self>> {
-        let Some(planned) = &plan.supervision.transaction else { return Ok(None) };
+    pub(crate) fn begin(
+        caller: &Caller,
+        plan: &Plan,
+        (policy, fork_of): (&PolicyRequest, Option<&ForkOrigin>),
+        report: &RunReport,
+    ) -> Result<Option<Self>> {
+        let places = &caller.places;
+        let planned = plan.supervision.transaction.as_ref();
+        if let Some(origin) = fork_of {
+            origin.check(planned)?;
+        }
+        let Some(planned) = planned else { return Ok(None) };
         if planned.layer.starts_with(&planned.project) {
             return Err(SessionError::StateInProject { state: places.state.clone() });
         }
@@ -75,10 +97,20 @@ impl Transaction {
             }
         };
         make_layer(&planned.layer, owner(plan))?;
-        let baseline = Baseline::started(now_on_files());
+        let (baseline, commit) = match fork_of {
+            Some(origin) => {
+                let copied = origin.copy_changes(places, &planned.layer)?;
+                (copied.baseline, copied.commit)
+            }
+            None => {
+                let commit = committed::checked_out(&planned.project);
+                (Baseline::started(now_on_files()), commit)
+            }
+        };
+        ForkOptions::of(caller, policy).keep(&directory)?;
         let record = TransactionRecord {
             baseline,
-            commit: committed::checked_out(&planned.project),
+            commit,
             hidden: hidden(plan),
             is_of_one_run: own.is_some(),
         };
@@ -98,6 +130,7 @@ impl Transaction {
         let Self { directory, own, at_end } = self;
         let session = own.as_ref().map(|(_, record)| record.clone());
         let session = session.map_or_else(|| directory.record(), Ok)?;
+        interrupted::finish_ended(&directory)?;
         let Some(waiting) = WaitingChanges::open(directory.try_clone()?, session)? else {
             // Nothing was mounted, so nothing ran.
             return match own.map(drop) {
@@ -178,6 +211,7 @@ fn record_of(report: &RunReport, project: PathBuf) -> SessionRecord {
         presets: Vec::new(),
         level: None,
         time_to_live: TimeToLive::default(),
+        checkpoint_each_command: false,
         state: State::Created,
         supervisor: Some(std::process::id()),
         exit_code: None,

@@ -1,7 +1,7 @@
 //! The changes of one session, opened to be shown, applied or discarded.
 
 use super::committed::CommittedContents;
-use super::{RECORD, TransactionRecord};
+use super::{CHECKPOINTS, DIRECTORY, LAYER, LAYERS, RECORD, TransactionRecord, UPPER, interrupted};
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::error::{Result, SessionError};
@@ -14,20 +14,18 @@ use palisade_changes::{
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_policy::model::ProjectAccess;
 use palisade_sys::beneath::open_beneath;
-use palisade_sys::{Errno, OFlags};
+use palisade_sys::{At as _, Errno, OFlags};
 use rustix::fs::{CWD, Mode};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// In a session's directory.
-const LAYERS: &str = "layers";
-const LAYER: &str = "layers/1";
-const UPPER: &str = "layers/1/upper";
 const JOURNAL: &str = SessionDirectory::APPLY;
+/// A large state takes a while to be copied.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a session changed and nobody has applied or discarded.
 #[derive(Debug)]
@@ -43,6 +41,9 @@ pub struct WaitingChanges {
 impl WaitingChanges {
     /// None if the session has no transaction, or its changes were applied or discarded.
     pub fn open(directory: SessionDirectory, session: SessionRecord) -> Result<Option<Self>> {
+        if !directory.is_alive() {
+            interrupted::finish_ended(&directory)?;
+        }
         let upper = match open_beneath(directory.directory(), Path::new(UPPER), DIRECTORY) {
             Ok(upper) => upper,
             Err(error) if error.errno == Errno::NOENT => return Ok(None),
@@ -59,6 +60,13 @@ impl WaitingChanges {
         let path = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
         let hidden = record.hidden.iter().map(path).collect();
         Ok(Some(Self { directory, session, record, hidden, layers }))
+    }
+
+    /// As they are by now.
+    pub fn reopen(self) -> Result<Option<Self>> {
+        let Self { directory, session, layers, .. } = self;
+        drop(layers);
+        Self::open(directory, session)
     }
 
     /// How many changes of a session wait, if it has any.
@@ -99,6 +107,17 @@ impl WaitingChanges {
         Ok(palisade_changes::scan(&self.layers)?)
     }
 
+    /// One at a time changes what was kept.
+    pub(super) fn lock(&self) -> Result<OwnedFd> {
+        let locked = self.directory.lock_changes(LOCK_TIMEOUT)?;
+        locked.ok_or_else(|| SessionError::ChangesLocked { session: self.session.id.clone() })
+    }
+
+    /// The project on the host, once more.
+    pub(super) fn open_project(&self) -> Result<OwnedFd> {
+        open_project(&self.session.project)
+    }
+
     /// After the end: the kernel's working directory is nothing but in the way, as nobody may enter it.
     pub(super) fn tidy(&self) -> Result<()> {
         let layer = open_beneath(self.directory.directory(), Path::new(LAYER), DIRECTORY)?;
@@ -134,6 +153,7 @@ impl WaitingChanges {
         options: &ApplyOptions<'_>,
         processes: SessionProcesses,
     ) -> Result<Outcome> {
+        let _lock = self.lock()?;
         self.recover()?;
         let journal = self.journal()?;
         let mut request = self.request(options, journal.as_fd());
@@ -146,10 +166,14 @@ impl WaitingChanges {
             request.source = Source::Move;
         }
         let outcome = palisade_changes::apply(&request)?;
-        if let (Outcome::Applied(applied), Source::Copy) = (&outcome, request.source) {
-            let baseline = applied.baseline.clone();
-            let record = TransactionRecord { baseline, ..self.record.clone() };
-            self.directory.write_json(RECORD, &record)?;
+        match (&outcome, request.source) {
+            (Outcome::Applied(applied), Source::Copy) => {
+                let baseline = applied.baseline.clone();
+                let record = TransactionRecord { baseline, ..self.record.clone() };
+                self.directory.write_json(RECORD, &record)?;
+            }
+            (Outcome::Applied(_), Source::Move) => self.empty()?,
+            (Outcome::Held(_), _) => {}
         }
         Ok(outcome)
     }
@@ -157,6 +181,17 @@ impl WaitingChanges {
     /// What files were when the transaction started, as far as git has them.
     pub fn committed(&self) -> CommittedContents {
         CommittedContents::new(&self.session.project, self.record.commit.as_deref())
+    }
+
+    /// After everything was moved: a directory that hid the host's would now look as if what came there had been deleted.
+    fn empty(&self) -> Result<()> {
+        const SPENT: &str = "spent";
+        let layer = open_beneath(self.directory.directory(), Path::new(LAYER), DIRECTORY)?;
+        palisade_changes::discard(layer.as_fd(), SPENT.as_ref())?;
+        rustix::fs::renameat(&layer, "upper", &layer, SPENT).at("rename", Path::new(UPPER))?;
+        rustix::fs::mkdirat(&layer, "upper", Mode::RWXU).at("mkdir", Path::new(UPPER))?;
+        palisade_changes::discard(layer.as_fd(), SPENT.as_ref())?;
+        Ok(())
     }
 
     /// What stands in the way of an apply, without applying anything.
@@ -233,7 +268,9 @@ fn discard(directory: SessionDirectory, session: SessionRecord, is_of_one_run: b
     if is_of_one_run {
         return directory.remove();
     }
-    palisade_changes::discard(directory.directory(), LAYERS.as_ref())?;
+    for name in [LAYERS, CHECKPOINTS] {
+        palisade_changes::discard(directory.directory(), name.as_ref())?;
+    }
     Ok(())
 }
 

@@ -83,6 +83,10 @@ impl Endpoint {
         self.clients.len()
     }
 
+    pub(super) fn is_connected(&self, id: ClientId) -> bool {
+        self.clients.contains_key(&id)
+    }
+
     pub(super) fn ids(&self) -> Vec<ClientId> {
         self.clients.keys().copied().collect()
     }

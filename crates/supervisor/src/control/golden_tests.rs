@@ -6,7 +6,7 @@ use palisade_wire::encode;
 use std::fmt::Debug;
 
 /// Raise it with any change below.
-const OF_VERSION: u32 = 4;
+const OF_VERSION: u32 = 5;
 
 /// The number of a variant, and how many there are, by a match that has to name all of them.
 macro_rules! numbers {
@@ -47,6 +47,7 @@ numbers!(
     Request::Detach { command: _ },
     Request::Inspect,
     Request::Extend { milliseconds: _ },
+    Request::HoldProject,
 );
 numbers!(
     response: Response,
@@ -67,6 +68,7 @@ numbers!(
         is_ending: _,
         commands: _,
     }),
+    Response::ProjectHeld,
 );
 numbers!(
     event: Event,
@@ -148,7 +150,7 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0004"),
+        (Request::Hello { version: VERSION }, "0005"),
         (Request::Create(CreateSandbox::default()), "01000000000000"),
         (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
         (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
@@ -182,6 +184,7 @@ fn requests() -> Vec<(Request, &'static str)> {
         (Request::Detach { command }, "09ac02"),
         (Request::Inspect, "0a"),
         (Request::Extend { milliseconds: 300 }, "0bac02"),
+        (Request::HoldProject, "0c"),
     ]
 }
 
@@ -220,7 +223,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000004"),
+        (Response::Hello { version: VERSION }, "000005"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),
@@ -244,6 +247,7 @@ fn responses() -> Vec<(Response, &'static str)> {
             Response::Inspected(inspected()),
             "0007ac0201050203010600010201010a0174070101ac020201020001740700",
         ),
+        (Response::ProjectHeld, "0008"),
     ]
 }
 

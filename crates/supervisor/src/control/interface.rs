@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -87,6 +87,9 @@ pub enum Request {
     Extend {
         milliseconds: u64,
     },
+    /// Commands are refused until this client is gone, so that it can bring an earlier state of the project back. Refused
+    /// while commands run, and in a session without a transaction. Answered with [`Response::ProjectHeld`].
+    HoldProject,
 }
 
 /// Where output begins for who attaches. Output is counted in bytes from its beginning.
@@ -228,14 +231,24 @@ pub enum FromSupervisor {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Response {
-    Hello { version: u32 },
-    Created { session: String },
-    Starting { command: CommandId },
+    Hello {
+        version: u32,
+    },
+    Created {
+        session: String,
+    },
+    Starting {
+        command: CommandId,
+    },
     Done,
-    Status { commands: Vec<CommandStatus> },
+    Status {
+        commands: Vec<CommandStatus>,
+    },
     Refused(Refusal),
     Attached(Attached),
     Inspected(SessionStatus),
+    /// The project comes with it as commands see it (`O_PATH`).
+    ProjectHeld,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -423,7 +436,8 @@ impl Request {
             | Self::Input { .. }
             | Self::Detach { .. }
             | Self::Inspect
-            | Self::Extend { .. } => 0,
+            | Self::Extend { .. }
+            | Self::HoldProject => 0,
         }
     }
 
@@ -440,7 +454,8 @@ impl Request {
             | Self::Input { .. }
             | Self::Detach { .. }
             | Self::Inspect
-            | Self::Extend { .. } => None,
+            | Self::Extend { .. }
+            | Self::HoldProject => None,
         }
     }
 }

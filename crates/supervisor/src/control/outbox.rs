@@ -163,6 +163,10 @@ impl<'p> Outbox<'p> {
         }
     }
 
+    pub(crate) fn is_connected(&self, client: ClientId) -> bool {
+        self.endpoint.as_ref().is_some_and(|endpoint| endpoint.is_connected(client))
+    }
+
     /// Who went. Says each once.
     pub(crate) fn take_gone(&mut self) -> Vec<ClientId> {
         self.endpoint.as_mut().map(|endpoint| endpoint.take_gone()).unwrap_or_default()

@@ -78,6 +78,7 @@ impl Supervisor<'_> {
             Request::Detach { command } => self.detach(client, command).into(),
             Request::Inspect => Response::Inspected(self.inspect()).into(),
             Request::Extend { milliseconds } => self.extend(milliseconds).into(),
+            Request::HoldProject => self.hold_project(client),
         })
     }
 
@@ -95,7 +96,12 @@ impl Supervisor<'_> {
         if self.phase != Phase::Running {
             return refuse(RefusalKind::OutOfOrder, "the sandbox is ending".to_owned());
         }
-        let Control { commands, held, defaults, outbox, expiry, .. } = &mut self.control;
+        let Control { commands, held, defaults, outbox, expiry, project_holder, .. } =
+            &mut self.control;
+        if project_holder.is_some_and(|holder| outbox.is_connected(holder)) {
+            let why = "an earlier state of the project is being brought back; try again".to_owned();
+            return refuse(RefusalKind::OutOfOrder, why);
+        }
         // What commands left in the background may still hold streams of ours.
         if commands.len().max(held.len()) >= MAX_COMMANDS {
             let why = format!("{MAX_COMMANDS} commands are running");

@@ -1,13 +1,14 @@
 //! Requests of those who look into a session: attaching to the output of its commands, typing into them, what it does, and
 //! more time for it.
 
+use super::requests::Reply;
 use crate::control::endpoint::ClientId;
 use crate::control::handshake::refused;
 use crate::control::interface::{
     AttachRole, CommandDetails, OutputStart, RefusalKind, Response, SessionStatus,
 };
 use crate::supervisor::{Phase, Supervisor};
-use palisade_launch::CommandId;
+use palisade_launch::{CommandId, Spawner};
 use std::time::{Duration, Instant};
 
 impl Supervisor<'_> {
@@ -76,6 +77,32 @@ impl Supervisor<'_> {
             idle_expires_in_ms: left(control.expiry.idle_expires_at()),
             is_ending: self.phase > Phase::Running,
             commands: commands.collect(),
+        }
+    }
+
+    pub(super) fn hold_project(&mut self, client: Option<ClientId>) -> Reply {
+        let refuse = |kind, why: &str| Reply::from(refused(kind, why.to_owned()));
+        let Some(client) = client else { return for_clients_only().into() };
+        if self.phase != Phase::Running {
+            return refuse(RefusalKind::OutOfOrder, "the sandbox is ending");
+        }
+        let control = &mut self.control;
+        let holder = control.project_holder.filter(|holder| *holder != client);
+        if holder.is_some_and(|holder| control.outbox.is_connected(holder)) {
+            return refuse(RefusalKind::OutOfOrder, "another client holds the project");
+        }
+        let running = control.commands.len();
+        if running > 0 {
+            let why = format!("commands are running ({running})");
+            return refuse(RefusalKind::OutOfOrder, &why);
+        }
+        match self.running.spawner().and_then(Spawner::transaction) {
+            None => refuse(RefusalKind::Failed, "the session has no transaction"),
+            Some(Err(error)) => refuse(RefusalKind::Failed, &error.to_string()),
+            Some(Ok(project)) => {
+                control.project_holder = Some(client);
+                Reply { response: Response::ProjectHeld, descriptor: Some(project) }
+            }
         }
     }
 

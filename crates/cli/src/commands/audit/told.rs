@@ -109,6 +109,18 @@ fn told(kind: &EventKind) -> (&'static str, String) {
             };
             ("revoked", format!("{}, by {}{kept}", revoked.path, revoked.by))
         }
+        EventKind::CheckpointMade(made) => {
+            let (number, reason, entries) = (made.checkpoint, &made.reason, made.entries);
+            ("checkpoint", format!("{number}, {reason}, {entries} entries"))
+        }
+        EventKind::RolledBack(back) => {
+            let (number, kept) = (back.checkpoint, back.kept_as);
+            ("rollback", format!("to checkpoint {number}; the state before is {kept}"))
+        }
+        EventKind::SessionForked(forked) => {
+            let at = forked.checkpoint.map_or(String::new(), |at| format!(" at checkpoint {at}"));
+            ("forked", format!("from session {}{at}", forked.origin))
+        }
         EventKind::NetworkAttempt(attempt) => {
             let place = place(&attempt.host, attempt.port, attempt.count);
             let why = attempt.reason.as_deref().or(attempt.rule.as_deref());

@@ -185,8 +185,12 @@ fn line(path: &Path, reason: &str) -> String {
 
 /// Nothing is kept of a session that has nothing left to apply.
 fn clean_up(waiting: WaitingChanges, is_alive: bool) -> anyhow::Result<()> {
-    if is_alive || !waiting.scan()?.is_empty() {
+    if is_alive {
         return Ok(());
     }
-    Ok(waiting.discard()?)
+    // What was moved is not seen through what was opened before.
+    match waiting.reopen()? {
+        Some(waiting) if waiting.scan()?.is_empty() => Ok(waiting.discard()?),
+        _ => Ok(()),
+    }
 }

@@ -1,5 +1,6 @@
 //! `sandbox diff`: what a session changed in its project.
 
+use super::state_range::StateRange;
 use super::waiting;
 use crate::closing::counted;
 use crate::output;
@@ -16,10 +17,14 @@ const DETAILS: &str = "\
 Without a session, the newest one is meant that has changes in this directory's project. The output is that of `git diff`,
 and can be applied with `git apply`. Changes in `.git` are counted and not shown.
 
+With STATES, what changed between two checkpoints: 2..5, or 2.. for everything since checkpoint 2 (2 means the same), or ..5 for
+everything up to checkpoint 5. 0 is the project without changes.
+
 Examples:
   sandbox diff
   sandbox diff --stat work
-  sandbox diff work -- src          only what is below src";
+  sandbox diff work -- src          only what is below src
+  sandbox diff work 2..             what changed since checkpoint 2";
 
 /// What git keeps for itself says little to people, and there is much of it.
 const GIT: &str = ".git";
@@ -51,6 +56,10 @@ pub(crate) struct Diff {
     #[arg(value_name = "SESSION")]
     sid: Option<String>,
 
+    /// Two checkpoints, such as 2..5; by default, what the session changed so far
+    #[arg(value_name = "STATES")]
+    states: Option<StateRange>,
+
     /// Only these paths of the project, and what is below them
     #[arg(value_name = "PATH", last = true)]
     paths: Vec<PathBuf>,
@@ -59,7 +68,15 @@ pub(crate) struct Diff {
 impl Diff {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let waiting = waiting(self.sid.as_deref())?;
-        let mut set = waiting.scan()?;
+        let compared;
+        let (layers, mut set) = match self.states {
+            None => (waiting.layers(), waiting.scan()?),
+            Some(StateRange { from, to }) => {
+                let (layers, set) = waiting.between(from, to)?;
+                compared = layers;
+                (&compared, set)
+            }
+        };
         if !self.paths.is_empty() {
             set = Selection::paths(&self.paths).select(set);
         }
@@ -77,7 +94,6 @@ impl Diff {
         let colour = is_terminal && output::colour_wanted();
         let options = RenderOptions { colour, to_terminal: is_terminal };
         let mut out = BufWriter::new(io::stdout().lock());
-        let layers = waiting.layers();
         let written = if self.stat {
             write_stat(layers, &set, colour, &mut out)
         } else if self.name_only {

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What reports and logs call a session without a command.
-const NAME: &str = "sandbox-session";
+pub(crate) const NAME: &str = "sandbox-session";
 const STAY: &str = "Session";
 /// Where nothing says how large a terminal is.
 pub(super) const USUAL_SIZE: TerminalSize =
@@ -159,8 +159,12 @@ pub(crate) fn make(
         }
     };
     agent.iter().for_each(|agent| tell(&agent.told));
-    let request =
-        RunRequest { command: vec![NAME.into()], policy: policy_request, ask_in: told.ask_in };
+    let request = RunRequest {
+        command: vec![NAME.into()],
+        policy: policy_request,
+        ask_in: told.ask_in,
+        fork_of: None,
+    };
     let conclude = |finished: &Finished| {
         // Standard error is the log of the session by then.
         if let Some(Err(error)) = report_file.map(|file| file.write(&finished.report)) {

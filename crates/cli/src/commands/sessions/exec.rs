@@ -1,10 +1,11 @@
 //! `sandbox exec`: a further command in a session, as if it ran here.
 
 use super::create::USUAL_SIZE;
-use super::{connect, exit_code};
+use super::{exit_code, find};
 use crate::output;
 use anyhow::bail;
 use clap::Args;
+use palisade_session::AppDirs;
 use palisade_session::foreground::{
     self, DetachKeys, run_in_terminal, run_with_streams, window_size,
 };
@@ -13,6 +14,7 @@ use palisade_session::supervise::client::Client;
 use palisade_session::supervise::interface::{
     CommandStreams, Environment, HeldStreams, Request, Response, StartCommand,
 };
+use palisade_session::transaction;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
@@ -79,7 +81,11 @@ pub(crate) enum Meeting {
 
 impl Exec {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
-        let (client, record) = connect(&self.sid)?;
+        let (directory, record) = find(&self.sid)?;
+        if let Some(number) = transaction::before_command(&AppDirs::here()?, &directory, &record)? {
+            output::note(&format!("an interrupted rollback to checkpoint {number} was finished"));
+        }
+        let client = foreground::connect(&directory)?;
         let mut environment = Vec::new();
         for text in &self.env {
             environment.push(variable(text)?);

@@ -1,0 +1,66 @@
+use super::{ChangesError, MAX_DEPTH, copy_layer};
+use crate::test_overlay::{TestOverlay, directory};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+fn copy(overlay: &TestOverlay) -> Result<super::CopiedLayer, ChangesError> {
+    let (upper, beside) = (directory(&overlay.upper()), directory(&overlay.beside("")));
+    copy_layer(upper.as_fd(), beside.as_fd(), OsStr::new("copy"))
+}
+
+/// What a command leaves must neither lead the copy elsewhere nor keep it waiting.
+#[test]
+fn links_lead_nowhere_and_nobody_waits() {
+    let overlay = TestOverlay::new(|_| {});
+    let outside = overlay.beside("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "secret").unwrap();
+    overlay.session(|root| {
+        symlink(&outside, root.join("link")).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, root.join("fifo"), fifo, mode, 0).unwrap();
+        fs::write(root.join("bell\u{7}\n\u{1b}[31m"), "x").unwrap();
+    });
+    let copied = copy(&overlay).unwrap();
+    assert_eq!((copied.entries, copied.bytes), (3, 1));
+    assert_eq!(fs::read_link(overlay.beside("copy/link")).unwrap(), outside);
+    assert!(overlay.beside("copy/bell\u{7}\n\u{1b}[31m").is_file());
+}
+
+/// Its owner cannot read it, and it stays so.
+#[test]
+fn what_nobody_can_read_is_copied_all_the_same() {
+    let overlay = TestOverlay::new(|_| {});
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+    overlay.session(|root| {
+        fs::create_dir(root.join("d")).unwrap();
+        fs::write(root.join("d/file"), "content").unwrap();
+        for path in ["d/file", "d"] {
+            fs::set_permissions(root.join(path), fs::Permissions::from_mode(0o000)).unwrap();
+        }
+    });
+    copy(&overlay).unwrap();
+    for directory in [overlay.upper().join("d"), overlay.beside("copy/d")] {
+        assert_eq!(mode(&directory), 0);
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(mode(&directory.join("file")), 0);
+    }
+}
+
+#[test]
+fn a_tree_without_end_is_refused() {
+    let overlay = TestOverlay::new(|_| {});
+    overlay.session(|root| {
+        let mut path = root.to_owned();
+        for _ in 0..MAX_DEPTH + 2 {
+            path.push("d");
+        }
+        fs::create_dir_all(path).unwrap();
+    });
+    let refused = copy(&overlay);
+    assert!(matches!(refused, Err(ChangesError::TooDeep { .. })), "{refused:?}");
+}

@@ -1,0 +1,280 @@
+//! Numbered states of a transaction (LIFE-5). Each is a copy of all its changes, made beside the session: nothing in the
+//! sandbox is stopped or mounted for it, and each can be removed without the others.
+//!
+//! ```text
+//! sessions/ID/checkpoints/N/checkpoint.json
+//! sessions/ID/checkpoints/N/upper/            as the upper layer was
+//! sessions/ID/checkpoints/new-…/              one that is being made, or was interrupted
+//! ```
+
+use super::waiting::WaitingChanges;
+use super::{CHECKPOINTS, DIRECTORY, UPPER};
+use crate::app_dirs::AppDirs;
+use crate::error::{Result, SessionError};
+use crate::journal::Journal;
+use jiff::Timestamp;
+use palisade_changes::{ChangeSet, CopiedLayer, Layers};
+use palisade_record::{CheckpointMade, EventKind};
+use palisade_sys::beneath::open_beneath;
+use palisade_sys::{At as _, Errno, OFlags};
+use rustix::fs::{Dir, Mode, RenameFlags};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use uuid::Uuid;
+
+const RECORD: &str = "checkpoint.json";
+const IMAGE: &str = "upper";
+/// What the name of one begins with that is being made.
+const UNFINISHED: &str = "new-";
+const MAX_RECORD_BYTES: u64 = 64 << 10;
+/// Of a person's words.
+const MAX_MESSAGE: usize = 4096;
+/// Those that nobody asked for; the oldest go.
+const MAX_AUTOMATIC: usize = 50;
+/// All of them.
+const MAX_CHECKPOINTS: usize = 1000;
+
+/// A state that was kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Checkpoint {
+    pub number: u32,
+    pub created_at: Timestamp,
+    pub reason: CheckpointReason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Files, directories and deletions that differ from the project.
+    pub entries: u64,
+    /// The length of these files.
+    pub bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CheckpointReason {
+    /// `sandbox checkpoint`.
+    Asked,
+    /// `sandbox exec` in a session that keeps a state before each command.
+    BeforeCommand,
+    BeforeRollback,
+}
+
+impl CheckpointReason {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Asked => "asked",
+            Self::BeforeCommand => "beforeCommand",
+            Self::BeforeRollback => "beforeRollback",
+        }
+    }
+
+    fn is_automatic(self) -> bool {
+        self != Self::Asked
+    }
+}
+
+/// A state that can be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateNumber {
+    /// 0 is the project without changes.
+    Checkpoint(u32),
+    Now,
+}
+
+impl WaitingChanges {
+    /// All that were kept, oldest first. One that cannot be read is left out.
+    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
+        let Some(all) = self.open_checkpoints()? else { return Ok(Vec::new()) };
+        let numbers = names(&all)?.into_iter().filter_map(|name| name.parse::<u32>().ok());
+        let mut found: Vec<_> = numbers.filter_map(|number| read_record(&all, number)).collect();
+        found.sort_by_key(|checkpoint: &Checkpoint| checkpoint.number);
+        Ok(found)
+    }
+
+    /// Keeps the present state.
+    pub fn checkpoint(
+        &self,
+        places: &AppDirs,
+        message: Option<&str>,
+        reason: CheckpointReason,
+    ) -> Result<Checkpoint> {
+        let _lock = self.lock()?;
+        self.checkpoint_locked(places, message, reason)
+    }
+
+    pub(super) fn checkpoint_locked(
+        &self,
+        places: &AppDirs,
+        message: Option<&str>,
+        reason: CheckpointReason,
+    ) -> Result<Checkpoint> {
+        let all = self.make_checkpoints()?;
+        remove_unfinished(&all)?;
+        let existing = self.checkpoints()?;
+        if !reason.is_automatic() && existing.len() >= MAX_CHECKPOINTS {
+            let session = self.session().id.clone();
+            return Err(SessionError::TooManyCheckpoints { session, limit: MAX_CHECKPOINTS });
+        }
+        let number = existing.last().map_or(0, |last| last.number) + 1;
+        let name = format!("{UNFINISHED}{}", Uuid::now_v7().simple());
+        rustix::fs::mkdirat(&all, &name, Mode::RWXU).at("mkdir", Path::new(&name))?;
+        let made = self.fill((&all, &name), number, message, reason).inspect_err(|_| {
+            // The first error is the one that matters; the next checkpoint tries again.
+            let _ = palisade_changes::discard(all.as_fd(), OsStr::new(&name));
+        })?;
+        drop_oldest(&all, existing, reason)?;
+        let event = CheckpointMade {
+            checkpoint: number,
+            reason: reason.name().to_owned(),
+            entries: made.entries,
+            bytes: made.bytes,
+        };
+        let about = (self.session().id.as_str(), self.session().state);
+        Journal::add_later(places, about, EventKind::CheckpointMade(event))?;
+        Ok(made)
+    }
+
+    fn fill(
+        &self,
+        (all, name): (&OwnedFd, &str),
+        number: u32,
+        message: Option<&str>,
+        reason: CheckpointReason,
+    ) -> Result<Checkpoint> {
+        let place = open_beneath(all, Path::new(name), DIRECTORY)?;
+        let upper = self.open_upper()?;
+        let CopiedLayer { entries, bytes } =
+            palisade_changes::copy_layer(upper.as_fd(), place.as_fd(), OsStr::new(IMAGE))?;
+        let message = message.map(|text| text.chars().take(MAX_MESSAGE).collect::<String>());
+        let created_at = Timestamp::now();
+        let made = Checkpoint { number, created_at, reason, message, entries, bytes };
+        write_record(&place, &made)?;
+        // From here on it counts.
+        let flags = RenameFlags::NOREPLACE;
+        rustix::fs::renameat_with(all, name, all, number.to_string(), flags)
+            .at("rename", Path::new(name))?;
+        Ok(made)
+    }
+
+    /// An error if there is no such state.
+    pub fn check_state(&self, state: StateNumber) -> Result<()> {
+        self.open_state(state).map(drop)
+    }
+
+    /// What changed from one state to another.
+    pub fn between(&self, from: StateNumber, to: StateNumber) -> Result<(Layers, ChangeSet)> {
+        let layers = self.states(from, to)?;
+        let set = palisade_changes::compare(&layers)?;
+        Ok((layers, set))
+    }
+
+    pub(super) fn states(&self, from: StateNumber, to: StateNumber) -> Result<Layers> {
+        let project = self.open_project()?;
+        Ok(Layers::states(project, self.open_state(from)?, self.open_state(to)?))
+    }
+
+    pub(super) fn open_state(&self, state: StateNumber) -> Result<OwnedFd> {
+        match state {
+            StateNumber::Now => self.open_upper(),
+            StateNumber::Checkpoint(0) => self.open_start(),
+            StateNumber::Checkpoint(number) => self.open_image(number),
+        }
+    }
+
+    fn open_image(&self, number: u32) -> Result<OwnedFd> {
+        let path = Path::new(CHECKPOINTS).join(number.to_string()).join(IMAGE);
+        match open_beneath(self.directory().directory(), &path, DIRECTORY) {
+            Err(error) if error.errno == Errno::NOENT => Err(SessionError::NoCheckpoint {
+                session: self.session().label().to_owned(),
+                number,
+            }),
+            image => Ok(image?),
+        }
+    }
+
+    /// The project without changes, as an upper layer: an empty one that looks like the project itself.
+    fn open_start(&self) -> Result<OwnedFd> {
+        let all = self.make_checkpoints()?;
+        let name = "0";
+        match rustix::fs::mkdirat(&all, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno).at("mkdir", Path::new(name))?,
+        }
+        let start = open_beneath(&all, Path::new(name), DIRECTORY)?;
+        palisade_changes::look_like(self.open_project()?.as_fd(), start.as_fd())?;
+        Ok(start)
+    }
+
+    fn open_upper(&self) -> Result<OwnedFd> {
+        Ok(open_beneath(self.directory().directory(), Path::new(UPPER), DIRECTORY)?)
+    }
+
+    fn open_checkpoints(&self) -> Result<Option<OwnedFd>> {
+        match open_beneath(self.directory().directory(), Path::new(CHECKPOINTS), DIRECTORY) {
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            all => Ok(Some(all?)),
+        }
+    }
+
+    fn make_checkpoints(&self) -> Result<OwnedFd> {
+        let at = self.directory().directory();
+        match rustix::fs::mkdirat(at, CHECKPOINTS, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno).at("mkdir", Path::new(CHECKPOINTS))?,
+        }
+        Ok(open_beneath(at, Path::new(CHECKPOINTS), DIRECTORY)?)
+    }
+}
+
+fn names(directory: &OwnedFd) -> Result<Vec<String>> {
+    let entries = Dir::read_from(directory).call("getdents")?;
+    let names =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+    Ok(names.collect())
+}
+
+/// The next one takes up what an interrupted one left.
+fn remove_unfinished(all: &OwnedFd) -> Result<()> {
+    for name in names(all)?.iter().filter(|name| name.starts_with(UNFINISHED)) {
+        palisade_changes::discard(all.as_fd(), OsStr::new(name))?;
+    }
+    Ok(())
+}
+
+/// Of those that nobody asked for. `existing` are those before the last one.
+fn drop_oldest(all: &OwnedFd, existing: Vec<Checkpoint>, last: CheckpointReason) -> Result<()> {
+    let automatic: Vec<_> =
+        existing.into_iter().filter(|checkpoint| checkpoint.reason.is_automatic()).collect();
+    let count = automatic.len() + usize::from(last.is_automatic());
+    for checkpoint in automatic.iter().take(count.saturating_sub(MAX_AUTOMATIC)) {
+        // Out of the list first: half of a state is none.
+        let (number, gone) =
+            (checkpoint.number.to_string(), format!("{UNFINISHED}{}", checkpoint.number));
+        rustix::fs::renameat(all, &number, all, &gone).at("rename", Path::new(&number))?;
+        palisade_changes::discard(all.as_fd(), OsStr::new(&gone))?;
+    }
+    Ok(())
+}
+
+fn read_record(all: &OwnedFd, number: u32) -> Option<Checkpoint> {
+    let path = Path::new(&number.to_string()).join(RECORD);
+    let file =
+        open_beneath(all, &path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC).ok()?;
+    let mut text = Vec::new();
+    File::from(file).take(MAX_RECORD_BYTES).read_to_end(&mut text).ok()?;
+    let record: Checkpoint = serde_json::from_slice(&text).ok()?;
+    Some(Checkpoint { number, ..record })
+}
+
+fn write_record(place: &OwnedFd, record: &Checkpoint) -> Result<()> {
+    let failed = |source| SessionError::io("write", Path::new(RECORD), source);
+    let text = serde_json::to_vec_pretty(record).map_err(|error| failed(error.into()))?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(place, RECORD, flags, Mode::RUSR | Mode::WUSR)
+        .map_err(|errno| failed(errno.into()))?;
+    File::from(file).write_all(&text).map_err(failed)
+}

@@ -1,0 +1,79 @@
+//! The mark of a rollback that is going on, or was interrupted, and how it comes to its end where no process of the session is
+//! left: the changes are replaced by a copy of the state, in one step.
+
+use super::{CHECKPOINTS, DIRECTORY, LAYER};
+use crate::error::{Result, SessionError};
+use crate::sessions::SessionDirectory;
+use palisade_sys::beneath::open_beneath;
+use palisade_sys::{At as _, Errno};
+use rustix::fs::{AtFlags, RenameFlags};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+/// In a session's directory, while a state is brought back.
+const MARK: &str = "rollback.json";
+/// Beside the upper layer: the one that takes its place, and then the old one.
+const REPLACEMENT: &str = "replacement";
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Mark {
+    pub(super) checkpoint: u32,
+}
+
+impl Mark {
+    pub(super) fn write(&self, directory: &SessionDirectory) -> Result<()> {
+        directory.write_json(MARK, self)
+    }
+}
+
+/// Whether a rollback was begun and not finished, or is going on.
+pub(super) fn is_interrupted(directory: &SessionDirectory) -> bool {
+    rustix::fs::accessat(directory.directory(), MARK, rustix::fs::Access::EXISTS, AtFlags::empty())
+        .is_ok()
+}
+
+pub(super) fn read_mark(directory: &SessionDirectory) -> Result<Option<Mark>> {
+    match directory.read_json(MARK) {
+        Err(SessionError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        mark => mark.map(Some),
+    }
+}
+
+pub(super) fn remove_mark(directory: &SessionDirectory) -> Result<()> {
+    match rustix::fs::unlinkat(directory.directory(), MARK, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno).at("unlink", Path::new(MARK))?,
+    }
+}
+
+/// Finishes the rollback of a session of which no process is left.
+pub(super) fn finish_ended(directory: &SessionDirectory) -> Result<()> {
+    let Some(Mark { checkpoint }) = read_mark(directory)? else { return Ok(()) };
+    let at = directory.directory();
+    let image = match checkpoint {
+        0 => Path::new(CHECKPOINTS).join("0"),
+        number => Path::new(CHECKPOINTS).join(number.to_string()).join("upper"),
+    };
+    let image = match open_beneath(at, &image, DIRECTORY) {
+        // Its changes were discarded meanwhile.
+        Err(error) if error.errno == Errno::NOENT => return remove_mark(directory),
+        image => image?,
+    };
+    let layer = match open_beneath(at, Path::new(LAYER), DIRECTORY) {
+        Err(error) if error.errno == Errno::NOENT => return remove_mark(directory),
+        layer => layer?,
+    };
+    let replacement = OsStr::new(REPLACEMENT);
+    palisade_changes::discard(layer.as_fd(), replacement)?;
+    palisade_changes::copy_layer(image.as_fd(), layer.as_fd(), replacement)?;
+    rustix::fs::renameat_with(&layer, REPLACEMENT, &layer, "upper", RenameFlags::EXCHANGE)
+        .at("rename", Path::new(REPLACEMENT))?;
+    remove_mark(directory)?;
+    palisade_changes::discard(layer.as_fd(), replacement)?;
+    Ok(())
+}

@@ -162,7 +162,10 @@ impl WaitingChanges {
             let held = palisade_changes::preview(&request)?;
             Ok::<_, SessionError>(held.refused.is_empty() && held.conflicts.is_empty())
         };
-        if processes == SessionProcesses::Gone && options.is_all && is_whole()? {
+        // The session's versions of those files still wait.
+        let leaves_some = matches!(options.on_conflict, OnConflict::KeepHost);
+        let is_all = options.is_all && !leaves_some;
+        if processes == SessionProcesses::Gone && is_all && is_whole()? {
             request.source = Source::Move;
         }
         let outcome = palisade_changes::apply(&request)?;

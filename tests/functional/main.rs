@@ -11,6 +11,7 @@ mod agent_preset;
 mod approve;
 mod approve_support;
 mod audit;
+mod audit_follow;
 mod bad_input;
 mod blocked_calls;
 mod broker;

@@ -157,6 +157,13 @@ pub(crate) struct PolicyArgs {
     )]
     pub(crate) time_offset: Option<String>,
 
+    /// Record operations on files in the audit log, as far as they are seen [policy: audit.fileOperations]
+    ///
+    /// Files that are created, opened for writing, renamed or linked in writable directories of the host; at the end of a
+    /// transaction, what it changed. Reads are not seen.
+    #[arg(long, hide_short_help = true, help_heading = FILES)]
+    pub(crate) audit_files: bool,
+
     /// Never ask; only secrets, denied paths and homes of other accounts are hidden
     #[arg(long = "static", help_heading = ISOLATION)]
     pub(crate) static_mode: bool,

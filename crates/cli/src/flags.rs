@@ -71,6 +71,7 @@ pub(crate) fn flags(
     }
     let switches = [
         ("static", "mode", args.static_mode, json!("static")),
+        ("audit-files", "audit.fileOperations", args.audit_files, json!("writes")),
         ("no-userns", "process.userNamespace", args.no_userns, json!(false)),
         ("no-debug", "process.debug", args.no_debug, json!(false)),
         ("no-protect-names", "filesystem.protectNames", args.no_protect_names, json!(false)),

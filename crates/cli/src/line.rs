@@ -97,8 +97,7 @@ pub(crate) enum Command {
     Top(top::Top),
     /// Show the network connections of a run
     Net(net::Net),
-    /// Verify and read the audit log
-    #[command(subcommand)]
+    /// Read, follow, verify and export the audit log
     Audit(audit::Audit),
     /// Check that a path stays below a directory and reaches nothing that is denied
     CheckPath(check_path::CheckPath),
@@ -198,7 +197,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "supervise" => Command::Supervise(arguments(line)?),
         "check-path" => Command::CheckPath(arguments(line)?),
         "policy" => Command::Policy(subcommand(line)?),
-        "audit" => Command::Audit(subcommand(line)?),
+        "audit" => Command::Audit(arguments(line)?),
         _ => return None,
     })
 }

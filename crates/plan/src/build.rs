@@ -421,6 +421,7 @@ fn finish(request: &PlanRequest<'_>, host: &Host<'_>, seen: Seen, kept: Kept) ->
             max_output: policy.resources.max_output_size,
             normalize_ms: policy.resources.normalize_time,
             approvals,
+            file_operations: policy.audit.file_operations,
             transaction,
         },
     };

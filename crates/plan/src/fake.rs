@@ -237,6 +237,7 @@ pub(crate) fn policy() -> Policy {
             intercept: false,
         },
         resources: Resources::default(),
+        audit: palisade_policy::model::Audit::default(),
         syscalls: Syscalls {
             mode: SyscallMode::Whitelist,
             syscalls: Vec::new(),

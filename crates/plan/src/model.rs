@@ -21,7 +21,9 @@ pub(crate) use mount_op::READ_ONLY;
 pub use mount_op::{MountAccess, MountOp, NodeKind};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
-use palisade_policy::model::{Approval, AskKey, Level, Mode, NetworkMode, OnAsk, View};
+use palisade_policy::model::{
+    Approval, AskKey, FileOperations, Level, Mode, NetworkMode, OnAsk, View,
+};
 pub use probe::Probe;
 pub use project::{FoundBy, Located};
 pub(crate) use seccomp_summary::summary;
@@ -136,9 +138,23 @@ pub struct Supervision {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize_ms: Option<u64>,
     pub approvals: Vec<Approval>,
+    /// Which operations on files are recorded.
+    #[serde(skip_serializing_if = "is_off")]
+    pub file_operations: FileOperations,
     /// Where the project's changes wait, and what happens to them at the end (LIFE-2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<Transaction>,
+}
+
+impl Supervision {
+    /// Whether operations on files are in the audit log.
+    pub fn records_operations(&self) -> bool {
+        self.file_operations != FileOperations::Off
+    }
+}
+
+fn is_off(operations: &FileOperations) -> bool {
+    *operations == FileOperations::Off
 }
 
 /// What the user is told about the run. Enforces nothing.

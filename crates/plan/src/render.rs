@@ -268,6 +268,9 @@ fn limits(plan: &Plan, page: &mut Page) {
     if let Some(time) = plan.supervision.idle_time_to_live_ms {
         page.line(format_args!("time to live without a command: {time} ms"));
     }
+    if plan.supervision.records_operations() {
+        page.line("audit log: file operations that write, too");
+    }
 }
 
 fn filters(plan: &Plan, page: &mut Page) {

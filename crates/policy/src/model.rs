@@ -173,8 +173,26 @@ pub struct Policy {
     pub network: Network,
     pub resources: Resources,
     pub syscalls: Syscalls,
+    pub audit: Audit,
     /// Approved relaxations, each with its reason. The report lists them.
     pub approvals: Vec<Approval>,
+}
+
+/// What the audit log has besides what it always has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Audit {
+    pub file_operations: FileOperations,
+}
+
+/// Which operations on files are recorded (AUD-2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileOperations {
+    #[default]
+    Off,
+    /// Those that write, as far as they go through us.
+    Writes,
 }
 
 /// A recorded approval of something weaker than the default.

@@ -7,6 +7,10 @@ use crate::decision::Decision;
 use crate::digest::Digest;
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
+use crate::session_event::{
+    ChangesApplied, ChangesDiscarded, ChangesHeld, FileOperation, SessionEnding, SessionExec,
+    SessionExecEnded, SessionExtended,
+};
 use crate::state::State;
 use crate::{escape, redact};
 use jiff::Timestamp;
@@ -96,6 +100,17 @@ pub enum EventKind {
     NameQueried(Box<NameQueried>),
     /// A host that no rule names was decided (NET-8).
     HostDecided(Box<HostDecided>),
+    /// A command was started in a session (LIFE-4).
+    SessionExec(Box<SessionExec>),
+    SessionExecEnded(Box<SessionExecEnded>),
+    SessionExtended(SessionExtended),
+    SessionEnding(SessionEnding),
+    /// What became of a transaction (LIFE-2).
+    ChangesApplied(ChangesApplied),
+    ChangesHeld(ChangesHeld),
+    ChangesDiscarded(ChangesDiscarded),
+    /// Only on request.
+    FileOperation(Box<FileOperation>),
 }
 
 impl EventKind {
@@ -108,6 +123,13 @@ impl EventKind {
             | EventKind::SandboxExited(_)
             | EventKind::SandboxDestroyed(_)
             | EventKind::SignalForwarded(_)
+            | EventKind::SessionExec(_)
+            | EventKind::SessionExecEnded(_)
+            | EventKind::SessionExtended(_)
+            | EventKind::SessionEnding(_)
+            | EventKind::ChangesApplied(_)
+            | EventKind::ChangesDiscarded(_)
+            | EventKind::FileOperation(_)
             | EventKind::AccessRevoked(_) => LogLevel::Info,
             EventKind::AccessDecided(decided) if decided.decision == Decision::Allowed => {
                 LogLevel::Info
@@ -127,6 +149,7 @@ impl EventKind {
             | EventKind::NetworkAttempt(_)
             | EventKind::NameQueried(_)
             | EventKind::HostDecided(_)
+            | EventKind::ChangesHeld(_)
             | EventKind::ApprovalRecorded(_) => LogLevel::Warn,
             EventKind::EscapeAttempt(attempt) if attempt.severity == Severity::Critical => {
                 LogLevel::Critical

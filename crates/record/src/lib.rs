@@ -11,6 +11,8 @@ mod digest;
 mod error;
 pub mod escape;
 mod event;
+mod event_name;
+mod export;
 mod fault;
 mod files;
 mod head;
@@ -26,6 +28,7 @@ mod report;
 mod report_file;
 mod report_text;
 mod rotation;
+mod session_event;
 mod state;
 mod verify;
 
@@ -39,6 +42,7 @@ pub use event::{
     EscapeAttempt, Event, EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded,
     LogLevel, PolicyViolation, Run, Severity, SignalForwarded, SyscallBlocked, Validated,
 };
+pub use export::{ExportHeader, export, verify_export};
 pub use network_report::{
     DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,
 };
@@ -52,5 +56,9 @@ pub use report::{
 };
 pub use report_file::ReportFile;
 pub use rotation::Rotation;
+pub use session_event::{
+    ChangesApplied, ChangesDiscarded, ChangesHeld, EndingCause, FileOperation, SessionEnding,
+    SessionExec, SessionExecEnded, SessionExtended,
+};
 pub use state::{State, WrongOrder};
 pub use verify::{LogFault, Verified, VerifyError, verify};

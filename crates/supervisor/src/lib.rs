@@ -14,6 +14,7 @@ mod draining;
 pub mod egress;
 pub mod error;
 mod expiry;
+mod file_operations;
 pub mod gate;
 mod incidents;
 mod job_control;

@@ -3,8 +3,10 @@
 //!
 //! The command wrote everything in the layer. So this must never follow a link in there, nor take a word of it for ours.
 
+mod audited;
 mod waiting;
 
+pub use audited::record_removal;
 pub use palisade_changes as changes;
 pub use waiting::{ApplyOptions, SessionProcesses, WaitingChanges};
 
@@ -52,6 +54,8 @@ pub(crate) struct Transaction {
     /// Of a run that has a session's directory for its changes alone.
     own: Option<(SupervisorLock, SessionRecord)>,
     at_end: AtEnd,
+    /// Whether what was changed is listed in the audit log.
+    records_operations: bool,
 }
 
 impl Transaction {
@@ -74,7 +78,8 @@ impl Transaction {
         let record =
             TransactionRecord { baseline, hidden: hidden(plan), is_of_one_run: own.is_some() };
         directory.write_json(RECORD, &record)?;
-        Ok(Some(Self { directory, own, at_end: planned.at_end }))
+        let records_operations = plan.supervision.records_operations();
+        Ok(Some(Self { directory, own, at_end: planned.at_end, records_operations }))
     }
 
     /// After the run: applies what is to be applied, and says what waits. A session that has nothing else is gone if
@@ -86,7 +91,7 @@ impl Transaction {
         has_failed: bool,
         tell: &mut dyn FnMut(&str),
     ) -> Result<()> {
-        let Self { directory, own, at_end } = self;
+        let Self { directory, own, at_end, records_operations } = self;
         let session = own.as_ref().map(|(_, record)| record.clone());
         let session = session.map_or_else(|| directory.record(), Ok)?;
         let Some(waiting) = WaitingChanges::open(directory.try_clone()?, session)? else {
@@ -98,7 +103,12 @@ impl Transaction {
         };
         waiting.tidy()?;
         let mut count = match waiting.scan() {
-            Ok(set) => set.changes().len(),
+            Ok(set) => {
+                if records_operations {
+                    audited::record_changes(&caller.places, waiting.session(), &set)?;
+                }
+                set.changes().len()
+            }
             Err(error) => {
                 // Somebody has to look at them all the same.
                 tell(&format!("changes wait that cannot be listed: {error}"));
@@ -108,7 +118,11 @@ impl Transaction {
         let is_good = !has_failed && report.exit_code == 0;
         if at_end == AtEnd::Apply && is_good && count > 0 {
             let judge = waiting.judge(caller, policy)?;
-            match waiting.apply(&ApplyOptions::all(&*judge), SessionProcesses::Gone)? {
+            match waiting.apply(
+                &caller.places,
+                &ApplyOptions::all(&*judge),
+                SessionProcesses::Gone,
+            )? {
                 Outcome::Applied(applied) => {
                     report.applied_changes = Some(applied.paths.len());
                     count = 0;
@@ -119,7 +133,7 @@ impl Transaction {
         report.waiting_changes = Some(count);
         if count == 0 && own.is_some() {
             drop(own);
-            return waiting.discard();
+            return waiting.remove();
         }
         finish(own, &waiting, report, has_failed)
     }

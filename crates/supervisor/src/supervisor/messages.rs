@@ -106,6 +106,7 @@ impl Supervisor<'_> {
         // What was told before the last of them died; nobody is left to tell more.
         self.hear_broker(usize::MAX)?;
         self.close_way_out();
+        self.record_lost_commands();
         self.sum_up();
         if !self.unlogged.is_empty() {
             log(self.take_unlogged())?;

@@ -12,7 +12,7 @@ use crate::control::interface::{
 use crate::error::Result;
 use crate::supervisor::{Control, Phase, Supervisor};
 use palisade_launch::{CommandId, Spawner};
-use palisade_record::redact;
+use palisade_record::CommandDigest;
 use palisade_sys::tty;
 use palisade_wire::WireError;
 use rustix::fs::{Mode, OFlags};
@@ -106,7 +106,7 @@ impl Supervisor<'_> {
             Err(why) => return refuse(RefusalKind::Failed, why),
         };
         let has_terminal = streams.has_terminal;
-        let text = redact::preview(&words(&start.argv));
+        let digest = CommandDigest::of(&words(&start.argv));
         let request = defaults.complete(commands.next_id(), start, has_terminal);
         match spawner.start_command(request, streams.of_command) {
             Ok(()) => {}
@@ -119,7 +119,7 @@ impl Supervisor<'_> {
             }
             Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
         }
-        let command = commands.add(streams.to_resize, text);
+        let command = commands.add(streams.to_resize, Some(digest));
         expiry.command_started();
         if let Some(client) = client {
             outbox.started_by(command, client);

@@ -73,7 +73,8 @@ impl Apply {
             Recovery::Finished => output::note("an interrupted apply was finished"),
             Recovery::Undone => output::note("an interrupted apply was undone"),
         }
-        let judge = waiting.judge(&Caller::here()?, &PolicyRequest::default())?;
+        let caller = Caller::here()?;
+        let judge = waiting.judge(&caller, &PolicyRequest::default())?;
         let selection = match self.patch {
             true => match patch::choose(&waiting)? {
                 Some(chosen) => chosen,
@@ -105,7 +106,7 @@ impl Apply {
         }
         let is_alive = waiting.directory().is_alive();
         let processes = if is_alive { SessionProcesses::MayRemain } else { SessionProcesses::Gone };
-        match waiting.apply(&options, processes)? {
+        match waiting.apply(&caller.places, &options, processes)? {
             Outcome::Held(held) => self.tell_of_held(&held),
             Outcome::Applied(applied) => {
                 self.tell_of_applied(&applied)?;
@@ -176,5 +177,5 @@ fn clean_up(waiting: WaitingChanges, is_alive: bool) -> anyhow::Result<()> {
     if is_alive || !waiting.scan()?.is_empty() {
         return Ok(());
     }
-    Ok(waiting.discard()?)
+    Ok(waiting.remove()?)
 }

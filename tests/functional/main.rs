@@ -96,6 +96,7 @@ mod private_home;
 mod processes;
 mod programs;
 mod readme;
+mod recording;
 mod report;
 mod rules;
 mod secrets_view;

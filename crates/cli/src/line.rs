@@ -10,7 +10,7 @@ use crate::commands::sessions::{
 };
 use crate::commands::{
     approve, audit, check_path, complete, doctor, explain_syscall, generate, learn, manual, net,
-    plan, policy, proxy, revoke, run, supervise, top, why,
+    plan, policy, proxy, replay, revoke, run, supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Ps(ps::Ps),
     /// Show what a command of a session wrote
     Logs(logs::Logs),
+    /// Show a recording of a terminal
+    Replay(replay::Replay),
     /// Show everything about a session
     Inspect(inspect::Inspect),
     /// End a session: its commands are asked first
@@ -176,6 +178,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "attach" => Command::Attach(arguments(line)?),
         "ps" => Command::Ps(arguments(line)?),
         "logs" => Command::Logs(arguments(line)?),
+        "replay" => Command::Replay(arguments(line)?),
         "inspect" => Command::Inspect(arguments(line)?),
         "stop" => Command::Stop(arguments(line)?),
         "kill" => Command::Kill(arguments(line)?),

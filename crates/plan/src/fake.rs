@@ -238,6 +238,7 @@ pub(crate) fn policy() -> Policy {
         },
         resources: Resources::default(),
         audit: palisade_policy::model::Audit::default(),
+        recording: palisade_policy::model::Recording::default(),
         syscalls: Syscalls {
             mode: SyscallMode::Whitelist,
             syscalls: Vec::new(),

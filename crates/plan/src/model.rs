@@ -141,16 +141,39 @@ pub struct Supervision {
     /// Which operations on files are recorded.
     #[serde(skip_serializing_if = "is_off")]
     pub file_operations: FileOperations,
+    /// If terminals are recorded (LIFE-6).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recording>,
     /// Where the project's changes wait, and what happens to them at the end (LIFE-2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<Transaction>,
 }
 
 impl Supervision {
+    /// Whether outputs that are no terminal go through the supervisor: something counts or keeps them.
+    pub fn relays_output(&self) -> bool {
+        self.max_output.is_some() || self.recording.is_some()
+    }
+
     /// Whether operations on files are in the audit log.
     pub fn records_operations(&self) -> bool {
         self.file_operations != FileOperations::Off
     }
+}
+
+/// How terminals are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recording {
+    /// Whether what is typed is recorded, while it is echoed.
+    pub input: bool,
+    /// Of one file.
+    pub max_bytes: u64,
+}
+
+impl Recording {
+    /// Where the policy states no size.
+    pub const MAX_BYTES: u64 = 64 << 20;
 }
 
 fn is_off(operations: &FileOperations) -> bool {

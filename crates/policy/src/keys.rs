@@ -155,6 +155,7 @@ const ASK_KEYS: &[(&str, &str)] = &[
 ];
 const GATES: &[(&str, &str)] = &[("auto", "auto"), ("fuse", "fuse"), ("notify", "notify")];
 const FILE_OPERATIONS: &[(&str, &str)] = &[("off", "off"), ("writes", "writes")];
+const RECORDED: &[(&str, &str)] = &[("off", "off"), ("output", "output"), ("input", "input")];
 const PROJECT: &[(&str, &str)] = &[
     ("read-write", "read-write"),
     ("transaction-auto", "transaction-auto"),
@@ -307,6 +308,10 @@ pub(crate) const KEYS: &[Key] = &[
 
     key("audit.fileOperations", ValueKind::Word(FILE_OPERATIONS), Order::Ranked(&["off", "writes"]),
         "Which operations on files are in the audit log: none, or those that write and go through the sandbox's broker."),
+
+    key("recording.terminal", ValueKind::Word(RECORDED), Order::Fixed,
+        "Record what the command writes to its terminal, or what is typed as well while it is echoed."),
+    key("recording.maxSize", ValueKind::Size, Order::Limit, "The size of one recording, in bytes; 64 MiB if not stated."),
 
     key("approvals", ValueKind::Approvals, Order::AllowList,
         "Approved relaxations: what, and the reason."),

@@ -174,6 +174,7 @@ pub struct Policy {
     pub resources: Resources,
     pub syscalls: Syscalls,
     pub audit: Audit,
+    pub recording: Recording,
     /// Approved relaxations, each with its reason. The report lists them.
     pub approvals: Vec<Approval>,
 }
@@ -193,6 +194,26 @@ pub enum FileOperations {
     Off,
     /// Those that write, as far as they go through us.
     Writes,
+}
+
+/// Whether terminals are recorded (LIFE-6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recording {
+    pub terminal: RecordedStreams,
+    /// Of one file, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_size: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecordedStreams {
+    #[default]
+    Off,
+    Output,
+    /// What is typed as well, while it is echoed.
+    Input,
 }
 
 /// A recorded approval of something weaker than the default.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+pub mod cast;
 mod chain;
 mod decision;
 mod digest;

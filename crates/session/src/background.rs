@@ -70,6 +70,7 @@ pub fn create(
         presets: new.presets,
         level: None,
         time_to_live: TimeToLive::default(),
+        recording: None,
         state: State::Created,
         supervisor: None,
         exit_code: None,

@@ -26,6 +26,7 @@ mod peer;
 mod poll_set;
 mod process;
 mod reading;
+pub mod recording;
 mod relay;
 mod screen;
 pub mod signals;

@@ -33,6 +33,7 @@ impl Supervise {
                 command: vec![NAME.into()],
                 policy: session_request(&caller, &settings, policy_files, tool)?,
                 ask_in: ask_in(ask),
+                record_to: None,
             };
             let report_file = report.as_deref().map(crate::starting::report_file).transpose()?;
             let mut tell = |note: &str| {

@@ -29,6 +29,7 @@ fn record(name: Option<&str>) -> SessionRecord {
         presets: Vec::new(),
         level: None,
         time_to_live: TimeToLive::default(),
+        recording: None,
         state: State::Created,
         supervisor: None,
         exit_code: None,

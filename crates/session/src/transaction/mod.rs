@@ -183,6 +183,7 @@ fn record_of(report: &RunReport, project: PathBuf) -> SessionRecord {
         presets: Vec::new(),
         level: None,
         time_to_live: TimeToLive::default(),
+        recording: None,
         state: State::Created,
         supervisor: Some(std::process::id()),
         exit_code: None,

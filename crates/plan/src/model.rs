@@ -7,6 +7,7 @@ mod egress;
 mod mount_op;
 mod probe;
 mod project;
+mod records;
 mod seccomp_summary;
 mod transaction;
 
@@ -26,6 +27,7 @@ use palisade_policy::model::{
 };
 pub use probe::Probe;
 pub use project::{FoundBy, Located};
+pub use records::Recording;
 pub(crate) use seccomp_summary::summary;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -139,7 +141,7 @@ pub struct Supervision {
     pub normalize_ms: Option<u64>,
     pub approvals: Vec<Approval>,
     /// Which operations on files are recorded.
-    #[serde(skip_serializing_if = "is_off")]
+    #[serde(skip_serializing_if = "records::is_off")]
     pub file_operations: FileOperations,
     /// If terminals are recorded (LIFE-6).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,37 +149,6 @@ pub struct Supervision {
     /// Where the project's changes wait, and what happens to them at the end (LIFE-2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<Transaction>,
-}
-
-impl Supervision {
-    /// Whether outputs that are no terminal go through the supervisor: something counts or keeps them.
-    pub fn relays_output(&self) -> bool {
-        self.max_output.is_some() || self.recording.is_some()
-    }
-
-    /// Whether operations on files are in the audit log.
-    pub fn records_operations(&self) -> bool {
-        self.file_operations != FileOperations::Off
-    }
-}
-
-/// How terminals are recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Recording {
-    /// Whether what is typed is recorded, while it is echoed.
-    pub input: bool,
-    /// Of one file.
-    pub max_bytes: u64,
-}
-
-impl Recording {
-    /// Where the policy states no size.
-    pub const MAX_BYTES: u64 = 64 << 20;
-}
-
-fn is_off(operations: &FileOperations) -> bool {
-    *operations == FileOperations::Off
 }
 
 /// What the user is told about the run. Enforces nothing.

@@ -3,8 +3,9 @@
 //! An event is an observed fact; creating one has no effect on the sandbox. Text from inside is stored unchanged and
 //! escaped when it is written.
 
+use crate::command_digest::CommandDigest;
 use crate::decision::Decision;
-use crate::digest::Digest;
+use crate::escape;
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
 use crate::session_event::{
@@ -12,10 +13,8 @@ use crate::session_event::{
     SessionExecEnded, SessionExtended,
 };
 use crate::state::State;
-use crate::{escape, redact};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -179,26 +178,6 @@ pub struct Run {
     pub sandbox_root: PathBuf,
     #[serde(flatten)]
     pub command: CommandDigest,
-}
-
-/// A command line in the log: only a hash and a masked beginning, never the command itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CommandDigest {
-    #[serde(rename = "commandHash")]
-    hash: Digest,
-    #[serde(rename = "commandPreview")]
-    preview: String,
-}
-
-impl CommandDigest {
-    pub fn of<A: AsRef<OsStr>>(argv: &[A]) -> CommandDigest {
-        CommandDigest { hash: redact::hash(argv), preview: redact::preview(argv) }
-    }
-
-    /// Its masked beginning.
-    pub fn preview(&self) -> &str {
-        &self.preview
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

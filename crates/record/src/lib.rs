@@ -7,6 +7,7 @@
 mod audit;
 pub mod cast;
 mod chain;
+mod command_digest;
 mod decision;
 mod digest;
 mod error;
@@ -35,13 +36,14 @@ mod verify;
 
 pub use audit::{Appended, AuditLog, Recovery};
 pub use chain::Record;
+pub use command_digest::CommandDigest;
 pub use decision::Decision;
 pub use digest::Digest;
 pub use error::RecordError;
 pub use event::{
-    AccessDecided, AccessRevoked, Approval, CommandDigest, Created, Destroyed, Entered,
-    EscapeAttempt, Event, EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded,
-    LogLevel, PolicyViolation, Run, Severity, SignalForwarded, SyscallBlocked, Validated,
+    AccessDecided, AccessRevoked, Approval, Created, Destroyed, Entered, EscapeAttempt, Event,
+    EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded, LogLevel, PolicyViolation,
+    Run, Severity, SignalForwarded, SyscallBlocked, Validated,
 };
 pub use export::{ExportHeader, export, verify_export};
 pub use network_report::{

@@ -1,7 +1,7 @@
 //! Events of sessions: their commands, their time, what became of a transaction; and operations on files, which are recorded
 //! on request (AUD-2).
 
-use crate::event::CommandDigest;
+use crate::command_digest::CommandDigest;
 use serde::{Deserialize, Serialize};
 
 /// A command was started in a session.

@@ -372,7 +372,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
     }
     let recording = match plan.sandbox.lifetime {
         SandboxLifetime::OneCommand => {
-            recordings::begin(&caller.places, request, plan, report, tell)?
+            recordings::begin(&caller.places, request.record_to.as_deref(), plan, report, tell)?
         }
         SandboxLifetime::UntilEnded => {
             if plan.supervision.recording.is_some() && life.is_none() {

@@ -155,16 +155,16 @@ impl CallExecutor {
             _ => self.locks.guess(Company::Shared),
         };
         let turn = if call.may_go_beside_others() { Company::Shared } else { Company::Alone };
-        let done = self.with_locks((needed, turn), |shop| {
-            shop.judged_paths.clear();
-            shop.attempt(caller, call)
-        });
-        if let Some(operations) = &self.operations {
-            if done.is_performed() {
-                operations.tell(caller, &self.judged_paths);
-            }
-        }
+        let done = self.with_locks((needed, turn), |shop| shop.attempt(caller, call));
+        self.tell_of(caller, &done);
         done
+    }
+
+    /// For the audit log, where it has operations on files.
+    pub(crate) fn tell_of(&self, caller: &Caller, done: &Done) {
+        if let Some(operations) = self.operations.as_ref().filter(|_| done.is_performed()) {
+            operations.tell(caller, &self.judged_paths);
+        }
     }
 
     /// Tries it with these locks in such a turn, and again with those that it turned out to need.
@@ -179,6 +179,7 @@ impl CallExecutor {
                 Err(LockError::Busy { tree, is_first }) => return Done::Busy { tree, is_first },
                 Err(LockError::Failed(errno)) => return Done::Answer(Response::Fail(errno)),
             };
+            self.judged_paths.clear();
             let outcome = attempt(self);
             self.locks.release(turn);
             needed = match outcome {

@@ -144,6 +144,15 @@ fn only_what_prints_moves_and_colours_passes() {
     }
     // What would be the end of a sequence is text where none was begun.
     assert_eq!(SafeOutput::default().filter("\u{9b}6n"), "6n");
+    let after = |text: &str| {
+        let mut filter = SafeOutput::default();
+        filter.filter(text);
+        filter.end()
+    };
+    assert!(!after("plain").contains(['r', 'H']), "the cursor stays where it is");
+    assert!(!after("plain").contains("[?6"));
+    assert!(after("\x1b[2;5r").contains("\x1b[r") && after("\x1b[?6h").contains("\x1b[?6l"));
+    assert!(after("\x1b[?1049h").contains("\x1b[?1049l"));
     let mut cut = SafeOutput::default();
     assert_eq!(cut.filter("x\x1b]52;c;") + &cut.filter("ZXZ\x07y"), "xy");
     assert_eq!(SafeOutput::default().filter("\x1b]0;a\x1b[31mb"), "\x1b[31mb");

@@ -34,6 +34,8 @@ pub struct SafeOutput {
     state: State,
     sequence: String,
     is_alternate: bool,
+    has_margins: bool,
+    has_origin: bool,
 }
 
 impl SafeOutput {
@@ -50,9 +52,14 @@ impl SafeOutput {
     pub fn end(&mut self) -> String {
         self.state = State::Text;
         let leave = if std::mem::take(&mut self.is_alternate) { "\x1b[?1049l" } else { "" };
-        format!(
-            "\x0f\x1b(B{leave}\x1b[4l\x1b[?6l\x1b[?7h\x1b[?25h\x1b[?2026l\x1b7\x1b[r\x1b8\x1b[0m"
-        )
+        // Both of these move the cursor, so they are undone only where they were done.
+        let margins = match (self.has_origin, self.has_margins) {
+            (true, _) => "\x1b[?6l\x1b[r\x1b[9999;1H",
+            (false, true) => "\x1b7\x1b[r\x1b8",
+            (false, false) => "",
+        };
+        (self.has_origin, self.has_margins) = (false, false);
+        format!("{margins}\x0f\x1b(B{leave}\x1b[4l\x1b[?7h\x1b[?25h\x1b[?2026l\x1b[0m")
     }
 
     fn take(&mut self, character: char, passed: &mut String) {
@@ -150,11 +157,12 @@ impl SafeOutput {
         if !may_pass {
             return;
         }
-        if prefix == "?" && matches!(last, 'h' | 'l') {
-            if numbers().any(|number| ALTERNATE_SCREENS.contains(&number)) {
-                self.is_alternate = last == 'h';
-            }
+        let is_mode = prefix == "?" && matches!(last, 'h' | 'l');
+        if is_mode && numbers().any(|number| ALTERNATE_SCREENS.contains(&number)) {
+            self.is_alternate = last == 'h';
         }
+        self.has_origin |= is_mode && numbers().any(|number| number == 6);
+        self.has_margins |= last == 'r';
         passed.push_str("\x1b[");
         passed.push_str(&self.sequence);
         passed.push(last);

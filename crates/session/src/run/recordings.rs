@@ -1,6 +1,5 @@
 //! The recording of a run that is no session: where it goes, and how long it is kept.
 
-use super::RunRequest;
 use crate::app_dirs::{self, AppDirs};
 use crate::error::{Result, SessionError};
 use crate::foreground::window_size;
@@ -18,14 +17,14 @@ const ENDING: &str = ".cast";
 /// Begins what the plan asks for. One that cannot begin keeps the run from starting.
 pub(super) fn begin(
     places: &AppDirs,
-    request: &RunRequest,
+    record_to: Option<&Path>,
     plan: &Plan,
     report: &mut RunReport,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Option<CastWriter>> {
     let Some(planned) = plan.supervision.recording else { return Ok(None) };
-    let path = match &request.record_to {
-        Some(path) => path.clone(),
+    let path = match record_to {
+        Some(path) => path.to_owned(),
         None => {
             let all = places.recordings();
             app_dirs::make_private_dir(&all)?;
@@ -39,7 +38,7 @@ pub(super) fn begin(
     let size = window_size().map(|size| (size.columns, size.rows));
     let header = CastHeader::new(size, &report.command.join(" "));
     let writer = CastWriter::create(&path, &header, planned.max_bytes)?;
-    let note = match request.record_to {
+    let note = match record_to {
         Some(_) => format!("recording to {}", path.display()),
         None => format!("recording; `sandbox replay {}` shows it", report.session_id),
     };

@@ -37,7 +37,7 @@ enum Format {
 #[command(after_help = DETAILS)]
 pub(super) struct Export {
     /// The run or session, by its id, the beginning or end of it, or its name [default: all]
-    #[arg(value_name = "SESSION")]
+    #[arg(id = "sid", value_name = "SESSION")]
     session: Option<String>,
 
     #[command(flatten)]

@@ -23,7 +23,7 @@ const MAX_NAMED: usize = 8;
 #[derive(Args, Debug)]
 pub(super) struct View {
     /// The run or session, by its id, the beginning or end of it, or its name [default: all]
-    #[arg(value_name = "SESSION")]
+    #[arg(id = "sid", value_name = "SESSION")]
     session: Option<String>,
 
     /// Go on with what is recorded, until the session has ended

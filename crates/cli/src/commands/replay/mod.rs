@@ -50,7 +50,7 @@ pub(crate) struct Replay {
     markers: bool,
 
     /// A session or run, by its id, a part of it or its name; or an asciicast file
-    #[arg(value_name = "SESSION|FILE")]
+    #[arg(id = "sid", value_name = "SESSION|FILE")]
     source: String,
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct Exec {
 
     /// Record what the command writes, for `sandbox replay`; a session that was made with --record always does
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    record: Option<PathBuf>,
+    record: Option<OsString>,
 
     /// The session, by its id, a part of it or its name
     #[arg(value_name = "SESSION")]
@@ -103,7 +103,7 @@ impl Exec {
             true => Meeting::Terminal(self.detach_keys),
             false => Meeting::Streams { reads_input: self.interactive },
         };
-        in_foreground(client, &record, start, (meeting, self.record))
+        in_foreground(client, &record, start, (meeting, self.record.map(PathBuf::from)))
     }
 }
 

@@ -161,6 +161,7 @@ fn what_is_typed_is_recorded_only_if_asked_for_and_never_a_password() {
     assert!(text(&file, CastKind::Resize).contains("91x26"), "{whole}");
     tmux.line("clear; sandbox replay --speed 1000 run.cast");
     tmux.wait_for_line("26 91");
+    tmux.wait_for_prompt();
     tmux.expect_status(0);
     record("");
     tmux.line("go on");

@@ -17,7 +17,7 @@ use palisade_session::supervise::interface::{
 };
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const DETAILS: &str = "\
@@ -130,7 +130,7 @@ pub(crate) fn in_foreground(
     mut start: StartCommand,
     (meeting, wanted): (Meeting, Option<PathBuf>),
 ) -> anyhow::Result<ExitCode> {
-    let recording = new_recording(record, &start, &meeting, wanted)?;
+    let recording = new_recording(record, &start, &meeting, wanted.as_deref())?;
     let left = match meeting {
         Meeting::Streams { reads_input } => {
             run_with_streams(client, start, reads_input, recording)?
@@ -150,11 +150,11 @@ fn new_recording(
     record: &SessionRecord,
     start: &StartCommand,
     meeting: &Meeting,
-    wanted: Option<PathBuf>,
+    wanted: Option<&Path>,
 ) -> anyhow::Result<Option<NewRecording>> {
     let is_of_session = record.recording.is_some();
     let by_supervisor = is_of_session && matches!(meeting, Meeting::Terminal(_));
-    let file = wanted.clone().filter(|file| !file.as_os_str().is_empty());
+    let file = wanted.filter(|file| !file.as_os_str().is_empty());
     if file.is_none() && (by_supervisor || !is_of_session && wanted.is_none()) {
         return Ok(None);
     }
@@ -163,7 +163,7 @@ fn new_recording(
     let header = CastHeader::new(size, &redact::preview(&words));
     let limit = record.recording.map_or(Recorded::MAX_BYTES, |recording| recording.max_bytes);
     Ok(Some(match file {
-        Some(file) => NewRecording::in_file(CastWriter::create(&file, &header, limit)?),
+        Some(file) => NewRecording::in_file(CastWriter::create(file, &header, limit)?),
         None => find(&record.id)?.0.begin_recording(&header, limit)?,
     }))
 }

@@ -311,7 +311,7 @@ pub(crate) const KEYS: &[Key] = &[
 
     key("recording.terminal", ValueKind::Word(RECORDED), Order::Fixed,
         "Record what the command writes to its terminal, or what is typed as well while it is echoed."),
-    key("recording.maxSize", ValueKind::Size, Order::Limit, "The size of one recording, in bytes; 64 MiB if not stated."),
+    key("recording.maxSize", ValueKind::Size, Order::Fixed, "The size of one recording, in bytes; 64 MiB if not stated."),
 
     key("approvals", ValueKind::Approvals, Order::AllowList,
         "Approved relaxations: what, and the reason."),

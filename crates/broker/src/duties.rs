@@ -20,6 +20,8 @@ pub struct Duties<'p> {
     pub identity: CommandIdentity,
     /// Whether Landlock handles truncation in this run.
     pub landlock_truncates: bool,
+    /// Whether performed calls are told, for the audit log.
+    pub records_operations: bool,
     /// Trees of the host whose files are not root's there, as the sandbox has them.
     pub trees_of_others: Vec<PathBuf>,
 }

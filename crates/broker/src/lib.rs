@@ -42,6 +42,7 @@ mod message;
 mod missing;
 mod newborn;
 mod numbered;
+mod operations;
 mod overlay_move;
 mod own_path;
 mod path_call;
@@ -66,7 +67,7 @@ mod verdict;
 pub use duties::{CommandIdentity, Duties};
 pub use foresee::{WriteVerdict, foresee_granted_write, foresee_write};
 pub use lock::{PRESENCE, TreeLock, TreeLocks};
-pub use message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
+pub use message::{BlockedCall, BrokerMessage, FileOperation, NotExecuted, Protected};
 pub use startup::{BrokerStartup, run_broker};
 
 use palisade_sys::{Mode, OFlags};

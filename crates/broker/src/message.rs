@@ -49,6 +49,8 @@ pub enum BrokerMessage {
     Lost { count: u64, suspicious: u64 },
     /// The broker cannot go on; without it the command cannot write.
     Failed(#[serde(with = "Truncated::<MAX_FIELD>")] String),
+    /// A call that was performed, where they are recorded.
+    FileOperation(FileOperation),
     /// So many calls were denied because too many wait for an answer already.
     Unasked { count: u64 },
 }
@@ -97,6 +99,21 @@ pub struct NotExecuted {
     /// The program that tried.
     #[serde(with = "Truncated::<MAX_FIELD>")]
     pub executable: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileOperation {
+    /// The system call.
+    #[serde(with = "Truncated::<MAX_FIELD>")]
+    pub call: String,
+    #[serde(with = "Truncated::<MAX_FIELD>")]
+    pub path: Vec<u8>,
+    /// On the host.
+    pub pid: u32,
+    #[serde(with = "Truncated::<MAX_FIELD>")]
+    pub executable: Vec<u8>,
+    /// So many before it were not told.
+    pub missed: u64,
 }
 
 impl WireMessage for BrokerMessage {

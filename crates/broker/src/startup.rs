@@ -12,6 +12,7 @@ use crate::duties::{CommandIdentity, Duties};
 use crate::judge::Judge;
 use crate::lock::{Locks, TreeLocks};
 use crate::message::BrokerMessage;
+use crate::operations::Operations;
 use crate::perform::CallExecutor;
 use crate::perform::owners::RootOwner;
 use crate::place::Map;
@@ -177,6 +178,10 @@ fn server<'p>(
             asks_first: false,
             landlock_truncates: duties.landlock_truncates,
             root_owner: RootOwner::of(duties),
+            operations: duties
+                .records_operations
+                .then(|| Arc::new(Operations::new(Arc::clone(&events.supervisor)))),
+            judged_paths: Vec::new(),
             umasks: Arc::default(),
         },
         helpers: Helpers::default(),

@@ -105,6 +105,7 @@ impl TestSandbox {
                 filter: &spec,
                 identity: CommandIdentity::Caller,
                 landlock_truncates: false,
+                records_operations: false,
                 trees_of_others: Vec::new(),
             };
             run_broker(BrokerStartup {

@@ -170,6 +170,13 @@ pub(crate) struct PolicyArgs {
     )]
     pub(crate) time_offset: Option<String>,
 
+    /// Record operations on files in the audit log, as far as they are seen [policy: audit.fileOperations]
+    ///
+    /// Files that are created, opened for writing, renamed or linked in writable directories of the host; at the end of a
+    /// transaction, what it changed. Reads are not seen.
+    #[arg(long, hide_short_help = true, help_heading = FILES)]
+    pub(crate) audit_files: bool,
+
     /// Never ask; only secrets, denied paths and homes of other accounts are hidden
     #[arg(long = "static", help_heading = ISOLATION)]
     pub(crate) static_mode: bool,
@@ -210,6 +217,21 @@ pub(crate) struct PolicyArgs {
     /// Apply the defaults and limits that the policy declares for this tool
     #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = SOURCES)]
     pub(crate) tool: Option<String>,
+
+    /// Record the terminal to a file, which `sandbox replay` shows [policy: recording.terminal]
+    ///
+    /// An asciicast file with what the command writes, and markers for questions and network verdicts. Without FILE, it is
+    /// kept in the state directory. A session has a file for each command.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "", hide_short_help = true, help_heading = REPORT)]
+    pub(crate) record: Option<String>,
+
+    /// With --record: what is typed as well, while the terminal echoes it
+    #[arg(long, hide_short_help = true, help_heading = REPORT)]
+    pub(crate) record_input: bool,
+
+    /// Limit the size of a recording, such as 10m [default: 64m] [policy: recording.maxSize]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, help_heading = REPORT)]
+    pub(crate) record_limit: Option<String>,
 }
 
 /// What may be reached, and what may come in.

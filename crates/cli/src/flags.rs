@@ -70,8 +70,17 @@ pub(crate) fn flags(
         };
         put("transaction", "filesystem.project", json!(access));
     }
+    match (&args.record, args.record_input) {
+        (_, true) => put("record-input", "recording.terminal", json!("input")),
+        (Some(_), false) => put("record", "recording.terminal", json!("output")),
+        (None, false) => {}
+    }
+    if let Some(size) = &args.record_limit {
+        put("record-limit", "recording.maxSize", in_policy_form(Unit::Bytes, size));
+    }
     let switches = [
         ("static", "mode", args.static_mode, json!("static")),
+        ("audit-files", "audit.fileOperations", args.audit_files, json!("writes")),
         ("no-userns", "process.userNamespace", args.no_userns, json!(false)),
         ("no-debug", "process.debug", args.no_debug, json!(false)),
         ("checkpoint-each", "filesystem.checkpointEachCommand", args.checkpoint_each, json!(true)),

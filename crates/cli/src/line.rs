@@ -11,7 +11,7 @@ use crate::commands::sessions::{
 };
 use crate::commands::{
     approve, audit, cache, check_path, complete, doctor, explain_syscall, generate, learn, manual,
-    net, plan, policy, proxy, revoke, run, supervise, top, why,
+    net, plan, policy, proxy, replay, revoke, run, supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Ps(ps::Ps),
     /// Show what a command of a session wrote
     Logs(logs::Logs),
+    /// Show a recording of a terminal
+    Replay(replay::Replay),
     /// Show everything about a session
     Inspect(inspect::Inspect),
     /// End a session: its commands are asked first
@@ -109,8 +111,7 @@ pub(crate) enum Command {
     Top(top::Top),
     /// Show the network connections of a run
     Net(net::Net),
-    /// Verify and read the audit log
-    #[command(subcommand)]
+    /// Read, follow, verify and export the audit log
     Audit(audit::Audit),
     /// Check that a path stays below a directory and reaches nothing that is denied
     CheckPath(check_path::CheckPath),
@@ -189,6 +190,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "attach" => Command::Attach(arguments(line)?),
         "ps" => Command::Ps(arguments(line)?),
         "logs" => Command::Logs(arguments(line)?),
+        "replay" => Command::Replay(arguments(line)?),
         "inspect" => Command::Inspect(arguments(line)?),
         "stop" => Command::Stop(arguments(line)?),
         "kill" => Command::Kill(arguments(line)?),
@@ -215,7 +217,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "supervise" => Command::Supervise(arguments(line)?),
         "check-path" => Command::CheckPath(arguments(line)?),
         "policy" => Command::Policy(subcommand(line)?),
-        "audit" => Command::Audit(subcommand(line)?),
+        "audit" => Command::Audit(arguments(line)?),
         _ => return None,
     })
 }

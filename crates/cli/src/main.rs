@@ -62,6 +62,7 @@ fn main() -> ExitCode {
         Command::Ps(ps) => ps.execute(),
         Command::Logs(logs) => logs.execute(),
         Command::Inspect(inspect) => inspect.execute(),
+        Command::Replay(replay) => replay.execute(),
         Command::Stop(stop) => stop.execute(),
         Command::Kill(kill) => kill.execute(),
         Command::Rm(remove) => remove.execute(),

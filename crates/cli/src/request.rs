@@ -31,6 +31,14 @@ pub(crate) fn policy_request(caller: &Caller, args: &PolicyArgs) -> anyhow::Resu
     Ok(request)
 }
 
+/// The file of a recording, if one was named.
+pub(crate) fn record_to(caller: &Caller, args: &PolicyArgs) -> anyhow::Result<Option<PathBuf>> {
+    let inherited: PolicyArgs = environment::options(&caller.facts.env)?;
+    let named = args.record.clone().or(inherited.record);
+    // In a variable, 1 switches an option on.
+    Ok(named.filter(|name| !name.is_empty() && name != "1").map(PathBuf::from))
+}
+
 /// What a client of the control interface asks for.
 pub(crate) fn session_request(
     caller: &Caller,

@@ -92,6 +92,7 @@ impl Broker {
                     gate: plan.sandbox.gate.as_ref(),
                     filter: &seccomp.filter,
                     identity: identity(plan),
+                    records_operations: plan.supervision.records_operations(),
                     landlock_truncates: plan
                         .sandbox
                         .landlock

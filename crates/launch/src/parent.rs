@@ -116,9 +116,9 @@ pub fn launch(
         // Each command brings its own streams.
         SandboxLifetime::UntilEnded => Chosen::none(),
     };
-    let outputs = match plan.supervision.max_output {
-        Some(_) => chosen.put_pipes_between()?,
-        None => Vec::new(),
+    let outputs = match plan.supervision.relays_output() {
+        true => chosen.put_pipes_between()?,
+        false => Vec::new(),
     };
     let ends = broker::Ends::for_plan(plan)?;
     let prepared = match &plan.sandbox.confinement {

@@ -10,8 +10,8 @@ use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
     AtEnd, Command, Confinement, Egress, Execution, Explanation, Gate, Guard, Hardening, Identity,
-    Landlock, Located, MountOp, Namespaced, Namespaces, Note, OnUnknown, Plan, SandboxLifetime,
-    SandboxPlan, Seccomp, Supervision, Transaction, Weight,
+    Landlock, Located, MountOp, Namespaced, Namespaces, Note, OnUnknown, Plan, Recording,
+    SandboxLifetime, SandboxPlan, Seccomp, Supervision, Transaction, Weight,
 };
 use crate::reach::Reach;
 use crate::request::PlanRequest;
@@ -22,7 +22,9 @@ use crate::{
     caches, environment, gate, guard, identity, landlock, locate, namespaces, own, promises,
     seccomp, unheld_rules,
 };
-use palisade_policy::model::{Level, Mode, NetworkMode, Policy, ProjectAccess, View};
+use palisade_policy::model::{
+    Level, Mode, NetworkMode, Policy, ProjectAccess, RecordedStreams, View,
+};
 use std::path::{Path, PathBuf};
 
 pub fn build(request: &PlanRequest<'_>) -> Result<Plan> {
@@ -423,12 +425,24 @@ fn finish(request: &PlanRequest<'_>, host: &Host<'_>, seen: Seen, kept: Kept) ->
             max_output: policy.resources.max_output_size,
             normalize_ms: policy.resources.normalize_time,
             approvals,
+            file_operations: policy.audit.file_operations,
+            recording: recording(policy),
             transaction,
         },
     };
     plan.explanation.promises = promises::of(&plan, policy);
     plan.explanation.promises.extend(promises::waived(&kept.assigned.waived));
     Ok(plan)
+}
+
+fn recording(policy: &Policy) -> Option<Recording> {
+    let input = match policy.recording.terminal {
+        RecordedStreams::Off => return None,
+        RecordedStreams::Output => false,
+        RecordedStreams::Input => true,
+    };
+    let max_bytes = policy.recording.max_size.unwrap_or(Recording::MAX_BYTES);
+    Some(Recording { input, max_bytes })
 }
 
 /// The project's changes, if they are kept apart. There are none if the project could not be granted.

@@ -240,6 +240,8 @@ pub(crate) fn policy() -> Policy {
             intercept: false,
         },
         resources: Resources::default(),
+        audit: palisade_policy::model::Audit::default(),
+        recording: palisade_policy::model::Recording::default(),
         syscalls: Syscalls {
             mode: SyscallMode::Whitelist,
             syscalls: Vec::new(),

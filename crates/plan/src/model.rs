@@ -8,6 +8,7 @@ mod egress;
 mod mount_op;
 mod probe;
 mod project;
+mod records;
 mod seccomp_summary;
 mod transaction;
 
@@ -23,9 +24,12 @@ pub(crate) use mount_op::READ_ONLY;
 pub use mount_op::{MountAccess, MountOp, NodeKind};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
-use palisade_policy::model::{Approval, AskKey, Level, Mode, NetworkMode, OnAsk, View};
+use palisade_policy::model::{
+    Approval, AskKey, FileOperations, Level, Mode, NetworkMode, OnAsk, View,
+};
 pub use probe::Probe;
 pub use project::{FoundBy, Located};
+pub use records::Recording;
 pub(crate) use seccomp_summary::summary;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -138,6 +142,12 @@ pub struct Supervision {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize_ms: Option<u64>,
     pub approvals: Vec<Approval>,
+    /// Which operations on files are recorded.
+    #[serde(skip_serializing_if = "records::is_off")]
+    pub file_operations: FileOperations,
+    /// If terminals are recorded (LIFE-6).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recording>,
     /// Where the project's changes wait, and what happens to them at the end (LIFE-2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<Transaction>,

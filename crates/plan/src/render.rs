@@ -269,6 +269,14 @@ fn limits(plan: &Plan, page: &mut Page) {
     if let Some(time) = plan.supervision.idle_time_to_live_ms {
         page.line(format_args!("time to live without a command: {time} ms"));
     }
+    if let Some(recording) = plan.supervision.recording {
+        let what = if recording.input { "output and input" } else { "output" };
+        let most = recording.max_bytes;
+        page.line(format_args!("terminal: {what} recorded, up to {most} bytes"));
+    }
+    if plan.supervision.records_operations() {
+        page.line("audit log: file operations that write, too");
+    }
 }
 
 fn filters(plan: &Plan, page: &mut Page) {

@@ -154,6 +154,8 @@ const ASK_KEYS: &[(&str, &str)] = &[
     ("ctrl-w", "ctrl-w"), ("ctrl-x", "ctrl-x"), ("ctrl-y", "ctrl-y"), ("ctrl-]", "ctrl-]"),
 ];
 const GATES: &[(&str, &str)] = &[("auto", "auto"), ("fuse", "fuse"), ("notify", "notify")];
+const FILE_OPERATIONS: &[(&str, &str)] = &[("off", "off"), ("writes", "writes")];
+const RECORDED: &[(&str, &str)] = &[("off", "off"), ("output", "output"), ("input", "input")];
 const PROJECT: &[(&str, &str)] = &[
     ("read-write", "read-write"),
     ("transaction-auto", "transaction-auto"),
@@ -311,6 +313,13 @@ pub(crate) const KEYS: &[Key] = &[
         "WHITELIST: exactly these, or the built-in baseline if empty. BLACKLIST: denied in addition to the baseline."),
     key("syscalls.maxBlocked", ValueKind::Count, Order::Limit,
         "Suspicious attempts after which the run is stopped; calls that ordinary programs try are not counted."),
+
+    key("audit.fileOperations", ValueKind::Word(FILE_OPERATIONS), Order::Ranked(&["off", "writes"]),
+        "Which operations on files are in the audit log: none, or those that write and go through the sandbox's broker."),
+
+    key("recording.terminal", ValueKind::Word(RECORDED), Order::Fixed,
+        "Record what the command writes to its terminal, or what is typed as well while it is echoed."),
+    key("recording.maxSize", ValueKind::Size, Order::Fixed, "The size of one recording, in bytes; 64 MiB if not stated."),
 
     key("approvals", ValueKind::Approvals, Order::AllowList,
         "Approved relaxations: what, and the reason."),

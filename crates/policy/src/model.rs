@@ -173,8 +173,47 @@ pub struct Policy {
     pub network: Network,
     pub resources: Resources,
     pub syscalls: Syscalls,
+    pub audit: Audit,
+    pub recording: Recording,
     /// Approved relaxations, each with its reason. The report lists them.
     pub approvals: Vec<Approval>,
+}
+
+/// What the audit log has besides what it always has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Audit {
+    pub file_operations: FileOperations,
+}
+
+/// Which operations on files are recorded (AUD-2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileOperations {
+    #[default]
+    Off,
+    /// Those that write, as far as they go through us.
+    Writes,
+}
+
+/// Whether terminals are recorded (LIFE-6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recording {
+    pub terminal: RecordedStreams,
+    /// Of one file, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_size: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecordedStreams {
+    #[default]
+    Off,
+    Output,
+    /// What is typed as well, while it is echoed.
+    Input,
 }
 
 /// A recorded approval of something weaker than the default.

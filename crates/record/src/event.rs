@@ -4,15 +4,18 @@
 //! escaped when it is written.
 
 use crate::checkpoint_events::{CheckpointMade, RolledBack, SessionForked};
+use crate::command_digest::CommandDigest;
 use crate::decision::Decision;
-use crate::digest::Digest;
+use crate::escape;
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
+use crate::session_event::{
+    ChangesApplied, ChangesDiscarded, ChangesHeld, FileOperation, SessionEnding, SessionExec,
+    SessionExecEnded, SessionExtended,
+};
 use crate::state::State;
-use crate::{escape, redact};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -101,6 +104,17 @@ pub enum EventKind {
     CheckpointMade(CheckpointMade),
     RolledBack(RolledBack),
     SessionForked(SessionForked),
+    /// A command was started in a session (LIFE-4).
+    SessionExec(Box<SessionExec>),
+    SessionExecEnded(Box<SessionExecEnded>),
+    SessionExtended(SessionExtended),
+    SessionEnding(SessionEnding),
+    /// What became of a transaction (LIFE-2).
+    ChangesApplied(ChangesApplied),
+    ChangesHeld(ChangesHeld),
+    ChangesDiscarded(ChangesDiscarded),
+    /// Only on request.
+    FileOperation(Box<FileOperation>),
 }
 
 impl EventKind {
@@ -116,7 +130,14 @@ impl EventKind {
             | EventKind::AccessRevoked(_)
             | EventKind::CheckpointMade(_)
             | EventKind::RolledBack(_)
-            | EventKind::SessionForked(_) => LogLevel::Info,
+            | EventKind::SessionForked(_)
+            | EventKind::SessionExec(_)
+            | EventKind::SessionExecEnded(_)
+            | EventKind::SessionExtended(_)
+            | EventKind::SessionEnding(_)
+            | EventKind::ChangesApplied(_)
+            | EventKind::ChangesDiscarded(_)
+            | EventKind::FileOperation(_) => LogLevel::Info,
             EventKind::AccessDecided(decided) if decided.decision == Decision::Allowed => {
                 LogLevel::Info
             }
@@ -135,6 +156,7 @@ impl EventKind {
             | EventKind::NetworkAttempt(_)
             | EventKind::NameQueried(_)
             | EventKind::HostDecided(_)
+            | EventKind::ChangesHeld(_)
             | EventKind::ApprovalRecorded(_) => LogLevel::Warn,
             EventKind::EscapeAttempt(attempt) if attempt.severity == Severity::Critical => {
                 LogLevel::Critical
@@ -164,26 +186,6 @@ pub struct Run {
     pub sandbox_root: PathBuf,
     #[serde(flatten)]
     pub command: CommandDigest,
-}
-
-/// A command line in the log: only a hash and a masked beginning, never the command itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CommandDigest {
-    #[serde(rename = "commandHash")]
-    hash: Digest,
-    #[serde(rename = "commandPreview")]
-    preview: String,
-}
-
-impl CommandDigest {
-    pub fn of<A: AsRef<OsStr>>(argv: &[A]) -> CommandDigest {
-        CommandDigest { hash: redact::hash(argv), preview: redact::preview(argv) }
-    }
-
-    /// Its masked beginning.
-    pub fn preview(&self) -> &str {
-        &self.preview
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

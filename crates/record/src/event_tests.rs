@@ -1,6 +1,7 @@
 use super::*;
 use crate::network::{NetworkAction, Via};
 use crate::outcome::ErrorKind;
+use crate::redact;
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStringExt;
 

@@ -25,4 +25,6 @@ pub enum LogFault {
     TailAdded,
     #[error("this is not the last record that the head lists: the end of the log was rewritten")]
     HeadDisagrees,
+    #[error("this is not a file that `sandbox audit export` wrote")]
+    NotAnExport,
 }

@@ -5,13 +5,17 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+pub mod cast;
 mod chain;
 mod checkpoint_events;
+mod command_digest;
 mod decision;
 mod digest;
 mod error;
 pub mod escape;
 mod event;
+mod event_name;
+mod export;
 mod fault;
 mod files;
 mod head;
@@ -27,20 +31,23 @@ mod report;
 mod report_file;
 mod report_text;
 mod rotation;
+mod session_event;
 mod state;
 mod verify;
 
 pub use audit::{Appended, AuditLog, Recovery};
 pub use chain::Record;
 pub use checkpoint_events::{CheckpointMade, RolledBack, SessionForked};
+pub use command_digest::CommandDigest;
 pub use decision::Decision;
 pub use digest::Digest;
 pub use error::RecordError;
 pub use event::{
-    AccessDecided, AccessRevoked, Approval, CommandDigest, Created, Destroyed, Entered,
-    EscapeAttempt, Event, EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded,
-    LogLevel, PolicyViolation, Run, Severity, SignalForwarded, SyscallBlocked, Validated,
+    AccessDecided, AccessRevoked, Approval, Created, Destroyed, Entered, EscapeAttempt, Event,
+    EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded, LogLevel, PolicyViolation,
+    Run, Severity, SignalForwarded, SyscallBlocked, Validated,
 };
+pub use export::{ExportHeader, export, verify_export};
 pub use network_report::{
     DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,
 };
@@ -54,5 +61,9 @@ pub use report::{
 };
 pub use report_file::ReportFile;
 pub use rotation::Rotation;
+pub use session_event::{
+    ChangesApplied, ChangesDiscarded, ChangesHeld, EndingCause, FileOperation, SessionEnding,
+    SessionExec, SessionExecEnded, SessionExtended,
+};
 pub use state::{State, WrongOrder};
 pub use verify::{LogFault, Verified, VerifyError, verify};

@@ -110,6 +110,13 @@ impl Records {
         }
     }
 
+    /// The next record with its line as it is in the log. None at the end, for now.
+    pub(crate) fn next_with_line(&mut self) -> Result<Option<(Vec<u8>, Record)>> {
+        let Some(line) = self.next_line()? else { return Ok(None) };
+        let record = serde_json::from_slice(&line).map_err(|why| self.not_a_record(why))?;
+        Ok(Some((line, record)))
+    }
+
     fn go_on_with(&mut self, (lines, path, number): Part) {
         (self.lines, self.path, self.number) = (lines, path, number);
         self.line_number = 0;

@@ -44,7 +44,7 @@ impl fmt::Display for VerifyError {
 impl std::error::Error for VerifyError {}
 
 impl VerifyError {
-    fn at_line(line: u64, what: LogFault) -> VerifyError {
+    pub(crate) fn at_line(line: u64, what: LogFault) -> VerifyError {
         VerifyError { line: Some(line), what }
     }
 }

@@ -73,6 +73,11 @@ impl AppDirs {
         self.state.join("sessions").join(session).join("layers").join("1")
     }
 
+    /// Of runs that are no sessions.
+    pub(crate) fn recordings(&self) -> PathBuf {
+        self.state.join("recordings")
+    }
+
     pub(crate) fn trust_store(&self) -> PathBuf {
         self.state.join("trust.json")
     }

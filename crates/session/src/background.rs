@@ -71,6 +71,7 @@ pub fn create(
         level: None,
         time_to_live: TimeToLive::default(),
         checkpoint_each_command: false,
+        recording: None,
         state: State::Created,
         supervisor: None,
         exit_code: None,

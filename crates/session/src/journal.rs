@@ -45,6 +45,12 @@ impl Journal {
         Ok(journal.commit()?)
     }
 
+    /// For what happens to a sandbox from outside, after it was set up.
+    pub(crate) fn in_state(mut self, state: State) -> Self {
+        self.state = state;
+        self
+    }
+
     /// Keeps the log open, for a process that is about to lose the right to open files.
     pub(crate) fn pinned(mut self) -> Result<Self> {
         self.log = self.log.pinned()?;

@@ -4,6 +4,7 @@
 //! ends the run.
 
 mod recording;
+mod recordings;
 
 use crate::answers::{self, Answers};
 use crate::caches::{self, CacheUse, Leave};
@@ -44,8 +45,9 @@ use palisade_supervisor::normalize;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
 use recording::{Times, conclude, describe, millis, record_end, record_start};
+pub use recordings::kept as kept_recordings;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -61,6 +63,8 @@ pub struct RunRequest {
     pub ask_in: AskIn,
     /// The session whose changes it begins with.
     pub fork_of: Option<ForkOrigin>,
+    /// The file of a recording, where one is made. None: one of ours.
+    pub record_to: Option<PathBuf>,
 }
 
 /// The result of a run.
@@ -410,6 +414,19 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
     {
         tell("answer the questions of this run with `sandbox approve` in another terminal");
     }
+    let recording = match plan.sandbox.lifetime {
+        SandboxLifetime::OneCommand => {
+            recordings::begin(&caller.places, request.record_to.as_deref(), plan, report, tell)?
+        }
+        SandboxLifetime::UntilEnded => {
+            if plan.supervision.recording.is_some() && life.is_none() {
+                let note = "a client of the control interface holds the streams of its commands: they are not recorded";
+                tell(note);
+                report.notes.push(note.to_owned());
+            }
+            None
+        }
+    };
     let start = StartRequest {
         plan,
         inherited,
@@ -424,6 +441,11 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
         stores: Rc::new(stores.clone()),
         control,
         output_logs: life.as_deref().map(SessionLife::output_logs).transpose()?,
+        recording,
+        recordings: match life.as_deref() {
+            Some(life) => life.recordings(plan)?,
+            None => None,
+        },
     };
     let mut supervisor = palisade_supervisor::start(start, signals, || {
         let mut config = egress::config(plan, &caller.facts, authority)?;

@@ -60,6 +60,7 @@ impl Supervisor<'_> {
             if let Some(ends) = &ends {
                 self.display.relay.handle(&events.of_source(TERMINAL), ends);
             }
+            self.display.record();
             if events.is_empty() && waits {
                 if self.killed.is_none() {
                     self.killed = Some(Killed::Timeout);

@@ -4,6 +4,7 @@
 //! nor the memory; says when there were too many suspicious ones. Each kind has a budget of its own in the audit log, and
 //! the first of each path or call is recorded whatever came before it (AUD-2).
 
+use crate::file_operations::FileOperations;
 use crate::log_budget::{Excess, LogBudget, Omitted, SumKey};
 use palisade_bpf::{Arch, Profile, SeccompData, table};
 use palisade_broker::{BlockedCall, BrokerMessage, NotExecuted, Protected};
@@ -37,6 +38,7 @@ pub struct Incidents {
     execution_budget: LogBudget,
     /// For what the broker had no room to tell.
     lost_budget: LogBudget,
+    file_operations: FileOperations,
     blocked: Vec<BlockedCalls>,
     protected: Vec<ProtectedWrite>,
     /// Protected writes beyond those in the list.
@@ -73,6 +75,7 @@ impl Incidents {
             protected_budget: budget(MAX_LOGGED),
             execution_budget: budget(MAX_LOGGED),
             lost_budget: budget(0),
+            file_operations: FileOperations::new(excess),
             blocked: Vec::new(),
             protected: Vec::new(),
             protected_beyond: 0,
@@ -87,17 +90,22 @@ impl Incidents {
 
     /// When [`Self::take_due`] has something to record.
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.budgets().into_iter().filter_map(LogBudget::due).min()
+        let due = self.budgets().into_iter().filter_map(LogBudget::due);
+        due.chain(self.file_operations.next_due()).min()
     }
 
     /// The sums whose time has come, for the audit log.
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<EventKind> {
-        self.budgets_mut().into_iter().flat_map(|budget| budget.take_due(now)).collect()
+        let mut due = self.file_operations.take_due(now);
+        due.extend(self.budgets_mut().into_iter().flat_map(|budget| budget.take_due(now)));
+        due
     }
 
     /// All that was only counted so far.
     pub(crate) fn take_sums(&mut self) -> Vec<EventKind> {
-        self.budgets_mut().into_iter().flat_map(LogBudget::take_all).collect()
+        let mut sums = self.file_operations.take_sums();
+        sums.extend(self.budgets_mut().into_iter().flat_map(LogBudget::take_all));
+        sums
     }
 
     fn budgets(&self) -> [&LogBudget; 4] {
@@ -153,6 +161,7 @@ impl Incidents {
                     return Verdict::TooMany;
                 }
             }
+            BrokerMessage::FileOperation(told) => self.file_operations.hear(told, log),
             BrokerMessage::Failed(why) => return Verdict::Failed(why),
         }
         Verdict::GoOn

@@ -49,6 +49,10 @@ impl Supervisor<'_> {
     pub(crate) fn resize(&mut self) -> Result<()> {
         let Some(terminal) = &mut self.display.terminal else { return Ok(()) };
         self.display.relay.resize(terminal.size());
+        if let (Some(recording), Some(size)) = (&mut self.display.recording, terminal.window_size())
+        {
+            recording.resize(size.ws_col, size.ws_row);
+        }
         self.asking.resized(terminal, &mut self.display.relay);
         let Some(size) = terminal.window_size().map(TerminalSize::from) else { return Ok(()) };
         self.request_for_each(|command| Request::ResizeTerminal { command, size })

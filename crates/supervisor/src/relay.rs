@@ -6,6 +6,7 @@
 
 use crate::output::{Buffer, Capped, Filled, OutputQueue, Stream, Style};
 use crate::poll_set::{PollSet, Ready};
+use crate::recording::echoes;
 use crate::screen::{Screen, Size, Surroundings};
 use rustix::event::PollFlags;
 use rustix::fd::BorrowedFd;
@@ -58,6 +59,9 @@ pub(crate) struct Relay {
     insists: bool,
     /// Whether the caller's terminal is gone, and nobody heard of it yet.
     hung_up: bool,
+    /// For a recording: what was shown and typed since it was last asked for. None: nobody asks.
+    shown: Option<Vec<u8>>,
+    keys: Option<Vec<u8>>,
 }
 
 /// What becomes of output.
@@ -106,7 +110,23 @@ impl Relay {
             interrupted: None,
             insists: false,
             hung_up: false,
+            shown: None,
+            keys: None,
         }
+    }
+
+    /// From now on what is shown is kept for who records it; with `input` what is typed, too, while it is echoed.
+    pub(crate) fn listen(&mut self, input: bool) {
+        self.shown = Some(Vec::new());
+        self.keys = input.then(Vec::new);
+    }
+
+    pub(crate) fn take_shown(&mut self) -> Vec<u8> {
+        self.shown.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(crate) fn take_typed(&mut self) -> Vec<u8> {
+        self.keys.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Whether the caller's terminal went away. Says it once: who leads the session may keep the signal to
@@ -214,8 +234,14 @@ impl Relay {
     }
 
     fn show_some_held(&mut self, most: usize) {
-        let (held, screen) = (&mut self.held, &mut self.screen);
-        self.outward.fill_with(|into| take_from(held, into, most), |shown| screen.watch(shown));
+        let (held, screen, kept) = (&mut self.held, &mut self.screen, &mut self.shown);
+        self.outward.fill_with(
+            |into| take_from(held, into, most),
+            |shown| {
+                screen.watch(shown);
+                keep(kept, shown);
+            },
+        );
     }
 
     /// Takes keys that were read by somebody else; what finds no room is lost, as it is in a terminal.
@@ -288,6 +314,9 @@ impl Relay {
                     Filled::NothingNow | Filled::Closed => 0,
                 };
                 self.heed(typed);
+                if self.keys.is_some() && typed > 0 && echoes(ends.pty) {
+                    keep(&mut self.keys, self.inward.newest(typed));
+                }
                 match (self.typed, filled) {
                     (Typed::Lines, Filled::Closed) if !ready.contains(PollFlags::HUP) => {
                         self.inward.push(END_OF_INPUT);
@@ -313,8 +342,11 @@ impl Relay {
                 if ready.intersects(READABLE) && self.keeps_back() {
                     self.hold_back(ends.pty);
                 } else if ready.intersects(READABLE) && self.outward.has_room() {
-                    let screen = &mut self.screen;
-                    let filled = self.outward.fill_from(ends.pty, |shown| screen.watch(shown));
+                    let (screen, kept) = (&mut self.screen, &mut self.shown);
+                    let filled = self.outward.fill_from(ends.pty, |shown| {
+                        screen.watch(shown);
+                        keep(kept, shown);
+                    });
                     if filled == Filled::Closed {
                         self.conclude();
                     }
@@ -356,6 +388,12 @@ impl Relay {
                 (true, Some(first)) => self.insists |= now - first >= TIME_TO_HEED,
             }
         }
+    }
+}
+
+fn keep(kept: &mut Option<Vec<u8>>, bytes: &[u8]) {
+    if let Some(kept) = kept {
+        kept.extend_from_slice(bytes);
     }
 }
 

@@ -16,6 +16,7 @@ use crate::incidents::Incidents;
 use crate::limits::Limits;
 use crate::log_budget::Excess;
 use crate::output::Outputs;
+use crate::recording::RecordingDirectory;
 use crate::signals::Signals;
 use crate::supervisor::{Clock, Control, Display, Endpoints, OwnClient, Supervisor};
 use crate::terminal::HostTerminal;
@@ -24,6 +25,7 @@ use palisade_egress::config::Config;
 use palisade_gate::Rule;
 use palisade_launch::{Inherited, Streams};
 use palisade_plan::model::{Plan, SandboxLifetime};
+use palisade_record::cast::CastWriter;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -54,6 +56,10 @@ pub struct StartRequest<'p> {
     pub control: Option<&'p mut Endpoint>,
     /// Where the output of commands is kept, one directory a command. None: not in files.
     pub output_logs: Option<OwnedFd>,
+    /// Of the one command, if its terminal is recorded.
+    pub recording: Option<CastWriter>,
+    /// Of further commands, if they are recorded.
+    pub recordings: Option<RecordingDirectory>,
 }
 
 /// Launches the sandbox. `egress` reads secrets, so it is called when pid 1 and the broker have been forked: they hold
@@ -74,7 +80,7 @@ pub fn start<'p, E: From<SupervisorError>>(
         commands: Commands::new(),
         defaults: Defaults::of(plan),
         outbox: Outbox::new(request.control),
-        held: HeldCommands::new(request.output_logs),
+        held: HeldCommands::new(request.output_logs, request.recordings),
         expiry: Expiry::of(plan, Instant::now()),
         project_holder: None,
         held_back: Vec::new(),
@@ -85,7 +91,11 @@ pub fn start<'p, E: From<SupervisorError>>(
     let launched = palisade_launch::launch(plan, &streams, &inherited, locks);
     let mut running = launched.map_err(SupervisorError::from)?;
     let egress = egress()?;
-    let outputs = Outputs::of(running.take_outputs(), plan.supervision.max_output)?;
+    let outputs = Outputs::of(
+        running.take_outputs(),
+        plan.supervision.max_output,
+        request.recording.is_some(),
+    )?;
     release_streams();
     let asking = Asking::new(Setting {
         session: request.session,
@@ -106,7 +116,12 @@ pub fn start<'p, E: From<SupervisorError>>(
     let gate = Gate::of(plan, request.rules, request.home, SharedStore::clone(&stores));
     let egress = EgressControl::of(plan, egress, SharedStore::clone(&stores));
     let endpoints = Endpoints { asking, stores, gate, egress };
-    let display = Display::new(terminal, outputs, plan.supervision.max_output);
+    let display = Display::new(
+        terminal,
+        outputs,
+        plan.supervision.max_output,
+        request.recording.zip(plan.supervision.recording),
+    );
     let incidents = Incidents::new(plan.sandbox.seccomp.as_ref(), Excess::of(plan));
     let clock = Clock { deadlines, limits };
     let clients = (control, OwnClient::new(signals));

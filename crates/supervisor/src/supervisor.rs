@@ -8,6 +8,7 @@ mod end;
 mod messages;
 mod own_client;
 mod requests;
+mod session_records;
 mod session_requests;
 mod sources;
 mod starting;
@@ -201,7 +202,7 @@ impl<'p> Supervisor<'p> {
         let Endpoints { asking, stores, gate, egress } = endpoints;
         if running.spawner().is_none() {
             // The one command that the launch brings with it.
-            control.commands.add(None, String::new());
+            control.commands.add(None, None);
         }
         Self {
             running,

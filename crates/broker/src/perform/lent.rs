@@ -49,9 +49,11 @@ impl Lent {
 impl CallExecutor {
     pub(crate) fn perform_lent(&mut self, caller: &Caller, call: Call, lent: &Lent) -> Done {
         self.asks_first = false;
-        match self.with_locks((Locks::nothing(), Company::Alone), |shop| {
+        let done = self.with_locks((Locks::nothing(), Company::Alone), |shop| {
             shop.attempt_lent(caller, call, lent)
-        }) {
+        });
+        self.tell_of(caller, &done);
+        match done {
             // Nothing of it is to be asked or left to the kernel.
             Done::Unseen(_) | Done::Answer(Response::Continue) => {
                 Done::Answer(Response::Fail(Errno::ACCESS))

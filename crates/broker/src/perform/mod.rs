@@ -21,6 +21,7 @@ use crate::git;
 use crate::judge::Judge;
 use crate::lock::{Company, LockError, Locks, Needed};
 use crate::numbered::numbered_descriptor;
+use crate::operations::Operations;
 use crate::overlay_move::DirectoryMove;
 use crate::perform::owners::RootOwner;
 use crate::place::{Found, Map, ResolvedParent, Start};
@@ -67,6 +68,19 @@ pub(crate) enum Done {
     LeftToServer,
 }
 
+impl Done {
+    /// Whether something was done, or is about to be.
+    fn is_performed(&self) -> bool {
+        match self {
+            Self::Answer(response) => matches!(response, Response::Value(_)),
+            Self::File(_) | Self::Made(_) | Self::Socket(_) => true,
+            Self::Later(_) | Self::Moving(_) => true,
+            Self::Denied { .. } | Self::Unseen(_) | Self::Refused(_) => false,
+            Self::Busy { .. } | Self::LeftToServer => false,
+        }
+    }
+}
+
 pub(crate) const CONTINUE: Done = Done::Answer(Response::Continue);
 
 /// A call in two trees finds out what it needs one after the other, each first shared and then alone.
@@ -88,6 +102,10 @@ pub(crate) struct CallExecutor {
     /// Of a command that root started.
     pub(crate) root_owner: Option<Arc<RootOwner>>,
     pub(crate) umasks: Arc<Umasks>,
+    /// Where what was done is told. None: it is not.
+    pub(crate) operations: Option<Arc<Operations>>,
+    /// What this call writes, as it was judged.
+    pub(crate) judged_paths: Vec<PathBuf>,
 }
 
 /// How a call ends that is not performed.
@@ -125,6 +143,8 @@ impl CallExecutor {
             landlock_truncates: self.landlock_truncates,
             root_owner: self.root_owner.clone(),
             umasks: Arc::clone(&self.umasks),
+            operations: self.operations.clone(),
+            judged_paths: Vec::new(),
         }
     }
 
@@ -135,7 +155,16 @@ impl CallExecutor {
             _ => self.locks.guess(Company::Shared),
         };
         let turn = if call.may_go_beside_others() { Company::Shared } else { Company::Alone };
-        self.with_locks((needed, turn), |shop| shop.attempt(caller, call))
+        let done = self.with_locks((needed, turn), |shop| shop.attempt(caller, call));
+        self.tell_of(caller, &done);
+        done
+    }
+
+    /// For the audit log, where it has operations on files.
+    pub(crate) fn tell_of(&self, caller: &Caller, done: &Done) {
+        if let Some(operations) = self.operations.as_ref().filter(|_| done.is_performed()) {
+            operations.tell(caller, &self.judged_paths);
+        }
     }
 
     /// Tries it with these locks in such a turn, and again with those that it turned out to need.
@@ -150,6 +179,7 @@ impl CallExecutor {
                 Err(LockError::Busy { tree, is_first }) => return Done::Busy { tree, is_first },
                 Err(LockError::Failed(errno)) => return Done::Answer(Response::Fail(errno)),
             };
+            self.judged_paths.clear();
             let outcome = attempt(self);
             self.locks.release(turn);
             needed = match outcome {
@@ -368,6 +398,9 @@ impl CallExecutor {
             Coming::Moved | Coming::MovedLink | Coming::MovedDirectory(_) => Company::Alone,
             _ => company_of(&place.name),
         };
+        if self.operations.is_some() {
+            self.judged_paths.push(place.path.clone());
+        }
         self.hold(place.tree.as_deref(), company)?;
         if self.asks_first
             && place.tree.is_none()

@@ -80,6 +80,9 @@ impl CallExecutor {
         self.hold(new.tree.as_deref(), Company::Alone)?;
         self.hold(old.tree.as_deref(), Company::Alone)?;
         would_fail(old, new, flags)?;
+        if self.operations.is_some() {
+            self.judged_paths.push(old.path.clone());
+        }
         if old.tree.is_none() && stands_on_a_mount_of_its_own(old) {
             // Nothing of the new name helps. Beside itself, its directory may be asked about; elsewhere it can be copied.
             let is_beside = old.directory() == new.directory();

@@ -54,6 +54,9 @@ impl CallExecutor {
         place: &ResolvedParent,
         flags: AtFlags,
     ) -> Outcome {
+        if self.operations.is_some() {
+            self.judged_paths.push(place.path.clone());
+        }
         caller.confirm()?;
         unlinkat(&place.parent, &*place.name_as_written(), flags)?;
         Ok(done())

@@ -135,8 +135,12 @@ fn offer(root: &Command, words: &[String]) -> Offer {
             .filter(|it| it.get_num_args().is_some_and(|n| n.max_values() > 1))
     });
     match positional {
-        Some(positional) if subcommands.is_empty() => value(positional, current, ""),
-        _ => Offer::Words(subcommands),
+        Some(positional) => match value(positional, current, "") {
+            Offer::Words(words) => Offer::Words([subcommands, words].concat()),
+            other if subcommands.is_empty() => other,
+            _ => Offer::Words(subcommands),
+        },
+        None => Offer::Words(subcommands),
     }
 }
 

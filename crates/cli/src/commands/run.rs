@@ -97,7 +97,9 @@ pub(crate) fn perform(
     }
     let report_file = told.report.as_deref().map(starting::report_file).transpose()?;
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
-    let request = RunRequest { command, policy, ask_in: ask_in(&told)?, fork_of: None };
+    let record_to = request::record_to(&caller, typed)?;
+    let ask_in = ask_in(&told)?;
+    let request = RunRequest { command, policy, ask_in, fork_of: None, record_to };
     let mut tell = |note: &str| {
         if !told.quiet {
             output::note(note);

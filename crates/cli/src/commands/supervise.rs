@@ -34,6 +34,7 @@ impl Supervise {
                 policy: session_request(&caller, &settings, policy_files, tool)?,
                 ask_in: ask_in(ask),
                 fork_of: None,
+                record_to: None,
             };
             let report_file = report.as_deref().map(crate::starting::report_file).transpose()?;
             let mut tell = |note: &str| {

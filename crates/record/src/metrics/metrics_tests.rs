@@ -1,9 +1,10 @@
 use super::table::{Shape, TABLE, Unit, Values};
 use super::{Malformed, Metrics, MetricsFile};
+use crate::command_digest::CommandDigest;
 use crate::decision::Decision;
 use crate::event::{
-    AccessDecided, CommandDigest, Created, Destroyed, EscapeAttempt, EventKind, Indicator,
-    LimitExceeded, Run, Severity,
+    AccessDecided, Created, Destroyed, EscapeAttempt, EventKind, Indicator, LimitExceeded, Run,
+    Severity,
 };
 use crate::network::{
     ConnectionClosed, HostDecided, NameQueried, NetworkAction, NetworkAttempt, Via,

@@ -4,7 +4,10 @@
 use super::messages::{Heard, hear};
 use super::{ForegroundSignals, Left, ask, unexpected};
 use crate::error::{Result, SessionError};
+use crate::sessions::NewRecording;
 use palisade_launch::CommandId;
+use palisade_record::cast::CastWriter;
+use palisade_record::escape;
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{Request, Response, StartCommand};
@@ -16,7 +19,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::Signal;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Moved at a time.
 const CHUNK: usize = 64 * 1024;
@@ -28,6 +31,15 @@ struct Relayed {
     to: OwnedFd,
     waiting: Vec<u8>,
     is_over: bool,
+    is_output: bool,
+}
+
+/// What cannot be recorded is no reason to end a command.
+fn tell_failure(recording: &mut CastWriter) {
+    if let Some(why) = recording.take_failure() {
+        let line = format!("sandbox: {}\n", escape::text(&why));
+        let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
+    }
 }
 
 /// Starts a command and waits for its end. Our signals are forwarded to it.
@@ -35,6 +47,7 @@ pub fn run_with_streams(
     mut client: Client,
     start: StartCommand,
     reads_input: bool,
+    recording: Option<NewRecording>,
 ) -> Result<Left> {
     let signals = ForegroundSignals::take()?;
     let failed = |errno: Errno| SessionError::io("open", Path::new("a pipe"), errno.into());
@@ -43,8 +56,10 @@ pub fn run_with_streams(
         true => input(&mut relayed).map_err(failed)?,
         false => null().map_err(failed)?,
     };
-    let output = output(rustix::stdio::stdout(), &mut relayed).map_err(failed)?;
-    let error = output_of_errors(&mut relayed).map_err(failed)?;
+    // What is recorded goes through us.
+    let is_recorded = recording.is_some();
+    let output = output(rustix::stdio::stdout(), is_recorded, &mut relayed).map_err(failed)?;
+    let error = output_of_errors(is_recorded, &mut relayed).map_err(failed)?;
     let streams = [input.as_fd(), output.as_fd(), error.as_fd()];
     let command = match ask(&mut client, &Request::StartCommand(start), &streams)? {
         Response::Starting { command } => command,
@@ -52,11 +67,12 @@ pub fn run_with_streams(
     };
     // The command's ends: a reader must see when the command closes its own.
     drop((input, output, error));
-    wait_for(client, command, &signals, relayed)
+    let recording = recording.map(|recording| recording.of_command(command));
+    wait_for(client, command, &signals, (relayed, recording))
 }
 
-fn output_of_errors(relayed: &mut Vec<Relayed>) -> Result<OwnedFd, Errno> {
-    output(rustix::stdio::stderr(), relayed)
+fn output_of_errors(is_recorded: bool, relayed: &mut Vec<Relayed>) -> Result<OwnedFd, Errno> {
+    output(rustix::stdio::stderr(), is_recorded, relayed)
 }
 
 /// Whether a command may have it as it is.
@@ -85,12 +101,16 @@ fn input(relayed: &mut Vec<Relayed>) -> Result<OwnedFd, Errno> {
     Ok(theirs)
 }
 
-fn output(stream: BorrowedFd<'_>, relayed: &mut Vec<Relayed>) -> Result<OwnedFd, Errno> {
-    if is_plain(stream) {
+fn output(
+    stream: BorrowedFd<'_>,
+    is_recorded: bool,
+    relayed: &mut Vec<Relayed>,
+) -> Result<OwnedFd, Errno> {
+    if is_plain(stream) && !is_recorded {
         return duplicate(stream);
     }
     let (from, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    relayed.push(Relayed::new(from, duplicate(stream)?));
+    relayed.push(Relayed { is_output: true, ..Relayed::new(from, duplicate(stream)?) });
     Ok(theirs)
 }
 
@@ -98,22 +118,32 @@ fn wait_for(
     mut client: Client,
     command: CommandId,
     signals: &ForegroundSignals,
-    mut relayed: Vec<Relayed>,
+    (mut relayed, mut recording): (Vec<Relayed>, Option<CastWriter>),
 ) -> Result<Left> {
     loop {
         let mut watched =
             vec![PollFd::new(&client, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
         watched.extend(relayed.iter().filter_map(Relayed::watched));
-        proc::poll(&mut watched, None)?;
+        let now = Instant::now();
+        let due = recording.as_ref().and_then(CastWriter::next_flush);
+        proc::poll(&mut watched, due.map(|due| due.saturating_duration_since(now)))?;
         let has_signal = !watched[1].revents().is_empty();
         for stream in &mut relayed {
-            stream.move_bytes();
+            stream.move_bytes(&mut recording);
+        }
+        if let Some(recording) = &mut recording {
+            recording.flush_if_due(Instant::now());
+            tell_failure(recording);
         }
         loop {
             match hear(&mut client, command)? {
                 Heard::Left(left) => {
                     // What it wrote is in the pipes by now.
-                    relayed.iter_mut().for_each(Relayed::finish);
+                    relayed.iter_mut().for_each(|stream| stream.finish(&mut recording));
+                    if let Some(recording) = &mut recording {
+                        recording.flush();
+                        tell_failure(recording);
+                    }
                     return Ok(left);
                 }
                 Heard::Nothing => break,
@@ -131,7 +161,7 @@ fn wait_for(
 
 impl Relayed {
     fn new(from: OwnedFd, to: OwnedFd) -> Self {
-        Self { from, to, waiting: Vec::new(), is_over: false }
+        Self { from, to, waiting: Vec::new(), is_over: false, is_output: false }
     }
 
     fn watched(&self) -> Option<PollFd<'_>> {
@@ -143,7 +173,7 @@ impl Relayed {
     }
 
     /// As much as goes without waiting.
-    fn move_bytes(&mut self) {
+    fn move_bytes(&mut self, recording: &mut Option<CastWriter>) {
         if self.is_over {
             return;
         }
@@ -153,6 +183,9 @@ impl Relayed {
                 Ok(0) => return self.close(),
                 Ok(count) => {
                     buffer.truncate(count);
+                    if let Some(recording) = recording.as_mut().filter(|_| self.is_output) {
+                        recording.output(&buffer);
+                    }
                     self.waiting = buffer;
                 }
                 Err(Errno::INTR | Errno::AGAIN) => return,
@@ -170,7 +203,7 @@ impl Relayed {
     }
 
     /// Everything that is there. Who reads it may be waited for: the command has ended.
-    fn finish(&mut self) {
+    fn finish(&mut self, recording: &mut Option<CastWriter>) {
         while !self.is_over && (!self.waiting.is_empty() || is_ready(&self.from, PollFlags::IN)) {
             if !self.waiting.is_empty() {
                 let mut room = [PollFd::new(&self.to, PollFlags::OUT)];
@@ -178,7 +211,7 @@ impl Relayed {
                     return;
                 }
             }
-            self.move_bytes();
+            self.move_bytes(recording);
         }
     }
 

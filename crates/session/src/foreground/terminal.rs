@@ -5,7 +5,9 @@ use super::left_modes::LeftModes;
 use super::messages::{Heard, hear};
 use super::{ForegroundSignals, Left, ask, unexpected};
 use crate::error::{Result, SessionError};
+use crate::sessions::NewRecording;
 use palisade_launch::CommandId;
+use palisade_record::cast::CastWriter;
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{
@@ -41,12 +43,19 @@ pub fn window_size() -> Option<TerminalSize> {
 }
 
 /// Starts a command whose terminal the supervisor holds, and stays until it ends or the keys are pressed.
-pub fn run_in_terminal(mut client: Client, start: StartCommand, keys: DetachKeys) -> Result<Left> {
+pub fn run_in_terminal(
+    mut client: Client,
+    start: StartCommand,
+    keys: DetachKeys,
+    recording: Option<NewRecording>,
+) -> Result<Left> {
     let signals = ForegroundSignals::take()?;
     match ask(&mut client, &Request::StartCommand(start), &[])? {
         Response::Starting { command } => {
             let attached = Attached { command, cursor: 0, is_typist: true, has_terminal: true };
-            Shown::new(client, attached, keys, signals)?.run()
+            let mut shown = Shown::new(client, attached, keys, signals)?;
+            shown.recording = recording.map(|recording| recording.of_command(command));
+            shown.run()
         }
         other => Err(unexpected(&other)),
     }
@@ -108,6 +117,8 @@ struct Shown {
     reads_input: bool,
     untaken: usize,
     modes: LeftModes,
+    /// Where the supervisor does not record it.
+    recording: Option<CastWriter>,
 }
 
 impl Shown {
@@ -125,7 +136,8 @@ impl Shown {
         // What somebody only watches needs no input, and a job in the background must not read.
         let reads_input = attached.is_typist || saved.is_some();
         let modes = LeftModes::default();
-        Ok(Self { client, attached, keys, signals, saved, reads_input, untaken: 0, modes })
+        let (untaken, recording) = (0, None);
+        Ok(Self { client, attached, keys, signals, saved, reads_input, untaken, modes, recording })
     }
 
     fn run(mut self) -> Result<Left> {
@@ -168,6 +180,9 @@ impl Shown {
             match hear(&mut self.client, self.attached.command)? {
                 Heard::Output(bytes) => {
                     self.modes.written(&bytes);
+                    if let Some(recording) = &mut self.recording {
+                        recording.output(&bytes);
+                    }
                     let output = rustix::stdio::stdout();
                     write_all(output, &bytes).map_err(|errno| {
                         SessionError::io("write to", Path::new("standard output"), errno.into())
@@ -195,6 +210,9 @@ impl Shown {
 
     fn resize(&mut self) -> Result<()> {
         let Some(size) = window_size() else { return Ok(()) };
+        if let Some(recording) = &mut self.recording {
+            recording.resize(size.columns, size.rows);
+        }
         self.send(&Request::ResizeTerminal { command: self.attached.command, size })
     }
 

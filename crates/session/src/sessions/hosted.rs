@@ -15,6 +15,7 @@ use palisade_supervisor::control::interface::{
     StartCommand, TerminalSize,
 };
 use palisade_supervisor::error::SIGNAL_BASE;
+use palisade_supervisor::recording::RecordingDirectory;
 use palisade_sys::proc::sig::SIGTERM;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -129,10 +130,16 @@ impl SessionLife {
         self.directory.open_output()
     }
 
+    /// Where the terminals of commands are recorded, if they are.
+    pub(crate) fn recordings(&self, plan: &Plan) -> Result<Option<RecordingDirectory>> {
+        self.directory.open_recordings(plan)
+    }
+
     /// Commands can be started.
     pub(crate) fn started(&mut self, plan: &Plan, supervisor: &mut Supervisor<'_>) -> Result<()> {
         self.record.state = State::Monitoring;
         self.record.level = Some(word(&plan.explanation.level));
+        self.record.recording = plan.supervision.recording.map(Into::into);
         let seconds = |milliseconds: Option<u64>| milliseconds.map(|time| time.div_ceil(1000));
         self.record.time_to_live = TimeToLive {
             seconds: seconds(plan.supervision.time_to_live_ms),

@@ -7,6 +7,7 @@
 //! sessions/ID/control          the socket at which the supervisor takes requests
 //! sessions/ID/supervisor.log   what the supervisor has to say to people
 //! sessions/ID/output/N/        output of command N, in segments
+//! sessions/ID/recordings/      the terminals of commands, where they are recorded
 //! ```
 //!
 //! Must never follow a link in there, and never use a directory of another user: root may have been given one.
@@ -17,13 +18,15 @@ mod find;
 mod hosted;
 mod output;
 mod record;
+mod recordings;
 mod sweep;
 
 pub use directory::{SessionDirectory, SupervisorLock};
 pub use find::{find, list, short_id};
 pub use hosted::{CreatorPipe, FirstCommand, HostedSession, Progress};
 pub use output::{OutputChunk, OutputReader, logged_commands};
-pub use record::{SessionRecord, TimeToLive};
+pub use record::{Recorded, SessionRecord, TimeToLive};
+pub use recordings::NewRecording;
 pub use sweep::{SWEPT_BY_COMMANDS, Swept, sweep};
 
 pub(crate) use create::create;

@@ -33,6 +33,9 @@ pub struct SessionRecord {
     /// Whether `sandbox exec` keeps the state of the project before each command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checkpoint_each_command: bool,
+    /// If the terminals of its commands are recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recorded>,
     pub state: State,
     /// The pid of the supervisor while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +47,16 @@ pub struct SessionRecord {
     /// Why it ended, where its state does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<String>,
+}
+
+/// How the terminals of a session are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recorded {
+    /// Whether what is typed is recorded, while it is echoed.
+    pub input: bool,
+    /// Of one file.
+    pub max_bytes: u64,
 }
 
 /// How long a session may stay.

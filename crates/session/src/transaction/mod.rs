@@ -3,6 +3,7 @@
 //!
 //! The command wrote everything in the layer. So this must never follow a link in there, nor take a word of it for ours.
 
+mod audited;
 mod checkpoints;
 mod committed;
 mod fork;
@@ -10,6 +11,7 @@ mod interrupted;
 mod rollback;
 mod waiting;
 
+pub use audited::record_removal;
 pub use checkpoints::{Checkpoint, CheckpointReason, StateNumber};
 pub use committed::CommittedContents;
 pub use fork::{ForkOptions, ForkOrigin};
@@ -69,6 +71,8 @@ pub(crate) struct Transaction {
     /// Of a run that has a session's directory for its changes alone.
     own: Option<(SupervisorLock, SessionRecord)>,
     at_end: AtEnd,
+    /// Whether what was changed is listed in the audit log.
+    records_operations: bool,
 }
 
 impl Transaction {
@@ -115,7 +119,8 @@ impl Transaction {
             is_of_one_run: own.is_some(),
         };
         directory.write_json(RECORD, &record)?;
-        Ok(Some(Self { directory, own, at_end: planned.at_end }))
+        let records_operations = plan.supervision.records_operations();
+        Ok(Some(Self { directory, own, at_end: planned.at_end, records_operations }))
     }
 
     /// After the run: applies what is to be applied, and says what waits. A session that has nothing else is gone if
@@ -127,7 +132,7 @@ impl Transaction {
         has_failed: bool,
         tell: &mut dyn FnMut(&str),
     ) -> Result<()> {
-        let Self { directory, own, at_end } = self;
+        let Self { directory, own, at_end, records_operations } = self;
         let session = own.as_ref().map(|(_, record)| record.clone());
         let session = session.map_or_else(|| directory.record(), Ok)?;
         interrupted::finish_ended(&directory)?;
@@ -140,7 +145,12 @@ impl Transaction {
         };
         waiting.tidy()?;
         let mut count = match waiting.scan() {
-            Ok(set) => set.changes().len(),
+            Ok(set) => {
+                if records_operations {
+                    audited::record_changes(&caller.places, waiting.session(), &set)?;
+                }
+                set.changes().len()
+            }
             Err(error) => {
                 // Somebody has to look at them all the same.
                 tell(&format!("changes wait that cannot be listed: {error}"));
@@ -150,7 +160,11 @@ impl Transaction {
         let is_good = !has_failed && report.exit_code == 0;
         if at_end == AtEnd::Apply && is_good && count > 0 {
             let judge = waiting.judge(caller, policy)?;
-            match waiting.apply(&ApplyOptions::all(&*judge), SessionProcesses::Gone)? {
+            match waiting.apply(
+                &caller.places,
+                &ApplyOptions::all(&*judge),
+                SessionProcesses::Gone,
+            )? {
                 Outcome::Applied(applied) => {
                     report.applied_changes = Some(applied.paths.len());
                     count = 0;
@@ -161,7 +175,7 @@ impl Transaction {
         report.waiting_changes = Some(count);
         if count == 0 && own.is_some() {
             drop(own);
-            return waiting.discard();
+            return waiting.remove();
         }
         finish(own, &waiting, report, has_failed)
     }
@@ -212,6 +226,7 @@ fn record_of(report: &RunReport, project: PathBuf) -> SessionRecord {
         level: None,
         time_to_live: TimeToLive::default(),
         checkpoint_each_command: false,
+        recording: None,
         state: State::Created,
         supervisor: Some(std::process::id()),
         exit_code: None,

@@ -127,7 +127,7 @@ impl WaitingChanges {
 
     /// Removes the changes, and what is left of the run if the session is there for nothing else. What still runs goes on
     /// with what it has open, so it must have ended.
-    pub fn discard(self) -> Result<()> {
+    pub fn remove(self) -> Result<()> {
         // An apply that was interrupted has files of the host.
         self.recover()?;
         let Self { directory, session, layers, record, .. } = self;
@@ -137,7 +137,7 @@ impl WaitingChanges {
     }
 
     /// The same without looking at them, where their project is gone.
-    pub fn discard_unseen(directory: SessionDirectory, session: SessionRecord) -> Result<()> {
+    pub(super) fn remove_unseen(directory: SessionDirectory, session: SessionRecord) -> Result<()> {
         let record: TransactionRecord = directory.read_json(RECORD)?;
         discard(directory, session, record.is_of_one_run)
     }
@@ -147,8 +147,7 @@ impl WaitingChanges {
         Ok(palisade_changes::recover(&self.layers, self.journal()?.as_fd())?)
     }
 
-    /// Applies changes to the project, or says what stands in the way.
-    pub fn apply(
+    pub(super) fn apply_unrecorded(
         &self,
         options: &ApplyOptions<'_>,
         processes: SessionProcesses,

@@ -3,6 +3,7 @@
 
 use super::interface::CommandStatus;
 use palisade_launch::CommandId;
+use palisade_record::CommandDigest;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -19,8 +20,8 @@ struct Known {
     /// Its own end of its terminal, to resize it by. A copy of the client's end would keep the terminal from being hung up
     /// when the client closes it.
     terminal: Option<OwnedFd>,
-    /// The beginning of its command line, with secrets masked.
-    text: String,
+    /// None of the one command that a launch brings with it.
+    digest: Option<CommandDigest>,
     since: Instant,
 }
 
@@ -34,11 +35,15 @@ impl Commands {
         CommandId(self.next_id)
     }
 
-    pub(crate) fn add(&mut self, terminal: Option<OwnedFd>, text: String) -> CommandId {
+    pub(crate) fn add(
+        &mut self,
+        terminal: Option<OwnedFd>,
+        digest: Option<CommandDigest>,
+    ) -> CommandId {
         let id = self.next_id();
         self.next_id += 1;
         let since = Instant::now();
-        self.running.insert(id, Known { pid: None, terminal, text, since });
+        self.running.insert(id, Known { pid: None, terminal, digest, since });
         id
     }
 
@@ -73,11 +78,21 @@ impl Commands {
         self.running.get(&id)?.terminal.as_ref().map(|terminal| terminal.as_fd())
     }
 
+    /// What the audit log has of its command line.
+    pub(crate) fn digest(&self, id: CommandId) -> Option<&CommandDigest> {
+        self.running.get(&id)?.digest.as_ref()
+    }
+
+    pub(crate) fn running_for(&self, id: CommandId) -> Option<Duration> {
+        self.running.get(&id).map(|known| known.since.elapsed())
+    }
+
     /// Each with its command line, and how long it has run.
     pub(crate) fn described(&self) -> impl Iterator<Item = (CommandStatus, &str, Duration)> {
         self.running.iter().map(|(id, known)| {
             let status = CommandStatus { command: *id, pid: known.pid };
-            (status, known.text.as_str(), known.since.elapsed())
+            let text = known.digest.as_ref().map_or("", CommandDigest::preview);
+            (status, text, known.since.elapsed())
         })
     }
 
@@ -94,8 +109,7 @@ mod tests {
     #[test]
     fn a_number_is_given_once_and_known_until_its_command_ends() {
         let mut commands = Commands::new();
-        let (first, second) =
-            (commands.add(None, String::new()), commands.add(None, String::new()));
+        let (first, second) = (commands.add(None, None), commands.add(None, None));
         assert!(commands.started(first, 77) && !commands.started(CommandId(9), 78));
         assert_eq!(
             commands.status(),
@@ -106,6 +120,6 @@ mod tests {
         );
         assert!(commands.remove(first) && !commands.remove(first));
         assert_eq!(commands.ids(), [second]);
-        assert!(commands.add(None, String::new()) > second);
+        assert!(commands.add(None, None) > second);
     }
 }

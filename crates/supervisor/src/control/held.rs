@@ -11,7 +11,9 @@ use super::outbox::Outbox;
 use super::output_log::{OutputLog, OutputLogs};
 use super::replay::Replay;
 use crate::poll_set::{PollSet, Ready};
+use crate::recording::{RecordingDirectory, echoes};
 use palisade_launch::CommandId;
+use palisade_record::cast::CastWriter;
 use palisade_sys::tty;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -39,6 +41,9 @@ const LAST_OUTPUT: Duration = Duration::from_millis(100);
 pub(crate) struct HeldCommands {
     held: BTreeMap<CommandId, HeldCommand>,
     logs: Option<OutputLogs>,
+    recordings: Option<RecordingDirectory>,
+    /// What went wrong with them, for people.
+    notes: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -49,6 +54,7 @@ struct HeldCommand {
     typed: VecDeque<u8>,
     replay: Replay,
     log: Option<OutputLog>,
+    recording: Option<CastWriter>,
     watchers: BTreeMap<ClientId, Watcher>,
     typist: Option<ClientId>,
     /// Nobody can write to it any more.
@@ -75,14 +81,47 @@ struct End {
 
 impl HeldCommands {
     /// `logs` is the directory for the output of commands.
-    pub(crate) fn new(logs: Option<OwnedFd>) -> Self {
-        Self { held: BTreeMap::new(), logs: logs.map(OutputLogs::new) }
+    pub(crate) fn new(logs: Option<OwnedFd>, recordings: Option<RecordingDirectory>) -> Self {
+        let logs = logs.map(OutputLogs::new);
+        Self { held: BTreeMap::new(), logs, recordings, notes: Vec::new() }
+    }
+
+    /// Of a command that is about to be started. None where commands are not recorded.
+    pub(crate) fn begin_recording(
+        &mut self,
+        command: CommandId,
+        size: Option<TerminalSize>,
+        title: &str,
+    ) -> Result<Option<CastWriter>, String> {
+        let size = size.map(|size| (size.columns, size.rows));
+        self.recordings.as_mut().map(|all| all.begin(command, size, title)).transpose()
+    }
+
+    /// It was not started.
+    pub(crate) fn forget_recording(&mut self, command: CommandId) {
+        if let Some(recordings) = &mut self.recordings {
+            recordings.forget(command);
+        }
+    }
+
+    pub(crate) fn is_recording(&self) -> bool {
+        self.recordings.is_some()
+    }
+
+    /// Something happened that stands in every recording.
+    pub(crate) fn mark(&mut self, text: &str) {
+        let running = self.held.values_mut().filter(|held| held.end.is_none());
+        running.filter_map(|held| held.recording.as_mut()).for_each(|it| it.marker(text));
+    }
+
+    pub(crate) fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
     }
 
     pub(crate) fn add(
         &mut self,
         command: CommandId,
-        stream: OwnedFd,
+        (stream, recording): (OwnedFd, Option<CastWriter>),
         has_terminal: bool,
         attached: Option<ClientId>,
     ) {
@@ -93,6 +132,7 @@ impl HeldCommands {
             typed: VecDeque::new(),
             replay: Replay::default(),
             log: self.logs.as_mut().and_then(|logs| logs.open(command)),
+            recording,
             watchers: attached.into_iter().map(watcher).collect(),
             typist: attached.filter(|_| has_terminal),
             is_closed: false,
@@ -157,6 +197,12 @@ impl HeldCommands {
     pub(crate) fn type_in(&mut self, command: CommandId, client: ClientId, bytes: &[u8]) -> bool {
         let held = self.held.get_mut(&command).filter(|held| held.typist == Some(client));
         let Some(held) = held else { return false };
+        let records_input = self.recordings.as_ref().is_some_and(RecordingDirectory::records_input);
+        if let Some(recording) = held.recording.as_mut().filter(|_| records_input)
+            && echoes(&held.stream)
+        {
+            recording.input(bytes);
+        }
         held.typed.extend(bytes);
         held.write();
         true
@@ -169,11 +215,14 @@ impl HeldCommands {
 
     /// None if its terminal is not held here.
     pub(crate) fn resize(
-        &self,
+        &mut self,
         command: CommandId,
         size: TerminalSize,
     ) -> Option<palisade_sys::Result<()>> {
-        let held = self.held.get(&command).filter(|held| held.has_terminal)?;
+        let held = self.held.get_mut(&command).filter(|held| held.has_terminal)?;
+        if let Some(recording) = &mut held.recording {
+            recording.resize(size.columns, size.rows);
+        }
         Some(tty::set_window_size(&held.stream, size.into()))
     }
 
@@ -213,7 +262,9 @@ impl HeldCommands {
             Some(_) => None,
             None => held.overtakes_at(),
         });
-        deadlines.min()
+        let recordings =
+            self.held.values().filter_map(|held| held.recording.as_ref()?.next_flush());
+        deadlines.chain(recordings).min()
     }
 
     /// Moves what is there, and lets go of commands that have ended and were told of.
@@ -226,6 +277,10 @@ impl HeldCommands {
             }
             if events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
                 held.read(READS_A_TURN);
+            }
+            if let Some(recording) = &mut held.recording {
+                recording.flush_if_due(now);
+                self.notes.extend(recording.take_failure());
             }
             held.settle(now);
             held.serve(*command, outbox, now);
@@ -292,6 +347,9 @@ impl HeldCommand {
 
     fn keep(&mut self, bytes: &[u8]) {
         self.replay.push(bytes);
+        if let Some(recording) = &mut self.recording {
+            recording.output(bytes);
+        }
         if self.log.as_mut().is_some_and(|log| log.append(bytes).is_err()) {
             self.log = None;
         }

@@ -119,7 +119,9 @@ impl Delivered {
 #[derive(Debug, Default)]
 pub struct Outputs {
     pipes: Vec<Pipe>,
-    limit: u64,
+    limit: Option<u64>,
+    /// For a recording: what went through since it was last asked for. None: nobody asks.
+    passed: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -166,8 +168,7 @@ impl PipeEnd {
 
 impl Outputs {
     /// To be called while the caller's streams are still where they were.
-    pub fn of(pipes: Vec<OutputPipe>, limit: Option<u64>) -> Result<Self> {
-        let Some(limit) = limit else { return Ok(Self::default()) };
+    pub fn of(pipes: Vec<OutputPipe>, limit: Option<u64>, is_recorded: bool) -> Result<Self> {
         // A reader that is gone is told by EPIPE. Rust's runtime ignores the signal, a caller of the
         // API may not.
         if !pipes.is_empty() {
@@ -180,7 +181,13 @@ impl Outputs {
             };
             Ok(Pipe::new(output.into(), read, sink?, limit))
         });
-        Ok(Self { pipes: pipes.collect::<Result<_>>()?, limit })
+        let passed = is_recorded.then(Vec::new);
+        Ok(Self { pipes: pipes.collect::<Result<_>>()?, limit, passed })
+    }
+
+    /// What went through since the last time, of all streams in the order in which it came.
+    pub(crate) fn take_passed(&mut self) -> Vec<u8> {
+        self.passed.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// True once everything is where it should go.
@@ -212,7 +219,7 @@ impl Outputs {
     pub(crate) fn handle(&mut self, ready: &Ready) {
         for (key, events) in ready.iter() {
             match PipeEnd::of_key(key) {
-                PipeEnd::Source(index) => self.pipes[index].read(),
+                PipeEnd::Source(index) => self.pipes[index].read(&mut self.passed),
                 PipeEnd::Sink(index) => self.pipes[index].write(events),
             }
         }
@@ -247,27 +254,35 @@ impl Outputs {
                 delivered.notes.push(note);
             }
             let cut = pipe.queue.cut();
-            delivered.capped.extend(cut.map(|cut| Capped::new(pipe.stream, self.limit, cut)));
+            let capped = self.limit.zip(cut);
+            delivered
+                .capped
+                .extend(capped.map(|(limit, cut)| Capped::new(pipe.stream, limit, cut)));
         }
         delivered
     }
 }
 
 impl Pipe {
-    fn new(stream: Stream, source: OwnedFd, sink: Sink, limit: u64) -> Self {
+    fn new(stream: Stream, source: OwnedFd, sink: Sink, limit: Option<u64>) -> Self {
         Self {
             stream,
             source: Some(source),
             sink: Some(sink),
-            queue: OutputQueue::new(CAPACITY, Some(limit), Style::Plain),
+            queue: OutputQueue::new(CAPACITY, limit, Style::Plain),
             last_words: None,
             lost: None,
         }
     }
 
-    fn read(&mut self) {
+    fn read(&mut self, kept: &mut Option<Vec<u8>>) {
         let Some(source) = &self.source else { return };
-        let has_ended = match (self.queue.fill_from(source, |_| {}), &mut self.last_words) {
+        let keep = |bytes: &[u8]| {
+            if let Some(kept) = kept {
+                kept.extend_from_slice(bytes);
+            }
+        };
+        let has_ended = match (self.queue.fill_from(source, keep), &mut self.last_words) {
             (Filled::Bytes(count), Some(left)) => {
                 *left = left.saturating_sub(u64::try_from(count).unwrap_or(u64::MAX));
                 *left == 0

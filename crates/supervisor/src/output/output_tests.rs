@@ -20,8 +20,12 @@ fn pipe() -> (OwnedFd, OwnedFd) {
 fn test_pipe(limit: u64, reader: OwnedFd, ours: &OwnedFd) -> TestPipe {
     let (source, command) = pipe();
     let sink = Sink::of(ours.as_fd()).unwrap();
-    let pipes = vec![Pipe::new(Stream::Stdout, source, sink, limit)];
-    TestPipe { outputs: Outputs { pipes, limit }, command: Some(command), reader: Some(reader) }
+    let pipes = vec![Pipe::new(Stream::Stdout, source, sink, Some(limit))];
+    TestPipe {
+        outputs: Outputs { pipes, limit: Some(limit), passed: None },
+        command: Some(command),
+        reader: Some(reader),
+    }
 }
 
 fn piped(limit: u64) -> TestPipe {

@@ -5,6 +5,8 @@ use crate::output::Outputs;
 use crate::relay::{Ends, Relay, Typed};
 use crate::terminal::HostTerminal;
 use palisade_launch::Running;
+use palisade_plan::model::Recording;
+use palisade_record::cast::CastWriter;
 
 #[derive(Debug)]
 pub(crate) struct Display {
@@ -14,6 +16,10 @@ pub(crate) struct Display {
     pub(crate) outputs: Outputs,
     /// Whether the terminal went while a question stood in it: nothing more is typed there.
     pub(crate) is_hung_up: bool,
+    /// Of the one command.
+    pub(crate) recording: Option<CastWriter>,
+    /// What went wrong with recordings, for people.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Display {
@@ -22,10 +28,16 @@ impl Display {
         terminal: Option<HostTerminal>,
         outputs: Outputs,
         limit: Option<u64>,
+        recording: Option<(CastWriter, Recording)>,
     ) -> Self {
         let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
         let size = terminal.as_ref().map_or((0, 0), HostTerminal::size);
-        Self { terminal, relay: Relay::new(typed, limit, size), outputs, is_hung_up: false }
+        let mut relay = Relay::new(typed, limit, size);
+        if let Some((_, plan)) = &recording {
+            relay.listen(plan.input);
+        }
+        let recording = recording.map(|(writer, _)| writer);
+        Self { terminal, relay, outputs, is_hung_up: false, recording, notes: Vec::new() }
     }
 }
 

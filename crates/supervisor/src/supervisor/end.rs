@@ -24,6 +24,9 @@ impl Supervisor<'_> {
             self.control.held_back.push(Request::End { signal, grace });
             return Ok(());
         }
+        if self.phase < Phase::Ending {
+            self.record_ending();
+        }
         self.phase = self.phase.max(Phase::Ending);
         self.signal_groups(signal)?;
         // A stopped process hears nothing else.

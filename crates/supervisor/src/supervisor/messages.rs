@@ -23,6 +23,7 @@ impl Supervisor<'_> {
             }
             // What came before the start as well.
             if self.is_started() && !self.unlogged.is_empty() {
+                self.mark_events();
                 log(self.take_unlogged())?;
             }
             let turn = self.turn();
@@ -100,18 +101,23 @@ impl Supervisor<'_> {
     /// To be called when [`Self::next_message`] has said that nothing is left. Gives the signals back to who waits after
     /// that.
     pub fn finish(mut self, observers: Observers<'_>) -> Result<(ExitState, Signals)> {
-        let log = observers.log;
+        let Observers { log, tell } = observers;
         self.drain()?;
         self.control.held.conclude(&mut self.control.outbox);
         // What was told before the last of them died; nobody is left to tell more.
         self.hear_broker(usize::MAX)?;
         self.close_way_out();
+        self.record_lost_commands();
         self.sum_up();
         if !self.unlogged.is_empty() {
             log(self.take_unlogged())?;
         }
+        self.end_recordings();
         if let Some(terminal) = &mut self.display.terminal {
             terminal.give_back();
+        }
+        for note in self.display.notes.drain(..) {
+            tell(&note);
         }
         self.check_that_nobody_died(self.ending)?;
         self.tell_of_questions();

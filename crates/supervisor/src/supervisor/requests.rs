@@ -12,7 +12,7 @@ use crate::control::interface::{
 use crate::error::Result;
 use crate::supervisor::{Control, Phase, Supervisor};
 use palisade_launch::{CommandId, Spawner};
-use palisade_record::redact;
+use palisade_record::CommandDigest;
 use palisade_sys::tty;
 use palisade_wire::WireError;
 use rustix::fs::{Mode, OFlags};
@@ -112,9 +112,23 @@ impl Supervisor<'_> {
             Err(why) => return refuse(RefusalKind::Failed, why),
         };
         let has_terminal = streams.has_terminal;
-        let text = redact::preview(&words(&start.argv));
+        let digest = CommandDigest::of(&words(&start.argv));
+        let id = commands.next_id();
+        // One that was asked for and cannot begin keeps the command from starting.
+        let recording = match (&streams.held, &streams.size) {
+            (Some(_), size) => held.begin_recording(id, *size, digest.preview()),
+            (None, _) => Ok(None),
+        };
+        let recording = match recording {
+            Ok(recording) => recording,
+            Err(why) => return refuse(RefusalKind::Failed, why),
+        };
         let request = defaults.complete(commands.next_id(), start, has_terminal);
-        match spawner.start_command(request, streams.of_command) {
+        let started = spawner.start_command(request, streams.of_command);
+        if started.is_err() {
+            held.forget_recording(id);
+        }
+        match started {
             Ok(()) => {}
             // The request itself is within its limit; the sandbox's own variables come on top.
             Err(WireError::TooLong { limit }) => {
@@ -125,13 +139,13 @@ impl Supervisor<'_> {
             }
             Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
         }
-        let command = commands.add(streams.to_resize, text);
+        let command = commands.add(streams.to_resize, Some(digest));
         expiry.command_started();
         if let Some(client) = client {
             outbox.started_by(command, client);
         }
         if let Some((stream, is_attached)) = streams.held {
-            held.add(command, stream, has_terminal, client.filter(|_| is_attached));
+            held.add(command, (stream, recording), has_terminal, client.filter(|_| is_attached));
         }
         Reply { response: Response::Starting { command }, descriptor: streams.of_client }
     }
@@ -158,7 +172,7 @@ impl Supervisor<'_> {
         Ok(Response::Done)
     }
 
-    fn resize_terminal(&self, command: CommandId, size: TerminalSize) -> Response {
+    fn resize_terminal(&mut self, command: CommandId, size: TerminalSize) -> Response {
         if let Some(resized) = self.control.held.resize(command, size) {
             return match resized {
                 Ok(()) => Response::Done,
@@ -189,6 +203,8 @@ impl Supervisor<'_> {
 struct OpenStreams {
     of_command: Vec<OwnedFd>,
     has_terminal: bool,
+    /// Of a terminal that we hold.
+    size: Option<TerminalSize>,
     /// A copy of the command's end: one of the client's would keep the terminal from being hung up.
     to_resize: Option<OwnedFd>,
     of_client: Option<OwnedFd>,
@@ -204,6 +220,7 @@ fn open_streams(
     let none = OpenStreams {
         of_command: descriptors,
         has_terminal: false,
+        size: None,
         to_resize: None,
         of_client: None,
         held: None,
@@ -219,6 +236,7 @@ fn open_streams(
                 to_resize: slave.try_clone().ok(),
                 of_command: vec![slave],
                 has_terminal: true,
+                size: None,
                 of_client: Some(master),
                 held: None,
             }
@@ -227,7 +245,13 @@ fn open_streams(
             let (master, slave) = terminal(size)?;
             never_block(&master)?;
             let held = Some((master, is_attached));
-            OpenStreams { of_command: vec![slave], has_terminal: true, held, ..none }
+            OpenStreams {
+                of_command: vec![slave],
+                has_terminal: true,
+                size: Some(size),
+                held,
+                ..none
+            }
         }
         CommandStreams::Held(HeldStreams { terminal: None, is_attached }) => {
             let failed = |errno: Errno| errno.to_string();

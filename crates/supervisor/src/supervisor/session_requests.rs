@@ -111,7 +111,10 @@ impl Supervisor<'_> {
             return refused(RefusalKind::OutOfOrder, "the sandbox is ending".to_owned());
         }
         match self.control.expiry.extend(Instant::now(), Duration::from_millis(milliseconds)) {
-            true => Response::Done,
+            true => {
+                self.record_extension(milliseconds);
+                Response::Done
+            }
             false => refused(RefusalKind::Malformed, "no clock counts that far".to_owned()),
         }
     }

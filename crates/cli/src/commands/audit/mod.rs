@@ -1,94 +1,67 @@
-//! `sandbox audit`: is the log what was written, and what does it say.
+//! `sandbox audit`: what the log says, whether it is what was written, and a part of it for somebody else.
 
+mod export;
+mod since;
 mod told;
+mod verify;
+mod view;
 
-use crate::output::{self, Paint, Style};
-use clap::Subcommand;
-use jiff::tz::TimeZone;
-use palisade_record::{escape, read, verify};
+use crate::output;
+use clap::{Args, Subcommand};
 use palisade_session::{AppDirs, Caller};
-use serde_json::json;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Of a session's name.
-const WHOLE_NAME: usize = 36;
+const DETAILS: &str = "\
+Every run and every session is recorded: what was created and how it ended, each command of a session, what was denied, asked
+and allowed. Each record is chained to the one before it, so that a change shows. Operations on files are recorded if
+--audit-files or the policy asks for it. A run is named by its id, a part of it, or the name of its session.
+
+Examples:
+  sandbox audit work                            the records of session `work`
+  sandbox audit work --follow --level warn      what is denied there, as it happens
+  sandbox audit --follow                        everything, as it happens
+  sandbox audit work --since 10m --json
+  sandbox audit work --event session-exec       only the commands that were started
+  sandbox audit verify                          is the log what was written
+  sandbox audit export work --output work.jsonl
+  sandbox audit verify --file work.jsonl        anywhere else";
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = DETAILS,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true,
+    subcommand_precedence_over_arg = true
+)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    command: Option<AuditCommand>,
+    #[command(flatten)]
+    view: view::View,
+}
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Audit {
+enum AuditCommand {
     /// Verify the chain of records, up to the stored head
-    Verify {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Verify(verify::Verify),
     /// Print the records of one run, or of all, one per line, in local time
-    Show {
-        /// The run's id, or its beginning or end [default: all runs]
-        #[arg(value_name = "SESSION")]
-        session: Option<String>,
-        /// Print the records as in the log, one JSON object per line
-        #[arg(long)]
-        json: bool,
-    },
+    Show(view::View),
+    /// Write a part of the log to a file that can be verified elsewhere
+    Export(export::Export),
 }
 
 impl Audit {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let places = Caller::here()?.places;
-        match self {
-            Self::Verify { json } => check(&places, json),
-            Self::Show { session, json } => show(&places, session.as_deref(), json),
+        match self.command {
+            Some(AuditCommand::Verify(verify)) => verify.execute(&places),
+            Some(AuditCommand::Show(view)) => view.execute(&places),
+            Some(AuditCommand::Export(export)) => export.execute(&places),
+            None => self.view.execute(&places),
         }
     }
-}
-
-fn check(places: &AppDirs, json: bool) -> anyhow::Result<ExitCode> {
-    let log = places.audit_log();
-    if nothing_recorded(places) {
-        if json {
-            output::print_json(&json!({ "sound": true, "log": log, "records": 0 }))?;
-        } else {
-            output::print_lines([format!("nothing recorded yet: there is no {}", log.display())])?;
-        }
-        return Ok(ExitCode::SUCCESS);
-    }
-    let verified = verify(&log, &places.audit_head());
-    if json {
-        output::print_json(&match &verified {
-            Ok(sound) => json!({
-                "sound": true,
-                "log": log,
-                "records": sound.records,
-                "head": sound.head,
-                "unacknowledgedBytes": sound.unacknowledged_bytes,
-            }),
-            Err(fault) => json!({
-                "sound": false,
-                "log": log,
-                "line": fault.line,
-                "fault": fault.what.to_string(),
-            }),
-        })?;
-    } else {
-        let paint = Paint::for_stdout();
-        let path = log.to_string_lossy();
-        let shown = escape::text(&path);
-        output::print(&match &verified {
-            Ok(sound) => format!(
-                "{} {}: {} records, chain complete, head {}",
-                paint.with(Style::Green, "sound"),
-                shown,
-                sound.records,
-                sound.head
-            ),
-            Err(fault) => {
-                format!("{} {shown}: {fault}", paint.with(Style::Red, "not sound"))
-            }
-        })?;
-    }
-    Ok(if verified.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Neither a log nor its head: no run ever was. One of them without the other is a fault.
@@ -99,37 +72,7 @@ fn nothing_recorded(places: &AppDirs) -> bool {
     missing(&places.audit_log()) && missing(&places.audit_head())
 }
 
-fn show(places: &AppDirs, session: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
-    if session.is_none() && nothing_recorded(places) {
-        output::note("no run has been recorded yet");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let (zone, paint) = (TimeZone::system(), Paint::for_stdout());
-    let mut text = String::new();
-    let mut found = false;
-    // A part of a name is compared here; a whole one is looked for where the log is read.
-    let whole = session.filter(|session| session.len() >= WHOLE_NAME);
-    let is_meant = |id: &str| session.is_none_or(|part| id.starts_with(part) || id.ends_with(part));
-    for record in read(&places.audit_log(), whole)? {
-        let record = record?;
-        if !is_meant(&record.event.sandbox_id) {
-            continue;
-        }
-        found = true;
-        text.push_str(&if json {
-            escape::json(serde_json::to_string(&serde_json::to_value(&record.event)?)?)
-        } else {
-            told::line(&record.event, &zone, paint)
-        });
-        text.push('\n');
-    }
-    if let (Some(session), false) = (session, found) {
-        anyhow::bail!(
-            "no record of a run `{}` in {}",
-            escape::text(session),
-            places.audit_log().display()
-        );
-    }
-    output::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+fn tell_that_nothing_is_recorded() -> ExitCode {
+    output::note("no run has been recorded yet");
+    ExitCode::SUCCESS
 }

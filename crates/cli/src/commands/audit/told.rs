@@ -3,7 +3,9 @@
 use crate::output::{Paint, Style};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use palisade_record::{Decision, Event, EventKind, Exited, LogLevel, Outcome, escape, network};
+use palisade_record::{
+    Decision, Event, EventKind, Exited, LogLevel, Outcome, SessionExecEnded, escape, network,
+};
 use serde::Serialize;
 
 /// So much of a session's name tells it from others, as in `sandbox approve`.
@@ -150,7 +152,49 @@ fn told(kind: &EventKind) -> (&'static str, String) {
             let (lifetime, source) = (&host.lifetime, &host.source);
             ("host", format!("{} {place}, {lifetime} by {source}", decided(host.decision)))
         }
+        EventKind::SessionExec(exec) => {
+            let (number, preview) = (exec.command, exec.digest.preview());
+            ("exec", format!("command {number}: {preview}, pid {}", exec.pid))
+        }
+        EventKind::SessionExecEnded(ended) => ("exec", exec_ended_text(ended)),
+        EventKind::SessionExtended(extended) => {
+            ("extended", format!("{} from then on", seconds(extended.time_ms)))
+        }
+        EventKind::SessionEnding(ending) => ("ending", word(&ending.cause)),
+        EventKind::ChangesApplied(applied) => {
+            let (paths, refused, kept) = (applied.paths, applied.refused, applied.kept);
+            ("applied", format!("{paths} changes, {refused} refused, {kept} kept as on the host"))
+        }
+        EventKind::ChangesHeld(held) => {
+            let (refused, conflicts) = (held.refused, held.conflicts);
+            ("held", format!("nothing applied: {refused} refused, {conflicts} conflicts"))
+        }
+        EventKind::ChangesDiscarded(discarded) => {
+            let count = discarded.paths.map_or("all".to_owned(), |count| count.to_string());
+            ("discarded", format!("{count} changes"))
+        }
+        EventKind::FileOperation(operation) => {
+            let by = operation.executable.as_deref().filter(|by| !by.is_empty());
+            let by = by.map_or(String::new(), |by| format!(", by {by}"));
+            ("file", format!("{} {}{by}", operation.op, operation.path))
+        }
     }
+}
+
+fn exec_ended_text(ended: &SessionExecEnded) -> String {
+    let time = seconds(ended.duration_ms);
+    let how = match (&ended.failure, ended.exit_code, ended.signal) {
+        (Some(why), _, _) => format!("not started: {why}"),
+        (None, Some(code), _) => format!("exit code {code} after {time}"),
+        (None, None, Some(signal)) => format!("signal {signal} after {time}"),
+        (None, None, None) => format!("ended after {time}"),
+    };
+    format!("command {}: {how}", ended.command)
+}
+
+/// What happened, without the time and the run.
+pub(super) fn text(kind: &EventKind) -> String {
+    told(kind).1
 }
 
 fn exited_text(exited: &Exited) -> String {
@@ -178,7 +222,7 @@ fn place(host: &str, port: u16, count: u64) -> String {
 }
 
 /// As it is written in the log.
-fn word(value: &impl Serialize) -> String {
+pub(super) fn word(value: &impl Serialize) -> String {
     let written = serde_json::to_value(value).unwrap_or_default();
     written.as_str().unwrap_or("?").to_owned()
 }

@@ -81,7 +81,8 @@ impl Apply {
             Recovery::Finished => output::note("an interrupted apply was finished"),
             Recovery::Undone => output::note("an interrupted apply was undone"),
         }
-        let judge = waiting.judge(&Caller::here()?, &PolicyRequest::default())?;
+        let caller = Caller::here()?;
+        let judge = waiting.judge(&caller, &PolicyRequest::default())?;
         let selection = match self.patch {
             true => match patch::choose(&waiting)? {
                 Some(chosen) => chosen,
@@ -115,7 +116,7 @@ impl Apply {
         }
         let is_alive = waiting.directory().is_alive();
         let processes = if is_alive { SessionProcesses::MayRemain } else { SessionProcesses::Gone };
-        match waiting.apply(&options, processes)? {
+        match waiting.apply(&caller.places, &options, processes)? {
             Outcome::Held(held) => self.tell_of_held(&held),
             Outcome::Applied(applied) => {
                 self.tell_of_applied(&applied)?;
@@ -190,7 +191,7 @@ fn clean_up(waiting: WaitingChanges, is_alive: bool) -> anyhow::Result<()> {
     }
     // What was moved is not seen through what was opened before.
     match waiting.reopen()? {
-        Some(waiting) if waiting.scan()?.is_empty() => Ok(waiting.discard()?),
+        Some(waiting) if waiting.scan()?.is_empty() => Ok(waiting.remove()?),
         _ => Ok(()),
     }
 }

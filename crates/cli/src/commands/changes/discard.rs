@@ -5,6 +5,7 @@ use crate::closing::counted;
 use crate::commands::sessions::find;
 use crate::output;
 use clap::Args;
+use palisade_session::AppDirs;
 use palisade_session::transaction::WaitingChanges;
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ pub(crate) struct Discard {
 
 impl Discard {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let places = AppDirs::here()?;
         if let Some(named) = self.sid.as_deref() {
             let (directory, session) = find(named)?;
             // The project may be gone, or be another one by now.
@@ -30,7 +32,7 @@ impl Discard {
                 || !session.project.exists()
             {
                 let label = session.label().to_owned();
-                WaitingChanges::discard_unseen(directory, session)?;
+                WaitingChanges::discard_unseen(&places, directory, session)?;
                 output::note(&format!("discarded the changes of session {label}"));
                 return Ok(ExitCode::SUCCESS);
             }
@@ -39,7 +41,7 @@ impl Discard {
         // Changes that cannot be listed can be discarded all the same.
         let count = waiting.scan().map(|set| set.changes().len());
         let label = waiting.session().label().to_owned();
-        waiting.discard()?;
+        waiting.discard(&places)?;
         output::note(&match count {
             Ok(count) => {
                 format!("discarded {} of session {label}", counted(count as u64, "change"))

@@ -74,6 +74,7 @@ impl Fork {
             policy,
             ask_in: AskIn::default(),
             fork_of: Some(fork_of),
+            record_to: None,
         };
         let mut tell = |note: &str| {
             if !self.quiet {

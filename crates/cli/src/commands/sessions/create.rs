@@ -150,6 +150,11 @@ pub(crate) fn make(
     let mut policy_request = request::policy_request(&caller, typed)?;
     policy_request.preset_paths =
         agent.as_ref().map(|agent| agent.paths.clone()).unwrap_or_default();
+    if request::record_to(&caller, typed)?.is_some() {
+        bail!(
+            "--record: the commands of a session have files of their own, in its directory; leave out the file"
+        );
+    }
     let report_file = told.report.as_deref().map(starting::report_file).transpose()?;
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
     let new = NewSession { name: session.name, presets: policy.preset.clone(), command: first };
@@ -164,6 +169,7 @@ pub(crate) fn make(
         policy: policy_request,
         ask_in: told.ask_in,
         fork_of: None,
+        record_to: None,
     };
     let conclude = |finished: &Finished| {
         // Standard error is the log of the session by then.

@@ -5,11 +5,13 @@ use super::{exit_code, find};
 use crate::output;
 use anyhow::bail;
 use clap::Args;
+use palisade_record::cast::{CastHeader, CastWriter};
+use palisade_record::redact;
 use palisade_session::AppDirs;
 use palisade_session::foreground::{
     self, DetachKeys, run_in_terminal, run_with_streams, window_size,
 };
-use palisade_session::sessions::SessionRecord;
+use palisade_session::sessions::{NewRecording, Recorded, SessionRecord};
 use palisade_session::supervise::client::Client;
 use palisade_session::supervise::interface::{
     CommandStreams, Environment, HeldStreams, Request, Response, StartCommand,
@@ -17,7 +19,7 @@ use palisade_session::supervise::interface::{
 use palisade_session::transaction;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const DETAILS: &str = "\
@@ -61,6 +63,10 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "KEYS", default_value = "ctrl-p,ctrl-q")]
     detach_keys: DetachKeys,
 
+    /// Record what the command writes, for `sandbox replay`; a session that was made with --record always does
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    record: Option<OsString>,
+
     /// The session, by its id, a part of it or its name
     #[arg(value_name = "SESSION")]
     sid: String,
@@ -91,6 +97,11 @@ impl Exec {
             environment.push(variable(text)?);
         }
         let start = start_command(self.command, environment, self.cwd);
+        if self.detach && self.record.is_some() {
+            bail!(
+                "--record: nobody would write it in the background; make the session with --record instead"
+            );
+        }
         if self.detach {
             return in_background(client, start, self.tty);
         }
@@ -98,7 +109,7 @@ impl Exec {
             true => Meeting::Terminal(self.detach_keys),
             false => Meeting::Streams { reads_input: self.interactive },
         };
-        in_foreground(client, &record, start, meeting)
+        in_foreground(client, &record, start, (meeting, self.record.map(PathBuf::from)))
     }
 }
 
@@ -123,18 +134,44 @@ pub(crate) fn in_foreground(
     client: Client,
     record: &SessionRecord,
     mut start: StartCommand,
-    meeting: Meeting,
+    (meeting, wanted): (Meeting, Option<PathBuf>),
 ) -> anyhow::Result<ExitCode> {
+    let recording = new_recording(record, &start, &meeting, wanted.as_deref())?;
     let left = match meeting {
-        Meeting::Streams { reads_input } => run_with_streams(client, start, reads_input)?,
+        Meeting::Streams { reads_input } => {
+            run_with_streams(client, start, reads_input, recording)?
+        }
         Meeting::Terminal(keys) => {
             let terminal = Some(window_size().unwrap_or(USUAL_SIZE));
             start.streams = CommandStreams::Held(HeldStreams { terminal, is_attached: true });
             add_terminal_type(&mut start);
-            run_in_terminal(client, start, keys)?
+            run_in_terminal(client, start, keys, recording)?
         }
     };
     Ok(exit_code(&left, record))
+}
+
+/// What this process records itself: the streams that are its own, and what somebody asked for who did not make the session.
+fn new_recording(
+    record: &SessionRecord,
+    start: &StartCommand,
+    meeting: &Meeting,
+    wanted: Option<&Path>,
+) -> anyhow::Result<Option<NewRecording>> {
+    let is_of_session = record.recording.is_some();
+    let by_supervisor = is_of_session && matches!(meeting, Meeting::Terminal(_));
+    let file = wanted.filter(|file| !file.as_os_str().is_empty());
+    if file.is_none() && (by_supervisor || !is_of_session && wanted.is_none()) {
+        return Ok(None);
+    }
+    let words: Vec<&OsStr> = start.argv.iter().map(|word| OsStr::from_bytes(word)).collect();
+    let size = window_size().map(|size| (size.columns, size.rows));
+    let header = CastHeader::new(size, &redact::preview(&words));
+    let limit = record.recording.map_or(Recorded::MAX_BYTES, |recording| recording.max_bytes);
+    Ok(Some(match file {
+        Some(file) => NewRecording::in_file(CastWriter::create(file, &header, limit)?),
+        None => find(&record.id)?.0.begin_recording(&header, limit)?,
+    }))
 }
 
 fn in_background(

@@ -59,6 +59,13 @@ fn lines(session: &Shown) -> Vec<String> {
     let seconds = |time: Option<u64>| time.map(|time| shown(time.saturating_mul(1000)));
     add("ttl", seconds(record.time_to_live.seconds));
     add("idle ttl", seconds(record.time_to_live.idle_seconds));
+    add(
+        "recorded",
+        record.recording.map(|recording| match recording.input {
+            true => "output and what is typed".to_owned(),
+            false => "output".to_owned(),
+        }),
+    );
     add("ended", record.ended_at.map(|ended| format!("{ended:.0}")));
     add("exit code", record.exit_code.map(|code| code.to_string()));
     add("because", record.end_reason.clone());

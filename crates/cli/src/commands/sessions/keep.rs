@@ -40,5 +40,5 @@ pub(crate) fn run(
         false => Meeting::Streams { reads_input: true },
     };
     let start = start_command(command, Vec::new(), None);
-    in_foreground(connect(&directory)?, &record, start, meeting)
+    in_foreground(connect(&directory)?, &record, start, (meeting, None))
 }

@@ -5,6 +5,7 @@ use crate::output;
 use clap::Args;
 use jiff::Timestamp;
 use palisade_session::AppDirs;
+use palisade_session::run::kept_recordings;
 use palisade_session::sessions::{self, SWEPT_BY_COMMANDS, SessionRecord};
 use palisade_session::transaction::WaitingChanges;
 use std::process::ExitCode;
@@ -47,6 +48,7 @@ impl Prune {
                 }
             }
         }
+        code = self.remove_recordings(&places, code)?;
         if !waiting.is_empty() && !self.json {
             output::note(&format!(
                 "kept, because changes wait: {}; apply or discard them first",
@@ -59,6 +61,23 @@ impl Prune {
             }
             false if removed.is_empty() => output::note("no session is over"),
             false => output::print_lines(removed)?,
+        }
+        Ok(code)
+    }
+
+    /// Those of runs that were no sessions.
+    fn remove_recordings(&self, places: &AppDirs, code: ExitCode) -> anyhow::Result<ExitCode> {
+        let mut code = code;
+        for (path, _) in kept_recordings(places)? {
+            let age =
+                path.metadata().and_then(|it| it.modified()).ok().and_then(|it| it.elapsed().ok());
+            if self.older_than.is_some_and(|Lasting(time)| age.is_none_or(|age| age < time)) {
+                continue;
+            }
+            if let Err(error) = std::fs::remove_file(&path) {
+                output::complain(&anyhow::anyhow!("cannot remove {}: {error}", path.display()));
+                code = ExitCode::from(crate::OWN_FAILURE);
+            }
         }
         Ok(code)
     }

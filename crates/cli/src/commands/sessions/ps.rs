@@ -164,6 +164,7 @@ pub(super) fn state_of(shown: &Shown) -> String {
     match (&shown.status, shown.record.state) {
         (Some(status), _) if status.is_ending => "Ending".to_owned(),
         (None, State::Monitoring) if shown.is_running => "Unresponsive".to_owned(),
+        (_, state) if shown.record.recording.is_some() => format!("{state:?}, recorded"),
         (_, state) => format!("{state:?}"),
     }
 }

@@ -3,7 +3,8 @@
 use super::{find, stop};
 use crate::output;
 use clap::Args;
-use palisade_session::transaction::WaitingChanges;
+use palisade_session::AppDirs;
+use palisade_session::transaction::{WaitingChanges, record_removal};
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -40,6 +41,11 @@ impl Remove {
         }
         if self.force {
             WaitingChanges::recover_of(&directory, &record)?;
+            // What cannot be counted can be removed all the same.
+            let count = WaitingChanges::count(&directory, &record).unwrap_or_default() as u64;
+            if count > 0 {
+                record_removal(&AppDirs::here()?, &record, count)?;
+            }
             return Ok(directory.remove()?);
         }
         let count = WaitingChanges::count(&directory, &record)?;

@@ -20,6 +20,7 @@ impl EventSource for HeldOutput {
     fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         let Control { held, outbox, .. } = &mut supervisor.control;
         held.handle(ready, outbox);
+        supervisor.display.notes.extend(held.take_notes());
         Ok(())
     }
 }

@@ -116,7 +116,8 @@ impl Supervisor<'_> {
 
     pub(crate) fn tell_notices(&mut self, tell: &mut dyn FnMut(&str)) {
         let raw = self.display.terminal.as_ref().filter(|terminal| terminal.is_raw());
-        for notice in self.asking.take_notices() {
+        let recording = std::mem::take(&mut self.display.notes);
+        for notice in self.asking.take_notices().into_iter().chain(recording) {
             match raw {
                 // Nobody else ends its lines there.
                 Some(terminal) => drop(terminal.write(format!("sandbox: {notice}\r\n").as_bytes())),

@@ -53,16 +53,19 @@ impl Supervisor<'_> {
             SpawnerEvent::Started { command, pid } => {
                 if commands.started(command, pid) {
                     outbox.emit(Event::CommandStarted { command, pid: Some(pid) });
+                    self.record_exec(command, pid);
                 }
             }
             SpawnerEvent::NotStarted { command, error } => {
-                commands.remove(command);
                 let (exit_code, message) = (error.exit_code(), error.to_string());
+                self.record_exec_end(command, None, Some(message.clone()));
+                self.control.commands.remove(command);
                 self.tell_end(command, Event::CommandFailed { command, exit_code, message });
             }
             SpawnerEvent::Exited { command, cause } => {
+                self.record_exec_end(command, Some(cause), None);
                 // That of a process which could not become its command was told.
-                if commands.remove(command) {
+                if self.control.commands.remove(command) {
                     self.tell_end(command, Event::CommandExited { command, cause });
                 }
             }

@@ -221,7 +221,7 @@ fn commands_that_run_keep_a_rollback_from_happening_but_not_a_checkpoint() {
     sessions.create(&["--name", "work", "--transaction"]);
     let writer = "exec 3> open; echo begun >&3; cd dir; exec sleep 1000";
     sessions.sandbox(&["exec", "-d", "work", "--", "sh", "-c", writer]).assert_code(0);
-    let upper = sessions.directory(&sessions.inspect("work")["id"].as_str().unwrap().to_owned());
+    let upper = sessions.directory(sessions.inspect("work")["id"].as_str().unwrap());
     wait_until("the writer has begun", || {
         fs::read(upper.join("layers/1/upper/open")).is_ok_and(|text| text == b"begun\n")
     });
@@ -425,7 +425,7 @@ fn the_documented_example_works() {
         section.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let world = World::new();
     let _sessions = Sessions::new(&world);
-    std::fs::create_dir(world.path().join("bin")).unwrap();
+    fs::create_dir(world.path().join("bin")).unwrap();
     symlink(sandbox_program(), world.path().join("bin/sandbox")).unwrap();
     let path = format!("{}:/usr/bin:/bin", world.path().join("bin").display());
     let output = world.bare("bash").args(["-ec", example]).env("PATH", path).run();

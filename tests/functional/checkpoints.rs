@@ -454,6 +454,25 @@ fn only_a_transaction_has_states() {
     }
 }
 
+/// What is mounted in the project is written at once, and is no part of its states.
+///
+/// Proves: LIFE-5 rollback
+#[test]
+fn a_writable_directory_in_the_project_is_left_alone() {
+    let world = World::new();
+    project(&world);
+    fs::create_dir(world.project().join("live")).unwrap();
+    let sessions = Sessions::new(&world);
+    let flags = ["--name", "work", "--transaction", "--no-protect-names", "--rw", "live"];
+    sessions.create(&flags);
+    keep(&sessions, "work");
+    script(&sessions, "work", "echo 1 > live/file; echo 1 > made");
+    sessions.sandbox(&["rollback", "work", "1"]).assert_code(0);
+    sessions.sandbox(&["exec", "work", "--", "test", "-e", "made"]).assert_code(1);
+    assert_eq!(fs::read_to_string(world.project().join("live/file")).unwrap(), "1\n");
+    assert_eq!(sessions.output_of("work", &["cat", "live/file"]), "1\n");
+}
+
 /// What its owner cannot read is kept and comes back, too.
 ///
 /// Proves: LIFE-5 rollback

@@ -257,7 +257,11 @@ impl Work<'_> {
     }
 
     fn finish_directory(&self, path: &Path, now: Located) -> SysResult<()> {
-        let directory = open_on_mount(self.tree, or_dot(path), DIRECTORY)?;
+        let directory = match open_on_mount(self.tree, or_dot(path), DIRECTORY) {
+            // Something else is mounted there, which is no part of the session's changes.
+            Err(error) if error.errno == Errno::XDEV => return Ok(()),
+            directory => directory?,
+        };
         let shown = Found::of(&fstat(&directory).at("fstat", path)?);
         let source = self.layers.open_directory(now.layer, path)?;
         let wanted = user_attributes(&source, path)?;

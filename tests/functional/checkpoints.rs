@@ -221,7 +221,7 @@ fn commands_that_run_keep_a_rollback_from_happening_but_not_a_checkpoint() {
     sessions.create(&["--name", "work", "--transaction"]);
     let writer = "exec 3> open; echo begun >&3; cd dir; exec sleep 1000";
     sessions.sandbox(&["exec", "-d", "work", "--", "sh", "-c", writer]).assert_code(0);
-    let upper = sessions.directory(&sessions.inspect("work")["id"].as_str().unwrap().to_owned());
+    let upper = sessions.directory(sessions.inspect("work")["id"].as_str().unwrap());
     wait_until("the writer has begun", || {
         fs::read(upper.join("layers/1/upper/open")).is_ok_and(|text| text == b"begun\n")
     });
@@ -425,7 +425,7 @@ fn the_documented_example_works() {
         section.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let world = World::new();
     let _sessions = Sessions::new(&world);
-    std::fs::create_dir(world.path().join("bin")).unwrap();
+    fs::create_dir(world.path().join("bin")).unwrap();
     symlink(sandbox_program(), world.path().join("bin/sandbox")).unwrap();
     let path = format!("{}:/usr/bin:/bin", world.path().join("bin").display());
     let output = world.bare("bash").args(["-ec", example]).env("PATH", path).run();
@@ -452,6 +452,25 @@ fn only_a_transaction_has_states() {
         refused.assert_code(125);
         assert!(refused.err().contains("a transaction has"), "{}", refused.err());
     }
+}
+
+/// What is mounted in the project is written at once, and is no part of its states.
+///
+/// Proves: LIFE-5 rollback
+#[test]
+fn a_writable_directory_in_the_project_is_left_alone() {
+    let world = World::new();
+    project(&world);
+    fs::create_dir(world.project().join("live")).unwrap();
+    let sessions = Sessions::new(&world);
+    let flags = ["--name", "work", "--transaction", "--no-protect-names", "--rw", "live"];
+    sessions.create(&flags);
+    keep(&sessions, "work");
+    script(&sessions, "work", "echo 1 > live/file; echo 1 > made");
+    sessions.sandbox(&["rollback", "work", "1"]).assert_code(0);
+    sessions.sandbox(&["exec", "work", "--", "test", "-e", "made"]).assert_code(1);
+    assert_eq!(fs::read_to_string(world.project().join("live/file")).unwrap(), "1\n");
+    assert_eq!(sessions.output_of("work", &["cat", "live/file"]), "1\n");
 }
 
 /// What its owner cannot read is kept and comes back, too.

@@ -160,15 +160,15 @@ impl Work<'_> {
                 self.as_command(|| mkdirat(&parent, name, Mode::RWXU).at("mkdir", path))?;
             }
             EntryKind::Directory => return Ok(()),
-            EntryKind::File if links.are_same(path) => match change {
-                None => return Ok(()),
-                Some(ChangeKind::ModeChanged | ChangeKind::Touched) => {
-                    let entry = open_entry(&parent, name)?;
-                    set_mode(entry.as_fd(), now.found.kept_mode(), path)?;
-                    set_time(&parent, name, &now.found, path)?;
-                }
-                Some(_) => self.write_file(path, (&parent, name), now)?,
-            },
+            EntryKind::File if change.is_none() && links.are_same(path) => return Ok(()),
+            EntryKind::File
+                if matches!(change, Some(ChangeKind::ModeChanged | ChangeKind::Touched))
+                    && links.are_same(path) =>
+            {
+                let entry = open_entry(&parent, name)?;
+                set_mode(entry.as_fd(), now.found.kept_mode(), path)?;
+                set_time(&parent, name, &now.found, path)?;
+            }
             EntryKind::File => match links.first(path) {
                 Some(first) => self.link_file(path, (&parent, name), first)?,
                 None => self.write_file(path, (&parent, name), now)?,
@@ -257,7 +257,11 @@ impl Work<'_> {
     }
 
     fn finish_directory(&self, path: &Path, now: Located) -> SysResult<()> {
-        let directory = open_on_mount(self.tree, or_dot(path), DIRECTORY)?;
+        let directory = match open_on_mount(self.tree, or_dot(path), DIRECTORY) {
+            // Something else is mounted there, which is no part of the session's changes.
+            Err(error) if error.errno == Errno::XDEV => return Ok(()),
+            directory => directory?,
+        };
         let shown = Found::of(&fstat(&directory).at("fstat", path)?);
         let source = self.layers.open_directory(now.layer, path)?;
         let wanted = user_attributes(&source, path)?;

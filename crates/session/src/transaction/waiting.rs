@@ -161,10 +161,9 @@ impl WaitingChanges {
             let held = palisade_changes::preview(&request)?;
             Ok::<_, SessionError>(held.refused.is_empty() && held.conflicts.is_empty())
         };
-        // The session's versions of those files still wait.
-        let leaves_some = matches!(options.on_conflict, OnConflict::KeepHost);
-        let is_all = options.is_all && !leaves_some;
-        if processes == SessionProcesses::Gone && is_all && is_whole()? {
+        // What the host keeps stays in the layers, for another decision.
+        let is_kept = matches!(options.on_conflict, OnConflict::KeepHost);
+        if processes == SessionProcesses::Gone && options.is_all && !is_kept && is_whole()? {
             request.source = Source::Move;
         }
         let outcome = palisade_changes::apply(&request)?;
@@ -174,8 +173,12 @@ impl WaitingChanges {
                 let record = TransactionRecord { baseline, ..self.record.clone() };
                 self.directory.write_json(RECORD, &record)?;
             }
-            (Outcome::Applied(_), Source::Move) => self.empty()?,
-            (Outcome::Held(_), _) => {}
+            (Outcome::Applied(applied), Source::Move)
+                if applied.refused.is_empty() && applied.kept.is_empty() =>
+            {
+                self.empty()?;
+            }
+            (Outcome::Applied(_) | Outcome::Held(_), _) => {}
         }
         Ok(outcome)
     }

@@ -10,7 +10,7 @@ use crate::commands::sessions::{
 };
 use crate::commands::{
     approve, audit, check_path, complete, doctor, explain_syscall, generate, learn, manual, net,
-    plan, policy, proxy, revoke, run, supervise, top, why,
+    plan, policy, proxy, quarantine, revoke, run, supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -100,6 +100,9 @@ pub(crate) enum Command {
     /// Verify and read the audit log
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Show and release the tools that do not run after an attempt to break out
+    #[command(subcommand)]
+    Quarantine(quarantine::Quarantine),
     /// Check that a path stays below a directory and reaches nothing that is denied
     CheckPath(check_path::CheckPath),
     /// Print a shell completion script
@@ -199,6 +202,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "check-path" => Command::CheckPath(arguments(line)?),
         "policy" => Command::Policy(subcommand(line)?),
         "audit" => Command::Audit(subcommand(line)?),
+        "quarantine" => Command::Quarantine(subcommand(line)?),
         _ => return None,
     })
 }

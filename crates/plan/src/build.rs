@@ -422,6 +422,7 @@ fn finish(request: &PlanRequest<'_>, host: &Host<'_>, seen: Seen, kept: Kept) ->
             normalize_ms: policy.resources.normalize_time,
             approvals,
             transaction,
+            escape: policy.escape.clone(),
         },
     };
     plan.explanation.promises = promises::of(&plan, policy);

@@ -21,7 +21,7 @@ pub(crate) use mount_op::READ_ONLY;
 pub use mount_op::{MountAccess, MountOp, NodeKind};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
-use palisade_policy::model::{Approval, AskKey, Level, Mode, NetworkMode, OnAsk, View};
+use palisade_policy::model::{Approval, AskKey, Escape, Level, Mode, NetworkMode, OnAsk, View};
 pub use probe::Probe;
 pub use project::{FoundBy, Located};
 pub(crate) use seccomp_summary::summary;
@@ -139,6 +139,8 @@ pub struct Supervision {
     /// Where the project's changes wait, and what happens to them at the end (LIFE-2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<Transaction>,
+    /// What is done about attempts to break out (ESC-1).
+    pub escape: Escape,
 }
 
 /// What the user is told about the run. Enforces nothing.
@@ -460,6 +462,9 @@ pub struct Gate {
     /// Never asked about, each with everything below.
     #[serde(serialize_with = "crate::text::paths")]
     pub never: Vec<PathBuf>,
+    /// Palisade's own directories on the host: nobody inside has anything to do there.
+    #[serde(skip)]
+    pub own: Vec<PathBuf>,
     /// Asked about with a warning, one file at a time, each with everything below.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<PathBuf>,

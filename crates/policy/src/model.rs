@@ -3,9 +3,11 @@
 //! A [`Policy`] is the result of the merge and the input of `plan`. It contains no facts about the host and no
 //! resolved paths: the plan expands `~` and resolves links.
 
+pub mod escape;
 pub mod network;
 pub(crate) mod rule;
 
+pub use escape::{Escape, EscapeAction};
 use network::{Credential, PublishedPort};
 use palisade_hosts::{HostEntry, IpNet};
 pub use rule::StoredRule;
@@ -173,6 +175,7 @@ pub struct Policy {
     pub network: Network,
     pub resources: Resources,
     pub syscalls: Syscalls,
+    pub escape: Escape,
     /// Approved relaxations, each with its reason. The report lists them.
     pub approvals: Vec<Approval>,
 }

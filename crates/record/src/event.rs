@@ -5,6 +5,7 @@
 
 use crate::decision::Decision;
 use crate::digest::Digest;
+use crate::escape_response::{EscapeResponded, Quarantined, Released};
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
 use crate::state::State;
@@ -80,6 +81,10 @@ pub enum EventKind {
     SandboxFailed(Failure),
     PolicyViolation(PolicyViolation),
     EscapeAttempt(EscapeAttempt),
+    /// What was done about an attempt to break out (ESC-1).
+    EscapeResponse(Box<EscapeResponded>),
+    Quarantined(Quarantined),
+    Released(Released),
     ResourceLimitExceeded(LimitExceeded),
     SyscallBlocked(SyscallBlocked),
     SignalForwarded(SignalForwarded),
@@ -108,6 +113,7 @@ impl EventKind {
             | EventKind::SandboxExited(_)
             | EventKind::SandboxDestroyed(_)
             | EventKind::SignalForwarded(_)
+            | EventKind::Released(_)
             | EventKind::AccessRevoked(_) => LogLevel::Info,
             EventKind::AccessDecided(decided) if decided.decision == Decision::Allowed => {
                 LogLevel::Info
@@ -131,6 +137,7 @@ impl EventKind {
             EventKind::EscapeAttempt(attempt) if attempt.severity == Severity::Critical => {
                 LogLevel::Critical
             }
+            EventKind::EscapeResponse(_) | EventKind::Quarantined(_) => LogLevel::Critical,
             EventKind::EscapeAttempt(_) | EventKind::SandboxFailed(_) => LogLevel::Error,
         }
     }
@@ -170,6 +177,10 @@ pub struct CommandDigest {
 impl CommandDigest {
     pub fn of<A: AsRef<OsStr>>(argv: &[A]) -> CommandDigest {
         CommandDigest { hash: redact::hash(argv), preview: redact::preview(argv) }
+    }
+
+    pub fn hash(&self) -> Digest {
+        self.hash
     }
 
     /// Its masked beginning.
@@ -318,9 +329,12 @@ pub struct EventsSummed {
     pub duration_ms: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EscapeAttempt {
+    /// In the table of indicators.
+    #[serde(default)]
+    pub id: String,
     #[serde(rename = "type")]
     pub indicator: Indicator,
     pub severity: Severity,

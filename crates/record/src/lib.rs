@@ -10,10 +10,12 @@ mod decision;
 mod digest;
 mod error;
 pub mod escape;
+mod escape_response;
 mod event;
 mod fault;
 mod files;
 mod head;
+pub mod indicators;
 mod malformed;
 pub mod metrics;
 pub mod network;
@@ -34,6 +36,10 @@ pub use chain::Record;
 pub use decision::Decision;
 pub use digest::Digest;
 pub use error::RecordError;
+pub use escape_response::{
+    AlertResult, EscapeAction, EscapeReport, EscapeResponded, Quarantined, Released, RollBack,
+    SeenIndicator, SeenProcess,
+};
 pub use event::{
     AccessDecided, AccessRevoked, Approval, CommandDigest, Created, Destroyed, Entered,
     EscapeAttempt, Event, EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded,

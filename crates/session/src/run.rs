@@ -12,9 +12,11 @@ use crate::core_file;
 use crate::discarded;
 use crate::egress;
 use crate::error::{Result, SessionError};
+use crate::escape::{Response as EscapeResponse, Suspect};
 use crate::familiar;
 use crate::journal::Journal;
 use crate::offline;
+use crate::quarantine::{self, QuarantineVeto};
 use crate::reporting;
 use crate::runs::{Announced, FileRegistration};
 use crate::session_id::new_session_id;
@@ -31,13 +33,14 @@ use palisade_policy::model::Policy;
 use palisade_policy::{Diagnostic, LayerKind, Problem};
 use palisade_record::metrics::Metrics;
 use palisade_record::{
-    Approval, Created, Destroyed, ErrorKind, EventKind, Failure, Outcome, RunReport,
+    Approval, Created, Destroyed, ErrorKind, EventKind, Failure, Outcome, RollBack, RunReport,
 };
 use palisade_supervisor::asking::AskIn;
 use palisade_supervisor::conclusion;
 use palisade_supervisor::control::endpoint::Endpoint;
 use palisade_supervisor::control::interface::{FromSupervisor, Response};
 use palisade_supervisor::egress::EgressSummary;
+use palisade_supervisor::escape::Incident;
 use palisade_supervisor::normalize;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
@@ -202,9 +205,10 @@ pub(crate) fn run_until(
                 ),
                 _,
             ) => Outcome::Killed,
-            (SessionError::Policy(_) | SessionError::Plan(_), ErrorKind::Security) => {
-                Outcome::Refused
-            }
+            (
+                SessionError::Policy(_) | SessionError::Plan(_) | SessionError::Quarantined { .. },
+                ErrorKind::Security,
+            ) => Outcome::Refused,
             _ => Outcome::Failed,
         };
         if let SessionError::Supervisor(SupervisorError::Cancelled { number, .. }) = error {
@@ -236,15 +240,45 @@ fn attempt(
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
     let lifetime =
         if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
-    let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|prepared| {
+    let declared = request.policy.tool.as_deref();
+    let checked = quarantine::check(&caller.places, declared, &request.command);
+    let prepared = checked.and_then(|()| prepare(caller, (request, lifetime), report, tell));
+    let outcome = prepared.and_then(|prepared| {
         let journal = &mut journal;
         let transaction = Transaction::begin(&caller.places, &prepared.plan, report)?;
-        let scene = Scene { caller, request, control, journal, began, report: &mut *report, tell };
-        let outcome = carry_out(prepared, scene);
-        let Some(transaction) = transaction else { return outcome };
-        let by = (&*caller, &request.policy);
-        let ended = transaction.end(by, report, outcome.is_err(), tell);
-        outcome.and(ended)
+        let mut incident = None;
+        let scene = Scene {
+            caller,
+            request,
+            control,
+            journal: &mut *journal,
+            began,
+            report: &mut *report,
+            incident: &mut incident,
+            tell: &mut *tell,
+        };
+        let plan = &prepared.plan;
+        let outcome = carry_out(plan, (prepared.rules, prepared.authority), scene);
+        let places = &caller.places;
+        let suspect = Suspect { argv: &request.command, declared };
+        let response = EscapeResponse::begin(places, incident, &suspect, report, tell);
+        let discards = response.as_ref().is_some_and(EscapeResponse::discards);
+        let (ended, roll_back) = match transaction {
+            Some(transaction) if discards => match transaction.roll_back() {
+                Ok(()) => (Ok(()), RollBack::Discarded),
+                Err(error) => (Err(error), RollBack::Failed),
+            },
+            Some(transaction) => {
+                let by = (&*caller, &request.policy);
+                (transaction.end(by, report, outcome.is_err(), tell), RollBack::NotAsked)
+            }
+            None => (Ok(()), RollBack::NotRolledBack),
+        };
+        let respond = |response: EscapeResponse<'_>| {
+            response.finish((plan, journal), roll_back, report, tell)
+        };
+        let responded = response.map_or(Ok(()), respond);
+        outcome.and(ended).and(responded)
     });
     let recorded = match &outcome {
         Ok(()) => Ok(()),
@@ -326,13 +360,17 @@ struct Scene<'a> {
     journal: &'a mut Journal,
     began: &'a Began,
     report: &'a mut RunReport,
+    /// Filled in if the run was ended for an attempt to break out.
+    incident: &'a mut Option<Incident>,
     tell: &'a mut dyn FnMut(&str),
 }
 
-fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
-    let Prepared { plan, rules, authority } = prepared;
-    let plan = &plan;
-    let Scene { caller, request, control, journal, began, report, tell } = scene;
+fn carry_out(
+    plan: &Plan,
+    (rules, authority): (Vec<Rule>, Option<Authority>),
+    scene: Scene<'_>,
+) -> Result<()> {
+    let Scene { caller, request, control, journal, began, report, incident, tell } = scene;
     let Began { clock, inherited } = *began;
     let located = palisade_plan::locate_project(&caller.facts, &RealTree);
     if let Some(note) = familiar::introduce(&caller.places, &located, &caller.facts.cwd) {
@@ -379,6 +417,10 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
         rules,
         stores: Rc::new(stores.clone()),
         control,
+        veto: Some(Rc::new(QuarantineVeto {
+            places: caller.places.clone(),
+            tool: request.policy.tool.clone(),
+        })),
         output_logs: life.as_deref().map(SessionLife::output_logs).transpose()?,
     };
     let mut supervisor = palisade_supervisor::start(start, signals, || {
@@ -430,6 +472,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
         normalize::wait_out(clock, times.total(), &mut signals)?;
     }
     conclude(report, plan, &ended, times);
+    (report.escape, *incident) = ended.escape.end();
     record_end(journal, run, report, times.total())?;
     ended.incidents.report(report);
     report.unasked_questions = ended.unasked;

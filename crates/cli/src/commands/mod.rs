@@ -14,6 +14,7 @@ pub(crate) mod net;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod proxy;
+pub(crate) mod quarantine;
 pub(crate) mod revoke;
 pub(crate) mod run;
 pub(crate) mod running;

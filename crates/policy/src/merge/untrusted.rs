@@ -4,8 +4,12 @@
 
 use crate::settings::Value;
 
+/// A tool of one project may be a tool of all of them.
+const OUTLASTS: &str = "a quarantine outlasts the run, and keeps the command from other projects";
+
 /// Keys that delay the user, or that can only be set with knowledge of the machine.
-const IGNORED: [(&str, &str); 4] = [
+const IGNORED: [(&str, &str); 5] = [
+    ("escape.strict", OUTLASTS),
     ("resources.normalizeTime", "it makes every run wait"),
     ("resources.grace", "it decides how long an interrupted command keeps running"),
     ("resources.cpuSet", "CPU numbers differ between machines"),
@@ -47,6 +51,9 @@ pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
     let is_harmless = matches!(value, Value::Word(word) if *word != "none");
     if let Some((_, why)) = IGNORED.iter().find(|(key, _)| *key == path && !is_harmless) {
         return Some((*why).to_owned());
+    }
+    if path.starts_with("escape.") && matches!(value, Value::Word(word) if *word == "quarantine") {
+        return Some(OUTLASTS.to_owned());
     }
     let Value::Number(number) = value else { return None };
     let (_, least) = MIN_VALUES.iter().find(|(key, _)| *key == path)?;

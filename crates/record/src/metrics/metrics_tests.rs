@@ -95,6 +95,7 @@ fn eventful() -> Metrics {
     let mut metrics = Metrics::default();
     metrics.hear(&created());
     metrics.hear(&EventKind::EscapeAttempt(EscapeAttempt {
+        id: String::new(),
         indicator: Indicator::Syscall,
         severity: Severity::Medium,
         description: "tried mount".to_owned(),

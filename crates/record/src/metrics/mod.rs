@@ -56,6 +56,10 @@ impl Metrics {
                 let (indicator, severity) = (word(&attempt.indicator), word(&attempt.severity));
                 self.count(&table::ESCAPE_ATTEMPTS, &[&indicator, &severity], 1);
             }
+            EventKind::EscapeResponse(response) => {
+                self.count(&table::ESCAPE_RESPONSES, &[response.action.word()], 1);
+            }
+            EventKind::Quarantined(_) => self.count(&table::QUARANTINED, &[], 1),
             EventKind::ResourceLimitExceeded(exceeded) => {
                 self.count_once(&table::LIMITS_HIT, &[&exceeded.resource]);
             }
@@ -108,6 +112,7 @@ impl Metrics {
             | EventKind::SandboxFailed(_)
             | EventKind::SignalForwarded(_)
             | EventKind::AccessRevoked(_)
+            | EventKind::Released(_)
             | EventKind::ApprovalRecorded(_) => {}
         }
     }

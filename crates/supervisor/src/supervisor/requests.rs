@@ -10,6 +10,7 @@ use crate::control::interface::{
     SIGNALS, StartCommand, TerminalSize,
 };
 use crate::error::Result;
+use crate::escape::StartedTool;
 use crate::supervisor::{Control, Phase, Supervisor};
 use palisade_launch::{CommandId, Spawner};
 use palisade_record::redact;
@@ -22,6 +23,7 @@ use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::time::Instant;
 
 /// A response, and the descriptor that goes with it.
@@ -106,7 +108,16 @@ impl Supervisor<'_> {
             Err(why) => return refuse(RefusalKind::Failed, why),
         };
         let has_terminal = streams.has_terminal;
-        let text = redact::preview(&words(&start.argv));
+        let argv = words(&start.argv);
+        if let Some(why) = self.veto.as_ref().and_then(|veto| veto.refuses(&argv)) {
+            return refuse(RefusalKind::Failed, why);
+        }
+        let text = redact::preview(&argv);
+        let tool = StartedTool {
+            program: program_name(&argv),
+            hash: redact::hash(&argv),
+            preview: text.clone(),
+        };
         let request = defaults.complete(commands.next_id(), start, has_terminal);
         match spawner.start_command(request, streams.of_command) {
             Ok(()) => {}
@@ -120,6 +131,7 @@ impl Supervisor<'_> {
             Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
         }
         let command = commands.add(streams.to_resize, text);
+        commands.set_tool(command, tool);
         expiry.command_started();
         if let Some(client) = client {
             outbox.started_by(command, client);
@@ -242,6 +254,12 @@ fn never_block(stream: &OwnedFd) -> Result<(), String> {
 
 fn words(argv: &[Vec<u8>]) -> Vec<&OsStr> {
     argv.iter().map(|word| OsStr::from_bytes(word)).collect()
+}
+
+/// The last part of the program's path.
+fn program_name(argv: &[&OsStr]) -> String {
+    let name = argv.first().and_then(|program| Path::new(program).file_name());
+    name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Why a request is none, whatever the sandbox does.

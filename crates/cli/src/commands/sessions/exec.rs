@@ -5,9 +5,11 @@ use super::{connect, exit_code};
 use crate::output;
 use anyhow::bail;
 use clap::Args;
+use palisade_session::AppDirs;
 use palisade_session::foreground::{
     self, DetachKeys, run_in_terminal, run_with_streams, window_size,
 };
+use palisade_session::quarantine;
 use palisade_session::sessions::SessionRecord;
 use palisade_session::supervise::client::Client;
 use palisade_session::supervise::interface::{
@@ -79,6 +81,8 @@ pub(crate) enum Meeting {
 
 impl Exec {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        // The session would refuse it too, but not with this exit code.
+        quarantine::check(&AppDirs::here()?, None, &self.command)?;
         let (client, record) = connect(&self.sid)?;
         let mut environment = Vec::new();
         for text in &self.env {

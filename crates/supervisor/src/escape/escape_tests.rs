@@ -1,18 +1,6 @@
 use super::*;
 use palisade_record::indicators::{BLOCKED_CALL, CONNECTION, PROTECTED_WRITE, SUSPICIOUS_CALL};
 
-fn warning() -> Escape {
-    Escape {
-        on_low: Wanted::Warn,
-        on_medium: Wanted::Warn,
-        on_high: Wanted::Warn,
-        on_critical: Wanted::Warn,
-        strict: false,
-        desktop: false,
-        webhook: None,
-    }
-}
-
 fn attempt(known: &indicators::KnownIndicator, what: &str) -> EventKind {
     EventKind::EscapeAttempt(known.attempt(what, Some(7)))
 }

@@ -211,6 +211,20 @@ pub(crate) fn command_of(
     None
 }
 
+/// For tests: the default.
+#[cfg(test)]
+pub(crate) fn warning() -> Escape {
+    Escape {
+        on_low: Wanted::Warn,
+        on_medium: Wanted::Warn,
+        on_high: Wanted::Warn,
+        on_critical: Wanted::Warn,
+        strict: false,
+        desktop: false,
+        webhook: None,
+    }
+}
+
 #[cfg(test)]
 #[path = "escape_tests.rs"]
 mod tests;

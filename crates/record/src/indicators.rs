@@ -47,7 +47,7 @@ macro_rules! indicators {
 
 indicators! {
     TRAVERSAL = "filesystem.traversal", Filesystem, Critical, "Path traversal attempt detected",
-        "The path leads into a directory of Palisade itself, which no sandbox shows. Few programs look there; a search of a whole home directory may.";
+        "The path leads into a directory of Palisade itself, which no sandbox shows or lists. A search does not find it: it has to be named.";
     SECRET = "filesystem.secret", Filesystem, Medium, "Denied access to a secret",
         "Programs such as git and ssh read keys and logins as part of their work.";
     PROTECTED_WRITE = "filesystem.protected-write", Filesystem, Medium, "Denied write to a file that the host would run later",

@@ -260,7 +260,9 @@ fn attempt(
         let plan = &prepared.plan;
         let outcome = carry_out(plan, (prepared.rules, prepared.authority), scene);
         let places = &caller.places;
-        let suspect = Suspect { argv: &request.command, declared };
+        // The command of a sandbox that outlives its commands is none.
+        let argv = (lifetime == SandboxLifetime::OneCommand).then_some(&*request.command);
+        let suspect = Suspect { argv, declared };
         let response = EscapeResponse::begin(places, incident, &suspect, report, tell);
         let discards = response.as_ref().is_some_and(EscapeResponse::discards);
         let (ended, roll_back) = match transaction {

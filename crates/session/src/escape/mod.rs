@@ -15,8 +15,8 @@ use crate::quarantine::{self, Offence};
 use alert::Alert;
 use palisade_plan::model::Plan;
 use palisade_record::{
-    CommandDigest, EscapeAction, EscapeAttempt, EscapeResponded, EventKind, Quarantined, RollBack,
-    RunReport, redact,
+    EscapeAction, EscapeAttempt, EscapeResponded, EventKind, Quarantined, RollBack, RunReport,
+    redact,
 };
 use palisade_supervisor::escape::{Incident, StartedTool};
 use std::ffi::OsString;
@@ -29,15 +29,15 @@ pub(crate) struct Response<'a> {
     incident: Incident,
     attempt: EscapeAttempt,
     action: EscapeAction,
-    tool: String,
-    command: CommandDigest,
+    declared: Option<String>,
     quarantined: Vec<Quarantined>,
 }
 
 /// Whose run it was.
 #[derive(Debug)]
 pub(crate) struct Suspect<'a> {
-    pub(crate) argv: &'a [OsString],
+    /// None in a session: its commands are known otherwise.
+    pub(crate) argv: Option<&'a [OsString]>,
     /// The declared tool.
     pub(crate) declared: Option<&'a str>,
 }
@@ -55,16 +55,13 @@ impl<'a> Response<'a> {
         let mut incident = incident?;
         let attempt = incident.attempt.clone()?;
         let action = report.escape.as_ref()?.action;
-        let command = CommandDigest::of(suspect.argv);
-        if incident.tools.is_empty() {
+        if let (true, Some(argv)) = (incident.tools.is_empty(), suspect.argv) {
             incident.tools.push(StartedTool {
-                program: program_name(suspect.argv),
-                hash: redact::hash(suspect.argv),
-                preview: command.preview().to_owned(),
+                program: program_name(argv),
+                hash: redact::hash(argv),
+                preview: redact::preview(argv),
             });
         }
-        let declared = suspect.declared.map(str::to_owned);
-        let tool = declared.unwrap_or_else(|| incident.tools[0].program.clone());
         let mut quarantined = Vec::new();
         if action == EscapeAction::Quarantine {
             let offence = Offence {
@@ -81,7 +78,8 @@ impl<'a> Response<'a> {
         if let Some(escape) = &mut report.escape {
             escape.quarantined = quarantined.iter().map(|it| it.quarantine.clone()).collect();
         }
-        Some(Self { places, incident, attempt, action, tool, command, quarantined })
+        let declared = suspect.declared.map(str::to_owned);
+        Some(Self { places, incident, attempt, action, declared, quarantined })
     }
 
     /// Whether the changes of a transaction are discarded.
@@ -111,13 +109,14 @@ impl<'a> Response<'a> {
             );
         }
         let policy = &plan.supervision.escape;
+        let tool = self.incident.tools.first();
         let alerts = alert::send(
             policy,
             &Alert {
                 session: &report.session_id,
-                tool: &self.tool,
-                command: self.command.preview(),
-                command_hash: self.command.hash(),
+                tool: self.declared.as_deref().or(tool.map(|it| &*it.program)).unwrap_or_default(),
+                command: tool.map(|it| &*it.preview).unwrap_or_default(),
+                command_hash: tool.map(|it| it.hash),
                 attempt: &self.attempt,
                 action: self.action,
                 roll_back,

@@ -82,10 +82,14 @@ impl Transaction {
         let Self { directory, own, .. } = self;
         let session = own.as_ref().map(|(_, record)| record.clone());
         let session = session.map_or_else(|| directory.record(), Ok)?;
+        let is_of_one_run = own.is_some();
         // Whoever removes the directory needs its lock.
         drop(own);
         match WaitingChanges::open(directory.try_clone()?, session.clone()) {
-            Ok(Some(waiting)) => waiting.tidy().and_then(|()| waiting.discard()),
+            Ok(Some(waiting)) => waiting.tidy().and_then(|()| match is_of_one_run {
+                true => waiting.discard(),
+                false => waiting.discard_as_supervisor(),
+            }),
             Ok(None) => Ok(()),
             // The project is gone, or cannot be opened: its changes need not be looked at.
             Err(_) => WaitingChanges::discard_unseen(directory, session),

@@ -116,6 +116,16 @@ impl WaitingChanges {
         discard(directory, session, record.is_of_one_run)
     }
 
+    /// The same by the supervisor of a session itself, when nothing else of it is left.
+    pub(super) fn discard_as_supervisor(self) -> Result<()> {
+        self.recover()?;
+        let Self { directory, layers, .. } = self;
+        drop(layers);
+        directory.refuse_interrupted_apply()?;
+        palisade_changes::discard(directory.directory(), LAYERS.as_ref())?;
+        Ok(())
+    }
+
     /// The same without looking at them, where their project is gone.
     pub fn discard_unseen(directory: SessionDirectory, session: SessionRecord) -> Result<()> {
         let record: TransactionRecord = directory.read_json(RECORD)?;

@@ -78,6 +78,11 @@ fn of_escape(report: &RunReport) -> Vec<String> {
             "quarantined; it does not run until `sandbox quarantine release {id}` (`sandbox quarantine show {id}`)"
         ));
     }
+    if let (true, Some(bundle)) = (escape.quarantined.is_empty(), &response.bundle) {
+        lines.push(format!(
+            "what is known of it is kept in the state directory, as incidents/{bundle}"
+        ));
+    }
     for alert in &response.alerts {
         if let Some(error) = &alert.error {
             lines.push(format!("the {} alert failed: {error}", alert.by));

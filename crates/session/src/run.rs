@@ -438,6 +438,8 @@ fn carry_out(
         let mut log = |records| journal.record(records);
         let next = supervisor.next_message(Observers { log: &mut log, tell });
         let next = next.inspect_err(|error| {
+            // A helper may have died by the same attempt.
+            (report.escape, *incident) = supervisor.take_escape();
             if setup.is_none() {
                 supervisor.take_unlogged().into_iter().for_each(|event| journal.add(event));
                 report.signals_forwarded = supervisor.forwarded().to_vec();

@@ -34,7 +34,7 @@ pub(crate) enum Quarantine {
     Show {
         /// Its id, the beginning or the end of it, or the name of the tool
         #[arg(value_name = "ID|TOOL")]
-        named: String,
+        quarantined: String,
         /// Print one JSON document with the kept files
         #[arg(long)]
         json: bool,
@@ -43,7 +43,7 @@ pub(crate) enum Quarantine {
     Release {
         /// Its id, the beginning or the end of it, or the name of the tool
         #[arg(value_name = "ID|TOOL")]
-        named: String,
+        quarantined: String,
     },
 }
 
@@ -52,9 +52,9 @@ impl Quarantine {
         let places = AppDirs::here()?;
         match self {
             Self::Ls { json } => list(&places, json)?,
-            Self::Show { named, json } => show(&places, &named, json)?,
-            Self::Release { named } => {
-                let entries = quarantine::find(&places, &named)?;
+            Self::Show { quarantined, json } => show(&places, &quarantined, json)?,
+            Self::Release { quarantined } => {
+                let entries = quarantine::find(&places, &quarantined)?;
                 quarantine::release(&places, &entries, Caller::here()?.facts.uid)?;
                 for entry in &entries {
                     output::note(&format!("released {} ({})", entry.tool, entry.command));

@@ -179,6 +179,12 @@ impl EscapeWatch {
         self.incident.attempt.as_ref().and_then(|attempt| attempt.pid)
     }
 
+    /// The same before the end.
+    pub(crate) fn take(&mut self) -> (Option<EscapeReport>, Option<Incident>) {
+        let next = Self::new(&self.policy);
+        std::mem::replace(self, next).end()
+    }
+
     /// What the report says of it, and what is known about the incident if there is one.
     pub fn end(self) -> (Option<EscapeReport>, Option<Incident>) {
         let Self { seen, more, action, calls, mut incident, .. } = self;

@@ -1,9 +1,9 @@
 //! What is done about an attempt to break out while the sandbox is there: it is looked at, and ended.
 
 use crate::error::Result;
-use crate::escape::{StartedTool, command_of, descendants};
+use crate::escape::{Incident, StartedTool, command_of, descendants};
 use crate::supervisor::{Killed, Phase, Supervisor};
-use palisade_record::SeenProcess;
+use palisade_record::{EscapeReport, SeenProcess};
 
 impl Supervisor<'_> {
     /// Looks through what is new among the events. Everything of the sandbox ends at once if the policy says so: other
@@ -25,6 +25,16 @@ impl Supervisor<'_> {
             return self.kill(Killed::Escape);
         }
         Ok(())
+    }
+
+    /// What is known about attempts so far, for a run that ends by an error.
+    pub fn take_escape(&mut self) -> (Option<EscapeReport>, Option<Incident>) {
+        if self.escape.look(&mut self.unlogged, self.looked_at) {
+            let tools = self.suspected_tools(&[]);
+            self.escape.keep(Vec::new(), tools);
+        }
+        self.looked_at = self.unlogged.len();
+        self.escape.take()
     }
 
     /// The commands of a session that may have done it: the one that it was, if that can be told, and otherwise all that run.

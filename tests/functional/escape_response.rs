@@ -39,7 +39,7 @@ pub(crate) fn calling_and_ending(number: u32) -> String {
 }
 
 fn policy(world: &World, escape: &str) -> String {
-    let path = world.write("policy.yaml", &format!("version: 1\nescape: {{ {escape} }}\n"));
+    let path = world.write("policy.yaml", format!("version: 1\nescape: {{ {escape} }}\n"));
     path.display().to_string()
 }
 
@@ -126,7 +126,7 @@ fn a_critical_attempt_ends_rolls_back_keeps_and_quarantines() {
     let id = entries[0]["id"].as_str().unwrap();
     world.sandbox(["quarantine", "release", &id[24..]]).run().assert_code(0);
     assert_eq!(events(&world, "RELEASED")[0]["quarantine"], *id);
-    let released = world.sandbox_run(&["--timeout", "1s"], command).run();
+    let released = world.sandbox_run(["--timeout", "1s"], command).run();
     released.assert_code(124);
 }
 
@@ -225,7 +225,7 @@ fn by_default_every_layer_warns_and_the_command_goes_on() {
         calling_and_ending(SETNS),
         calling_and_ending(UNSHARE)
     );
-    let output = world.sandbox_run(&["--on-ask", "deny"], ["sh", "-c", &script]).run();
+    let output = world.sandbox_run(["--on-ask", "deny"], ["sh", "-c", &script]).run();
     output.assert_code(0);
     assert_eq!(output.out(), "went on\n");
     let ids = ids(&output);
@@ -286,10 +286,10 @@ fn a_program_that_is_not_listed_is_an_indicator() {
     );
     let path = path.display().to_string();
     let command = ["sh", "-c", "/usr/bin/id; sleep 1000"];
-    let output = world.sandbox_run(&["--policy", &path], command).run();
+    let output = world.sandbox_run(["--policy", &path], command).run();
     output.assert_code(137);
     assert_eq!(escape_of(&output)["response"]["indicator"], "process.exec");
-    world.sandbox_run(&["--policy", &path], command).run().assert_code(126);
+    world.sandbox_run(["--policy", &path], command).run().assert_code(126);
 }
 
 /// Proves: ESC-1 indicators, ESC-1 quarantine
@@ -362,12 +362,12 @@ fn a_declared_tool_is_quarantined_as_a_whole() {
     let world = World::new();
     let script = calling_and_ending(SETNS);
     run(&world, "onCritical: quarantine", &BASH, &["python3", "-c", &script]).assert_code(137);
-    let other = world.sandbox_run(&BASH, ["true"]).run();
+    let other = world.sandbox_run(BASH, ["true"]).run();
     other.assert_code(126);
     assert!(other.err().contains("bash is quarantined"), "{}", other.err());
     world.sandbox_run(NO_FLAGS, ["true"]).run().assert_code(0);
     world.sandbox(["quarantine", "release", "bash"]).run().assert_code(0);
-    world.sandbox_run(&BASH, ["true"]).run().assert_code(0);
+    world.sandbox_run(BASH, ["true"]).run().assert_code(0);
 }
 
 /// Proves: ESC-1 terminate, ESC-1 quarantine
@@ -452,7 +452,7 @@ fn an_untrusted_project_may_make_it_harder_but_quarantines_nothing() {
 #[test]
 fn the_page_is_as_typed() {
     let world = World::new();
-    world.write_in_project("attack.py", &calling_and_ending(SETNS));
+    world.write_in_project("attack.py", calling_and_ending(SETNS));
     world.write("home/policy.yaml", "version: 1\nescape: { onCritical: quarantine }\n");
     fs::create_dir(world.path().join("bin")).unwrap();
     symlink(sandbox_program(), world.path().join("bin/sandbox")).unwrap();

@@ -62,7 +62,7 @@ pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{IGNORED, MIN_VALUES};
+    use super::{IGNORED, MIN_VALUES, Value, refusal};
     use crate::keys::{self, KEYS, Order, ValueKind};
 
     #[test]
@@ -83,5 +83,13 @@ mod tests {
                 assert!(is_covered(key.path), "{}", key.path);
             }
         }
+    }
+
+    /// Proves: POL-4 order
+    #[test]
+    fn an_untrusted_file_may_end_its_runs_and_quarantines_nothing() {
+        assert_eq!(refusal("escape.onLow", &Value::Word("kill")), None);
+        assert!(refusal("escape.onLow", &Value::Word("quarantine")).is_some());
+        assert!(refusal("escape.strict", &Value::Bool(true)).is_some());
     }
 }

@@ -80,8 +80,9 @@ impl WebhookUrl {
         let is_loopback = host
             .parse::<std::net::IpAddr>()
             .map_or(host == "localhost", |address| address.is_loopback());
-        let parsed = palisade_hosts::Host::parse(host);
-        if (parsed.is_err() && !is_loopback) || (!is_tls && !is_loopback) {
+        let is_host = palisade_hosts::Host::parse(host).is_ok();
+        let is_allowed = is_loopback || (is_tls && is_host);
+        if !is_allowed {
             return None;
         }
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };

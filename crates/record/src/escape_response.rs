@@ -1,7 +1,7 @@
 //! What was done about an attempt to break out, in the audit log and in the report (ESC-1).
 
 use crate::digest::Digest;
-use crate::event::{Indicator, Severity};
+use crate::severity::{Indicator, Severity};
 use serde::{Deserialize, Serialize};
 
 /// From the mildest to the hardest.

@@ -8,6 +8,7 @@ use crate::digest::Digest;
 use crate::escape_response::{EscapeResponded, Quarantined, Released};
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
+use crate::severity::{Indicator, Severity};
 use crate::state::State;
 use crate::{escape, redact};
 use jiff::Timestamp;
@@ -341,24 +342,6 @@ pub struct EscapeAttempt {
     pub description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Indicator {
-    Filesystem,
-    Process,
-    Network,
-    Syscall,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Severity {
-    Low,
-    Medium,
-    High,
-    Critical,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,9 @@
 //! `docs/escape-response.md` shows the same table; a test compares the two. What follows from a severity is the policy's
 //! business (`escape.onLow` … `escape.onCritical`).
 
-use crate::event::{EscapeAttempt, Indicator, Severity};
+use crate::event::EscapeAttempt;
 use crate::network::{NameQueried, NetworkAction, NetworkAttempt, Via};
+use crate::severity::{Indicator, Severity};
 
 /// One kind of attempt.
 #[derive(Debug)]

@@ -28,6 +28,7 @@ mod report;
 mod report_file;
 mod report_text;
 mod rotation;
+mod severity;
 mod state;
 mod verify;
 
@@ -42,8 +43,8 @@ pub use escape_response::{
 };
 pub use event::{
     AccessDecided, AccessRevoked, Approval, CommandDigest, Created, Destroyed, Entered,
-    EscapeAttempt, Event, EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded,
-    LogLevel, PolicyViolation, Run, Severity, SignalForwarded, SyscallBlocked, Validated,
+    EscapeAttempt, Event, EventKind, EventsSummed, Executed, Exited, LimitExceeded, LogLevel,
+    PolicyViolation, Run, SignalForwarded, SyscallBlocked, Validated,
 };
 pub use network_report::{
     DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,
@@ -58,5 +59,6 @@ pub use report::{
 };
 pub use report_file::ReportFile;
 pub use rotation::Rotation;
+pub use severity::{Indicator, Severity};
 pub use state::{State, WrongOrder};
 pub use verify::{LogFault, Verified, VerifyError, verify};

@@ -2,8 +2,7 @@ use super::table::{Shape, TABLE, Unit, Values};
 use super::{Malformed, Metrics, MetricsFile};
 use crate::decision::Decision;
 use crate::event::{
-    AccessDecided, CommandDigest, Created, Destroyed, EscapeAttempt, EventKind, Indicator,
-    LimitExceeded, Run, Severity,
+    AccessDecided, CommandDigest, Created, Destroyed, EscapeAttempt, EventKind, LimitExceeded, Run,
 };
 use crate::network::{
     ConnectionClosed, HostDecided, NameQueried, NetworkAction, NetworkAttempt, Via,
@@ -13,6 +12,7 @@ use crate::report::{
     BlockedCalls, LimitReport, ProtectedWrite, Reached, RefusedExecution, ReportedUsage, RunReport,
     Versions,
 };
+use crate::severity::{Indicator, Severity};
 use proptest::prelude::{any, prop, proptest};
 use std::collections::BTreeSet;
 use std::fs;

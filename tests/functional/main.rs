@@ -39,6 +39,8 @@ mod egress_support;
 mod egress_told;
 mod egress_websocket;
 mod environment;
+mod escape_alerts;
+mod escape_response;
 mod explain_syscall;
 mod faults;
 mod first_run;

@@ -33,7 +33,7 @@ fn tour() -> Vec<Step<'static>> {
     steps
 }
 
-fn fits(shown: &str, said: &str) -> bool {
+pub(crate) fn fits(shown: &str, said: &str) -> bool {
     let mut parts = shown.split('…');
     let Some(mut rest) = parts.next().and_then(|first| said.strip_prefix(first)) else {
         return false;

@@ -34,6 +34,8 @@ pub(crate) struct ScaffoldMounts {
     tops: Vec<(PathBuf, bool)>,
     /// Never asked about, each with everything below.
     never: Vec<PathBuf>,
+    /// Of these, Palisade's own: that somebody looks there is told, though nobody is asked.
+    own: Vec<PathBuf>,
     /// The host's `/proc`, which resolves our own descriptors to paths.
     proc: &'static OwnedFd,
 }
@@ -75,6 +77,7 @@ impl ScaffoldMounts {
             mounts: mounts.collect(),
             tops: tops.map(|top| (top.clone(), is_ground(top))).collect(),
             never: gate.never.clone(),
+            own: gate.own.clone(),
             proc,
         }
     }
@@ -161,7 +164,8 @@ impl ScaffoldMounts {
         let is_covered = self.is_covered(directory, &path);
         path.push(OsStr::from_bytes(rest));
         let path = path.into_os_string().into_vec();
-        let is_told = path.len() < palisade_gate::MAX_PATH_BYTES && !self.is_never(&path);
+        let is_told = path.len() < palisade_gate::MAX_PATH_BYTES
+            && (!self.is_never(&path) || self.is_own(&path));
         is_told.then_some(Missing { path, existing, is_covered })
     }
 
@@ -180,6 +184,11 @@ impl ScaffoldMounts {
     fn is_never(&self, path: &[u8]) -> bool {
         let path = Path::new(OsStr::from_bytes(path));
         self.never.iter().any(|never| path.starts_with(never))
+    }
+
+    fn is_own(&self, path: &[u8]) -> bool {
+        let path = Path::new(OsStr::from_bytes(path));
+        self.own.iter().any(|own| path.starts_with(own))
     }
 
     pub(crate) fn path_of(&self, fd: impl AsFd) -> Option<PathBuf> {

@@ -28,6 +28,7 @@ fn grounds(top: &std::path::Path) -> ScaffoldMounts {
         private_home: None,
         directories: Vec::new(),
         known_callers: true,
+        own: Vec::new(),
         trigger: palisade_plan::model::Trigger::Notify,
         trigger_reason: "",
     };

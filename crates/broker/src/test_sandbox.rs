@@ -76,6 +76,7 @@ impl TestSandbox {
             private_home: None,
             directories: Vec::new(),
             known_callers: true,
+            own: Vec::new(),
             trigger: palisade_plan::model::Trigger::Notify,
             trigger_reason: "",
         }

@@ -4,8 +4,8 @@ use palisade_policy::limit::{LimitKind, Unit};
 use palisade_record::network::NetworkAction;
 use palisade_record::{
     BlockedCalls, DeniedHost, DiscardedFiles, LimitReport, NetworkReport, OfflineAttempts, Outcome,
-    ProtectedWrite, RefusedExecution, RunReport, SavedAnswer, TouchedPath, UnaskedQuestions,
-    escape,
+    ProtectedWrite, RefusedExecution, RollBack, RunReport, SavedAnswer, TouchedPath,
+    UnaskedQuestions, escape,
 };
 use palisade_session::outcome_of;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +40,7 @@ pub(crate) fn words(report: &RunReport, cwd: &Path, saved: &SavedPolicy) -> Vec<
     let discarded = report.discarded_files.as_ref().and_then(of_discarded);
     let unasked = of_unasked(report);
     let waiting = of_waiting(report);
+    let escape = of_escape(report);
     [denied, unasked, discarded, writes, of_forks(report), of_calls(report), of_limits(report)]
         .into_iter()
         .flatten()
@@ -48,10 +49,46 @@ pub(crate) fn words(report: &RunReport, cwd: &Path, saved: &SavedPolicy) -> Vec<
         .chain(of_waived(report))
         .chain(of_offline(report, saved.lists_hosts))
         .chain(waiting)
+        .chain(escape)
         .chain(of_saved(&report.saved_answers))
         .chain(of_executions(&report.refused_executions))
         .chain(report.network.iter().flat_map(|network| of_network(network, &report.session_id)))
         .collect()
+}
+
+/// Why the run was ended, if an attempt to break out was it, and what was done.
+fn of_escape(report: &RunReport) -> Vec<String> {
+    let Some(escape) = &report.escape else { return Vec::new() };
+    let Some(response) = &escape.response else { return Vec::new() };
+    let decisive = escape.indicators.iter().find(|seen| seen.action == escape.action);
+    let what = decisive.map_or(response.indicator.as_str(), |seen| seen.description.as_str());
+    let done = match response.roll_back {
+        RollBack::Discarded => "its changes were discarded",
+        RollBack::Failed => "its changes could not be discarded and wait",
+        RollBack::NotRolledBack => "what it wrote was not rolled back",
+        RollBack::NotAsked => "its changes wait",
+    };
+    let mut lines = vec![format!(
+        "ended for an attempt to break out ({}); all processes were killed, {done}: {what}",
+        response.indicator
+    )];
+    if let Some(id) = escape.quarantined.first() {
+        let id = palisade_session::sessions::short_id(id);
+        lines.push(format!(
+            "quarantined; it does not run until `sandbox quarantine release {id}` (`sandbox quarantine show {id}`)"
+        ));
+    }
+    if let (true, Some(bundle)) = (escape.quarantined.is_empty(), &response.bundle) {
+        lines.push(format!(
+            "what is known of it is kept in the state directory, as incidents/{bundle}"
+        ));
+    }
+    for alert in &response.alerts {
+        if let Some(error) = &alert.error {
+            lines.push(format!("the {} alert failed: {error}", alert.by));
+        }
+    }
+    lines
 }
 
 /// Changes of a transaction that somebody has to look at.

@@ -11,7 +11,7 @@ use crate::commands::sessions::{
 };
 use crate::commands::{
     approve, audit, cache, check_path, complete, doctor, explain_syscall, generate, learn, manual,
-    net, plan, policy, proxy, replay, revoke, run, supervise, top, why,
+    net, plan, policy, proxy, quarantine, replay, revoke, run, supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -113,6 +113,9 @@ pub(crate) enum Command {
     Net(net::Net),
     /// Read, follow, verify and export the audit log
     Audit(audit::Audit),
+    /// Show and release the tools that do not run after an attempt to break out
+    #[command(subcommand)]
+    Quarantine(quarantine::Quarantine),
     /// Check that a path stays below a directory and reaches nothing that is denied
     CheckPath(check_path::CheckPath),
     /// Print a shell completion script
@@ -218,6 +221,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "check-path" => Command::CheckPath(arguments(line)?),
         "policy" => Command::Policy(subcommand(line)?),
         "audit" => Command::Audit(arguments(line)?),
+        "quarantine" => Command::Quarantine(subcommand(line)?),
         _ => return None,
     })
 }

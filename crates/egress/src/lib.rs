@@ -26,6 +26,7 @@ pub mod passage;
 pub mod peek;
 mod pipes;
 mod ports;
+pub mod post;
 mod publish;
 mod rate;
 mod refused;

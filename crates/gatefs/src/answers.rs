@@ -56,7 +56,12 @@ impl GateFsServer<'_> {
             // lost, and `granted_path` serves what was granted.
             None if class == CallerClass::Helper => return Err(Errno::NOENT),
             // Nobody is asked about it, so nobody is told that it is there.
-            None if self.is_never_told(&path) => return Err(Errno::NOENT),
+            None if self.is_never_told(&path) => {
+                if class == CallerClass::Inside {
+                    self.report_look_at_own(request, &path);
+                }
+                return Err(Errno::NOENT);
+            }
             // Nothing is mounted on a link: it is what the host has by now.
             _ => {
                 let found = self.host.look(&self.identity, &path).ok_or(Errno::NOENT)?;

@@ -128,6 +128,23 @@ impl GateFsServer<'_> {
         looks_absent
     }
 
+    /// Reports once that somebody looks for one of Palisade's own directories (ESC-1). They are so few that they need no
+    /// bound, and nobody finds one to look further below it.
+    pub(crate) fn report_look_at_own(&mut self, request: &Request<'_>, path: &Path) {
+        let is_own = self.gate.own.iter().any(|own| own == path);
+        let Some(thread) = request.pid.filter(|_| is_own && !self.told_absent.contains(path))
+        else {
+            return;
+        };
+        if self.waiting.is_full() {
+            return;
+        }
+        self.told_absent.insert(path.to_owned());
+        let asked = self.path_access(thread, path.to_owned(), (&Call::Open, OPEN), 0);
+        // The answer is known, and nobody waits for it.
+        self.waiting.post(&self.supervisor, &GateFsMessage::PathAccess(asked));
+    }
+
     /// Leaves a call unanswered until the supervisor has decided about the path.
     pub(crate) fn ask(&mut self, request: &Request<'_>, call: Call, wants: Wants) -> Answer {
         let Some(thread) = request.pid.filter(|_| !self.waiting.is_full()) else {

@@ -428,6 +428,7 @@ fn finish(request: &PlanRequest<'_>, host: &Host<'_>, seen: Seen, kept: Kept) ->
             file_operations: policy.audit.file_operations,
             recording: recording(policy),
             transaction,
+            escape: policy.escape.clone(),
         },
     };
     plan.explanation.promises = promises::of(&plan, policy);

@@ -5,8 +5,8 @@ use crate::limit::CgroupHome;
 use crate::model::{Confinement, MountAccess, MountOp, Namespaced, Plan};
 use crate::{CacheStore, PlanError, PlanRequest, build};
 use palisade_policy::model::{
-    AllowedPorts, EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process,
-    ProjectAccess, Resources, SyscallMode, Syscalls, View,
+    AllowedPorts, EnvMode, Escape, EscapeAction, Filesystem, Level, Mode, Network, NetworkMode,
+    OnAsk, Policy, Process, ProjectAccess, Resources, SyscallMode, Syscalls, View,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -246,6 +246,15 @@ pub(crate) fn policy() -> Policy {
             mode: SyscallMode::Whitelist,
             syscalls: Vec::new(),
             max_blocked: Some(100),
+        },
+        escape: Escape {
+            on_low: EscapeAction::Warn,
+            on_medium: EscapeAction::Warn,
+            on_high: EscapeAction::Warn,
+            on_critical: EscapeAction::Warn,
+            strict: false,
+            desktop: true,
+            webhook: None,
         },
         approvals: Vec::new(),
     }

@@ -91,6 +91,7 @@ pub(crate) fn choose(
         trigger_reason,
         grounds: grounds(mounts, host),
         never: never.chain(denied.of(hard)).chain(other_homes).collect(),
+        own: facts.own_paths.clone(),
         secrets,
         homes,
         mounted: mounts.iter().filter(|op| is_mounted(op)).map(|op| op.target().into()).collect(),

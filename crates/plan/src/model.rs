@@ -5,6 +5,7 @@
 
 mod cache_stack;
 mod egress;
+mod guard;
 mod mount_op;
 mod probe;
 mod project;
@@ -20,12 +21,12 @@ pub use egress::{
     Checks, CredentialPlan, CredentialSource, Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan,
     Publish,
 };
+pub use guard::{Guard, PartlyWritable};
 pub(crate) use mount_op::READ_ONLY;
 pub use mount_op::{MountAccess, MountOp, NodeKind};
 use palisade_bpf::{FilterSpec, Profile};
-use palisade_guard::GuardedPath;
 use palisade_policy::model::{
-    Approval, AskKey, FileOperations, Level, Mode, NetworkMode, OnAsk, View,
+    Approval, AskKey, Escape, FileOperations, Level, Mode, NetworkMode, OnAsk, View,
 };
 pub use probe::Probe;
 pub use project::{FoundBy, Located};
@@ -33,7 +34,7 @@ pub use records::Recording;
 pub(crate) use seccomp_summary::summary;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 pub use transaction::{AtEnd, Transaction};
 
 /// One run, from the first mount to the last limit. The JSON form is flat, so that readers do not depend on
@@ -151,6 +152,8 @@ pub struct Supervision {
     /// Where the project's changes wait, and what happens to them at the end (LIFE-2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<Transaction>,
+    /// What is done about attempts to break out (ESC-1).
+    pub escape: Escape,
 }
 
 /// What the user is told about the run. Enforces nothing.
@@ -403,64 +406,6 @@ pub enum DetourKind {
     Writable,
 }
 
-/// Where names are judged before they are written (FS-9). Paths are those in the sandbox. A path belongs to the
-/// longest entry of `trees`, `islands` and `surroundings` that is a prefix of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Guard {
-    /// Writable directories and files of the host.
-    #[serde(serialize_with = "crate::text::paths")]
-    pub trees: Vec<PathBuf>,
-    /// Mounts in a tree that do not belong to it. Nothing is judged there.
-    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
-    pub islands: Vec<PathBuf>,
-    /// Writable mounts of the run's own that contain a tree. Nothing is judged there either, but Landlock rules
-    /// apply to everything below a directory: a right granted here would also apply in the tree.
-    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
-    pub surroundings: Vec<PathBuf>,
-    /// Home directories that contain a tree or are in one.
-    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
-    pub homes: Vec<PathBuf>,
-    /// Trees that are package caches.
-    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
-    pub stores: Vec<PathBuf>,
-    /// Not guarded, each with everything below.
-    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
-    pub opened: Vec<PathBuf>,
-    /// Directories of build output: not guarded either, and the command has all rights there itself.
-    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
-    pub build_dirs: Vec<PathBuf>,
-    /// Guarded in this run in addition to the shipped names.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub more: Vec<GuardedPath>,
-    /// Directories of which only parts are writable.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub limited: Vec<PartlyWritable>,
-    /// Relative values of `core.hooksPath`. They name a different directory in every directory that shares the
-    /// repository's settings.
-    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
-    pub hooks: Vec<PathBuf>,
-}
-
-/// A directory of which only parts are writable: the repository of a worktree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PartlyWritable {
-    #[serde(serialize_with = "crate::text::path")]
-    pub directory: PathBuf,
-    /// Relative to it, each with everything below.
-    #[serde(serialize_with = "crate::text::paths")]
-    pub parts: Vec<PathBuf>,
-}
-
-impl PartlyWritable {
-    /// Whether this restriction permits writing `path`.
-    pub fn covers(&self, path: &Path) -> bool {
-        path.strip_prefix(&self.directory)
-            .map_or(true, |below| self.parts.iter().any(|part| below.starts_with(part)))
-    }
-}
-
 /// Where a path that is missing in the view is noticed, and who decides about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -475,6 +420,9 @@ pub struct Gate {
     /// Never asked about, each with everything below.
     #[serde(serialize_with = "crate::text::paths")]
     pub never: Vec<PathBuf>,
+    /// Palisade's own directories on the host: nobody inside has anything to do there.
+    #[serde(skip)]
+    pub own: Vec<PathBuf>,
     /// Asked about with a warning, one file at a time, each with everything below.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<PathBuf>,

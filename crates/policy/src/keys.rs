@@ -40,6 +40,8 @@ pub(crate) enum ValueKind {
     Tools,
     /// The URL of a proxy.
     Upstream,
+    /// Where alerts are posted: `https://…`, or `http://` and a loopback address.
+    Webhook,
     /// `[ADDRESS:]PORT:INNER`.
     Published,
     Credentials,
@@ -169,6 +171,9 @@ const ENV_MODES: &[(&str, &str)] =
     &[("inherit", "inherit"), ("clean", "clean"), ("explicit", "explicit")];
 const NETWORK_MODES: &[(&str, &str)] =
     &[("none", "none"), ("proxy", "proxy"), ("nat", "nat"), ("host", "host")];
+const ESCAPE_ACTIONS: &[(&str, &str)] =
+    &[("ignore", "ignore"), ("warn", "warn"), ("kill", "kill"), ("quarantine", "quarantine")];
+const BY_HARDNESS: Order = Order::Ranked(&["ignore", "warn", "kill", "quarantine"]);
 const SYSCALL_MODES: &[(&str, &str)] = &[("WHITELIST", "WHITELIST"), ("BLACKLIST", "BLACKLIST")];
 
 /// What `network.allowedFor` may name.
@@ -320,6 +325,19 @@ pub(crate) const KEYS: &[Key] = &[
     key("recording.terminal", ValueKind::Word(RECORDED), Order::Fixed,
         "Record what the command writes to its terminal, or what is typed as well while it is echoed."),
     key("recording.maxSize", ValueKind::Size, Order::Fixed, "The size of one recording, in bytes; 64 MiB if not stated."),
+
+    key("escape.onLow", ValueKind::Word(ESCAPE_ACTIONS), BY_HARDNESS,
+        "What follows an indicator of low severity: ignore, warn, kill the run, or kill it, roll back and quarantine the tool."),
+    key("escape.onMedium", ValueKind::Word(ESCAPE_ACTIONS), BY_HARDNESS, "The same for medium severity."),
+    key("escape.onHigh", ValueKind::Word(ESCAPE_ACTIONS), BY_HARDNESS, "The same for high severity."),
+    key("escape.onCritical", ValueKind::Word(ESCAPE_ACTIONS), BY_HARDNESS, "The same for critical severity."),
+    key("escape.strict", ValueKind::Bool, Order::TrueIsTighter,
+        "Quarantine at the first indicator, whatever its severity."),
+    key("escape.desktop", ValueKind::Bool, Order::TrueIsTighter,
+        "Show a desktop notification when a run is ended for an indicator."),
+    // Fixed: who chooses it is told which commands run here.
+    key("escape.webhook", ValueKind::Webhook, Order::Fixed,
+        "Post a JSON document there when a run is ended for an indicator: https, or http to a loopback address."),
 
     key("approvals", ValueKind::Approvals, Order::AllowList,
         "Approved relaxations: what, and the reason."),

@@ -3,9 +3,11 @@
 //! A [`Policy`] is the result of the merge and the input of `plan`. It contains no facts about the host and no
 //! resolved paths: the plan expands `~` and resolves links.
 
+pub mod escape;
 pub mod network;
 pub(crate) mod rule;
 
+pub use escape::{Escape, EscapeAction};
 use network::{Credential, PublishedPort};
 use palisade_hosts::{HostEntry, IpNet};
 pub use rule::StoredRule;
@@ -175,6 +177,7 @@ pub struct Policy {
     pub syscalls: Syscalls,
     pub audit: Audit,
     pub recording: Recording,
+    pub escape: Escape,
     /// Approved relaxations, each with its reason. The report lists them.
     pub approvals: Vec<Approval>,
 }

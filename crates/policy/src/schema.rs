@@ -166,6 +166,7 @@ fn leaf(key: &Key) -> Json {
             json!({ "type": "array", "items": { "type": "string", "enum": TOOL_NAMES } })
         }
         ValueKind::Upstream => json!({ "type": "string", "pattern": "^http://[^/]+:[0-9]+/?$" }),
+        ValueKind::Webhook => json!({ "type": "string", "pattern": "^https?://[^@\\s]+$" }),
         ValueKind::Published => json!({
             "type": "array",
             "items": { "type": "string", "pattern": "^((\\[[0-9a-fA-F:.]+\\]|[0-9.]+):)?[0-9]+:[0-9]+$" },

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Origin;
 use crate::keys::{self, ValueKind};
+use crate::model::escape::shown_webhook;
 use crate::model::network::{Credential, shown_upstream};
 use crate::model::rule::StoredRule;
 use crate::model::{Approval, Policy};
@@ -80,6 +81,7 @@ impl Value {
             (Value::Number(milli), ValueKind::Cpus) => units::show_cpus(*milli),
             (Value::Cpus(cpus), _) => units::show_cpu_set(cpus),
             (Value::Word(word), _) => (*word).to_owned(),
+            (Value::Text(url), ValueKind::Webhook) => Json::from(shown_webhook(url)).to_string(),
             (Value::Text(url), ValueKind::Upstream) => Json::from(shown_upstream(url)).to_string(),
             (Value::Rules(rules), _) => {
                 let rules: Vec<String> = rules.iter().map(StoredRule::to_string).collect();

@@ -19,6 +19,10 @@ impl CommandDigest {
         CommandDigest { hash: redact::hash(argv), preview: redact::preview(argv) }
     }
 
+    pub fn hash(&self) -> Digest {
+        self.hash
+    }
+
     /// Its masked beginning.
     pub fn preview(&self) -> &str {
         &self.preview

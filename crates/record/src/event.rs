@@ -7,12 +7,14 @@ use crate::checkpoint_events::{CheckpointMade, RolledBack, SessionForked};
 use crate::command_digest::CommandDigest;
 use crate::decision::Decision;
 use crate::escape;
+use crate::escape_response::{EscapeResponded, Quarantined, Released};
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
 use crate::session_event::{
     ChangesApplied, ChangesDiscarded, ChangesHeld, FileOperation, SessionEnding, SessionExec,
     SessionExecEnded, SessionExtended,
 };
+use crate::severity::{Indicator, Severity};
 use crate::state::State;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
@@ -84,6 +86,10 @@ pub enum EventKind {
     SandboxFailed(Failure),
     PolicyViolation(PolicyViolation),
     EscapeAttempt(EscapeAttempt),
+    /// What was done about an attempt to break out (ESC-1).
+    EscapeResponse(Box<EscapeResponded>),
+    Quarantined(Quarantined),
+    Released(Released),
     ResourceLimitExceeded(LimitExceeded),
     SyscallBlocked(SyscallBlocked),
     SignalForwarded(SignalForwarded),
@@ -127,6 +133,7 @@ impl EventKind {
             | EventKind::SandboxExited(_)
             | EventKind::SandboxDestroyed(_)
             | EventKind::SignalForwarded(_)
+            | EventKind::Released(_)
             | EventKind::AccessRevoked(_)
             | EventKind::CheckpointMade(_)
             | EventKind::RolledBack(_)
@@ -161,6 +168,7 @@ impl EventKind {
             EventKind::EscapeAttempt(attempt) if attempt.severity == Severity::Critical => {
                 LogLevel::Critical
             }
+            EventKind::EscapeResponse(_) | EventKind::Quarantined(_) => LogLevel::Critical,
             EventKind::EscapeAttempt(_) | EventKind::SandboxFailed(_) => LogLevel::Error,
         }
     }
@@ -328,33 +336,18 @@ pub struct EventsSummed {
     pub duration_ms: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EscapeAttempt {
+    /// In the table of indicators.
+    #[serde(default)]
+    pub id: String,
     #[serde(rename = "type")]
     pub indicator: Indicator,
     pub severity: Severity,
     pub description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Indicator {
-    Filesystem,
-    Process,
-    Network,
-    Syscall,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Severity {
-    Low,
-    Medium,
-    High,
-    Critical,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

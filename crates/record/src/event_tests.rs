@@ -67,6 +67,7 @@ fn the_last_event_tells_the_whole_run() {
 fn every_kind_has_its_name_and_level() {
     let attempt = |severity| {
         EventKind::EscapeAttempt(EscapeAttempt {
+            id: String::new(),
             indicator: Indicator::Filesystem,
             severity,
             description: "path traversal".to_owned(),

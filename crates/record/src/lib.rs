@@ -13,12 +13,14 @@ mod decision;
 mod digest;
 mod error;
 pub mod escape;
+mod escape_response;
 mod event;
 mod event_name;
 mod export;
 mod fault;
 mod files;
 mod head;
+pub mod indicators;
 mod malformed;
 pub mod metrics;
 pub mod network;
@@ -32,6 +34,7 @@ mod report_file;
 mod report_text;
 mod rotation;
 mod session_event;
+mod severity;
 mod state;
 mod verify;
 
@@ -42,10 +45,14 @@ pub use command_digest::CommandDigest;
 pub use decision::Decision;
 pub use digest::Digest;
 pub use error::RecordError;
+pub use escape_response::{
+    AlertResult, EscapeAction, EscapeReport, EscapeResponded, Quarantined, Released, RollBack,
+    SeenIndicator, SeenProcess,
+};
 pub use event::{
     AccessDecided, AccessRevoked, Approval, Created, Destroyed, Entered, EscapeAttempt, Event,
-    EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded, LogLevel, PolicyViolation,
-    Run, Severity, SignalForwarded, SyscallBlocked, Validated,
+    EventKind, EventsSummed, Executed, Exited, LimitExceeded, LogLevel, PolicyViolation, Run,
+    SignalForwarded, SyscallBlocked, Validated,
 };
 pub use export::{ExportHeader, export, verify_export};
 pub use network_report::{
@@ -65,5 +72,6 @@ pub use session_event::{
     ChangesApplied, ChangesDiscarded, ChangesHeld, EndingCause, FileOperation, SessionEnding,
     SessionExec, SessionExecEnded, SessionExtended,
 };
+pub use severity::{Indicator, Severity};
 pub use state::{State, WrongOrder};
 pub use verify::{LogFault, Verified, VerifyError, verify};

@@ -4,6 +4,7 @@
 
 use crate::digest::Digest;
 use crate::error::Result;
+use crate::escape_response::EscapeReport;
 use crate::event::{Approval, SignalForwarded};
 use crate::network_report::NetworkReport;
 use crate::outcome::{Failure, Outcome};
@@ -53,6 +54,9 @@ pub struct RunReport {
     /// The number of suspicious ones at which the run was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by_blocked_calls: Option<u64>,
+    /// Attempts to break out, and what was done about them; `None` if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escape: Option<EscapeReport>,
     /// Writes that were refused because the host would later execute their content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected_writes: Vec<ProtectedWrite>,
@@ -122,6 +126,7 @@ impl RunReport {
             signals_forwarded: Vec::new(),
             blocked_calls: Vec::new(),
             ended_by_blocked_calls: None,
+            escape: None,
             protected_writes: Vec::new(),
             refused_executions: Vec::new(),
             granted_paths: Vec::new(),

@@ -78,6 +78,16 @@ impl AppDirs {
         self.state.join("recordings")
     }
 
+    /// Tools that do not run.
+    pub fn quarantine_store(&self) -> PathBuf {
+        self.state.join("quarantine.json")
+    }
+
+    /// What is kept of incidents, one directory a session.
+    pub fn incidents(&self) -> PathBuf {
+        self.state.join("incidents")
+    }
+
     pub(crate) fn trust_store(&self) -> PathBuf {
         self.state.join("trust.json")
     }

@@ -5,6 +5,7 @@
 
 use crate::caller::Caller;
 use crate::error::{Result, SessionError};
+use crate::quarantine;
 use crate::run::{Controller, Finished, RunRequest, run_until};
 use crate::session_id::new_session_id;
 use crate::sessions::{
@@ -60,6 +61,10 @@ pub fn create(
     tell: &mut dyn FnMut(&str),
     conclude: impl FnOnce(&Finished),
 ) -> Result<Creation> {
+    // Before there is a session that nothing would run in.
+    if let Some(first) = &new.command {
+        quarantine::check(&caller.places, request.policy.tool.as_deref(), &first.argv)?;
+    }
     let project = palisade_plan::locate_project(&caller.facts, &RealTree).root;
     let record = SessionRecord {
         id: new_session_id(),

@@ -1,6 +1,7 @@
 //! Why a run could not be prepared, started or supervised to its end. Each error knows its class (ERR-1) and the exit
 //! code of `sandbox run`.
 
+use jiff::Timestamp;
 use palisade_launch::LaunchError;
 use palisade_launch::probe::FactsError;
 use palisade_plan::PlanError;
@@ -165,6 +166,27 @@ pub enum SessionError {
     #[error("nothing tells which names in {} the host would run later; nothing was applied", project.display())]
     NoJudge { project: PathBuf },
 
+    #[error(
+        "{tool} is quarantined since {since:.0} for an attempt to break out ({indicator}); look at it with `sandbox \
+         quarantine show {id}`, then let it run again with `sandbox quarantine release {id}`"
+    )]
+    Quarantined { tool: String, since: Timestamp, indicator: String, id: String },
+
+    #[error(
+        "the list of quarantined tools in {} cannot be used: {why}; no command is started without it: restore the file, or \
+         move it away if no tool has to stay quarantined",
+        path.display()
+    )]
+    QuarantineStore { path: PathBuf, why: String },
+
+    #[error(
+        "several quarantined tools are meant by {named}; name more of the id (`sandbox quarantine ls`)"
+    )]
+    SeveralQuarantined { named: String },
+
+    #[error("nothing is quarantined as {named}; `sandbox quarantine ls` lists what is")]
+    NotQuarantined { named: String },
+
     #[error(transparent)]
     Changes(#[from] palisade_changes::ChangesError),
 
@@ -255,6 +277,7 @@ impl SessionError {
         match self {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => REFUSED,
             Self::Plan(error) if error.refused_by_policy() => REFUSED,
+            Self::Quarantined { .. } => REFUSED,
             Self::Launch(error) => u8::try_from(error.exit_code()).unwrap_or(OWN_FAILURE),
             Self::Supervisor(error) => error.exit_code(),
             _ => OWN_FAILURE,
@@ -290,8 +313,11 @@ impl SessionError {
             | Self::CommandsRunning { .. }
             | Self::ForkedElsewhere { .. }
             | Self::StateInProject { .. }
+            | Self::NotQuarantined { .. }
+            | Self::SeveralQuarantined { .. }
             | Self::Ambiguous { .. } => ErrorKind::Validation,
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
+            Self::Quarantined { .. } | Self::QuarantineStore { .. } => ErrorKind::Security,
             Self::Policy(_) => ErrorKind::Validation,
             Self::Plan(error) if error.refused_by_policy() => ErrorKind::Security,
             Self::Plan(

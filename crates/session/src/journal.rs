@@ -5,6 +5,7 @@
 
 use crate::app_dirs::{self, AppDirs};
 use crate::error::Result;
+use crate::trail::Trail;
 use palisade_record::metrics::Metrics;
 use palisade_record::{AuditLog, Destroyed, Event, EventKind, Failure, RecordError, State};
 
@@ -17,6 +18,7 @@ pub(crate) struct Journal {
     metrics: Metrics,
     /// Whether this run's creation is in the log.
     created: bool,
+    trail: Trail,
 }
 
 impl Journal {
@@ -30,6 +32,7 @@ impl Journal {
             pending: Vec::new(),
             metrics: Metrics::default(),
             created: false,
+            trail: Trail::default(),
         })
     }
 
@@ -92,10 +95,25 @@ impl Journal {
         self.commit()
     }
 
+    /// Something about a sandbox that is long over.
+    pub(crate) fn record_afterwards(mut self, kind: EventKind) -> Result<()> {
+        self.state = State::Cleanup;
+        self.add(kind);
+        Ok(self.commit()?)
+    }
+
+    /// The first and the last of what was recorded.
+    pub(crate) fn trail(&self) -> &Trail {
+        &self.trail
+    }
+
     pub(crate) fn commit(&mut self) -> Result<(), RecordError> {
         let events = std::mem::take(&mut self.pending);
         self.log.append_batch(&events)?;
-        events.iter().for_each(|event| self.metrics.hear(&event.kind));
+        for event in &events {
+            self.metrics.hear(&event.kind);
+            self.trail.add(event);
+        }
         self.created |=
             events.iter().any(|event| matches!(event.kind, EventKind::SandboxCreated(_)));
         Ok(())

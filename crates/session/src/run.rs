@@ -3,20 +3,23 @@
 //! Fails closed: what cannot be planned, recorded or set up must never start, and an audit log that cannot be written
 //! ends the run.
 
+mod planning;
 mod recording;
 mod recordings;
 
 use crate::answers::{self, Answers};
-use crate::caches::{self, CacheUse, Leave};
+use crate::caches::{CacheUse, Leave};
 use crate::caller::Caller;
-use crate::config::{self, PolicyRequest, Supposing};
+use crate::config::PolicyRequest;
 use crate::core_file;
 use crate::discarded;
 use crate::egress;
 use crate::error::{Result, SessionError};
+use crate::escape::{Response as EscapeResponse, Suspect};
 use crate::familiar;
 use crate::journal::Journal;
 use crate::offline;
+use crate::quarantine::{self, QuarantineVeto};
 use crate::reporting;
 use crate::runs::{Announced, FileRegistration};
 use crate::session_id::new_session_id;
@@ -27,23 +30,25 @@ use crate::tree_locks;
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::Inherited;
-use palisade_launch::probe::{RealTree, limit_facts};
-use palisade_plan::CacheStore;
+use palisade_launch::probe::RealTree;
 use palisade_plan::model::{Gate, Plan, SandboxLifetime, Weight};
-use palisade_policy::model::Policy;
-use palisade_policy::{Diagnostic, LayerKind, Problem};
+use palisade_policy::LayerKind;
 use palisade_record::metrics::Metrics;
 use palisade_record::{
-    Approval, Created, Destroyed, ErrorKind, EventKind, Failure, Outcome, RunReport,
+    Approval, Created, Destroyed, ErrorKind, EventKind, Failure, Outcome, RollBack, RunReport,
 };
 use palisade_supervisor::asking::AskIn;
 use palisade_supervisor::conclusion;
 use palisade_supervisor::control::endpoint::Endpoint;
 use palisade_supervisor::control::interface::{FromSupervisor, Response};
 use palisade_supervisor::egress::EgressSummary;
+use palisade_supervisor::escape::Incident;
 use palisade_supervisor::normalize;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
+use planning::plan_with;
+pub use planning::{Planned, plan};
+pub(crate) use planning::{gate_rules, missing};
 use recording::{Times, conclude, describe, millis, record_end, record_start};
 pub use recordings::kept as kept_recordings;
 use std::ffi::OsString;
@@ -75,104 +80,6 @@ pub struct Finished {
     pub metrics: Metrics,
     /// Why nothing ran, or why the run was stopped.
     pub error: Option<SessionError>,
-}
-
-/// A plan and its policy, before any action.
-#[derive(Debug)]
-pub struct Planned {
-    pub policy: config::LoadedPolicy,
-    pub plan: Plan,
-    /// Set if TLS is intercepted: the certificate is in the plan, the key is not.
-    pub(crate) authority: Option<Authority>,
-}
-
-/// What `run` would do.
-///
-/// An untrusted project restricts what its commands may do, but must not keep its user from working: if no run could
-/// start with its file and one can without it, the file is ignored with a note.
-pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned> {
-    let caches = |project: &Path| caches::look(&caller.places, project, session);
-    plan_with(caller, request, session, &caches)
-}
-
-/// Finds the caches of a project, by its root.
-type CachesOf<'a> = &'a dyn Fn(&Path) -> CacheStore;
-
-fn plan_with(
-    caller: &Caller,
-    request: &RunRequest,
-    session: &str,
-    caches: CachesOf<'_>,
-) -> Result<Planned> {
-    let error = match plan_supposing(caller, request, session, (None, caches)) {
-        Err(error @ (SessionError::Plan(_) | SessionError::Policy(_))) => error,
-        planned => return planned,
-    };
-    let Some(file) = config::untrusted_project(caller, &request.policy) else { return Err(error) };
-    let without = Supposing::WithoutProject;
-    let Ok(mut planned) = plan_supposing(caller, request, session, (Some(&without), caches)) else {
-        return Err(error);
-    };
-    planned.policy.notes.push(Diagnostic {
-        file: file.path.to_string_lossy().into_owned(),
-        line: 0,
-        column: 0,
-        key: String::new(),
-        problem: Problem::Untrusted,
-        message: format!("ignored: it is not trusted, and no run could start with it ({error})"),
-        suggestion: Some("correct it, then run `sandbox policy trust`".to_owned()),
-    });
-    Ok(planned)
-}
-
-fn plan_supposing(
-    caller: &Caller,
-    request: &RunRequest,
-    session: &str,
-    (supposing, caches): (Option<&Supposing>, CachesOf<'_>),
-) -> Result<Planned> {
-    let policy = config::load_supposing(caller, &request.policy, supposing)?;
-    config::refuse_unenforced(&policy)?;
-    let (facts, authority) = egress::facts(caller, &policy.merged.policy)?;
-    let plan = palisade_plan::build(&palisade_plan::PlanRequest {
-        policy: &policy.merged.policy,
-        facts: &facts,
-        tree: &RealTree,
-        command: request.command.clone(),
-        session: session.to_owned(),
-        missing: missing(&policy),
-        policy_files: &policy.read_from,
-        preset_paths: &request.policy.preset_paths,
-        layer: &caller.places.layer(session),
-        caches,
-        limits: &limit_facts,
-    })?;
-    Ok(Planned { policy, plan, authority })
-}
-
-/// The rules of all layers, for the gate.
-pub(crate) fn gate_rules(policy: &Policy, caller: &Caller) -> Vec<Rule> {
-    if policy.filesystem.rules.is_empty() {
-        return Vec::new();
-    }
-    // The gate sees real paths.
-    let home = caller.facts.home.as_deref();
-    let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_owned()));
-    let rules = policy.filesystem.rules.iter();
-    // The rules were validated when the policy was read. Rules below the home directory are dropped if there is none.
-    rules.filter_map(|rule| rule.rule(home.as_deref()).ok()).collect()
-}
-
-/// A missing path on the command line is a mistake; one in a file may be meant for another host.
-pub(crate) fn missing(policy: &config::LoadedPolicy) -> palisade_plan::IfMissing {
-    let sources = policy.merged.provenance.get("filesystem.readOnlyPaths");
-    let is_typed =
-        |source: &palisade_policy::Provenance| source.layer == LayerKind::CommandLine.name();
-    if sources.is_some_and(|sources| sources.iter().any(is_typed)) {
-        palisade_plan::IfMissing::IsAnError
-    } else {
-        palisade_plan::IfMissing::IsNoted
-    }
 }
 
 /// Plans, runs and supervises the command to its end. The calling process must have one thread only; its signals, its
@@ -224,9 +131,10 @@ pub(crate) fn run_until(
                 ),
                 _,
             ) => Outcome::Killed,
-            (SessionError::Policy(_) | SessionError::Plan(_), ErrorKind::Security) => {
-                Outcome::Refused
-            }
+            (
+                SessionError::Policy(_) | SessionError::Plan(_) | SessionError::Quarantined { .. },
+                ErrorKind::Security,
+            ) => Outcome::Refused,
             _ => Outcome::Failed,
         };
         if let SessionError::Supervisor(SupervisorError::Cancelled { number, .. }) = error {
@@ -258,7 +166,10 @@ fn attempt(
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
     let lifetime =
         if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
-    let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|prepared| {
+    let declared = request.policy.tool.as_deref();
+    let checked = quarantine::check(&caller.places, declared, &request.command);
+    let prepared = checked.and_then(|()| prepare(caller, (request, lifetime), report, tell));
+    let outcome = prepared.and_then(|prepared| {
         let journal = &mut journal;
         let transaction = Transaction::begin(
             caller,
@@ -267,22 +178,51 @@ fn attempt(
             report,
         )?;
         let caches = prepared.caches.begin(&prepared.plan, &report.session_id)?;
-        let cache_size = prepared.cache_size;
-        let scene = Scene { caller, request, control, journal, began, report: &mut *report, tell };
-        let outcome = carry_out(prepared, scene);
+        let mut incident = None;
+        let scene = Scene {
+            caller,
+            request,
+            control,
+            journal: &mut *journal,
+            began,
+            report: &mut *report,
+            incident: &mut incident,
+            tell: &mut *tell,
+        };
+        let plan = &prepared.plan;
+        let outcome = carry_out(plan, (prepared.rules, prepared.authority), scene);
+        let places = &caller.places;
+        // The command of a sandbox that outlives its commands is none.
+        let argv = (lifetime == SandboxLifetime::OneCommand).then_some(&*request.command);
+        let suspect = Suspect { argv, declared };
+        let response = EscapeResponse::begin(places, incident, &suspect, report, tell);
+        let discards = response.as_ref().is_some_and(EscapeResponse::discards);
         let leave = match &outcome {
             // Whoever had to be stopped leaves nothing to the next.
             Err(error) if error.kind() == ErrorKind::Security => Leave::Nothing,
+            _ if discards => Leave::Nothing,
             _ => Leave::Everything,
         };
-        if let Some(Err(error)) = caches.map(|caches| caches.end(leave, cache_size)) {
+        if let Some(Err(error)) = caches.map(|caches| caches.end(leave, prepared.cache_size)) {
             // The command's work is done, and its result counts.
             tell(&format!("what was written to caches is not kept: {error}"));
         }
-        let Some(transaction) = transaction else { return outcome };
-        let by = (&*caller, &request.policy);
-        let ended = transaction.end(by, report, outcome.is_err(), tell);
-        outcome.and(ended)
+        let (ended, roll_back) = match transaction {
+            Some(transaction) if discards => match transaction.roll_back() {
+                Ok(()) => (Ok(()), RollBack::Discarded),
+                Err(error) => (Err(error), RollBack::Failed),
+            },
+            Some(transaction) => {
+                let by = (&*caller, &request.policy);
+                (transaction.end(by, report, outcome.is_err(), tell), RollBack::NotAsked)
+            }
+            None => (Ok(()), RollBack::NotRolledBack),
+        };
+        let respond = |response: EscapeResponse<'_>| {
+            response.finish((plan, journal), roll_back, report, tell)
+        };
+        let responded = response.map_or(Ok(()), respond);
+        outcome.and(ended).and(responded)
     });
     let recorded = match &outcome {
         Ok(()) => Ok(()),
@@ -371,13 +311,17 @@ struct Scene<'a> {
     journal: &'a mut Journal,
     began: &'a Began,
     report: &'a mut RunReport,
+    /// Filled in if the run was ended for an attempt to break out.
+    incident: &'a mut Option<Incident>,
     tell: &'a mut dyn FnMut(&str),
 }
 
-fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
-    let Prepared { plan, rules, authority, .. } = prepared;
-    let plan = &plan;
-    let Scene { caller, request, control, journal, began, report, tell } = scene;
+fn carry_out(
+    plan: &Plan,
+    (rules, authority): (Vec<Rule>, Option<Authority>),
+    scene: Scene<'_>,
+) -> Result<()> {
+    let Scene { caller, request, control, journal, began, report, incident, tell } = scene;
     let Began { clock, inherited } = *began;
     let located = palisade_plan::locate_project(&caller.facts, &RealTree);
     if let Some(note) = familiar::introduce(&caller.places, &located, &caller.facts.cwd) {
@@ -440,6 +384,10 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
         rules,
         stores: Rc::new(stores.clone()),
         control,
+        veto: Some(Rc::new(QuarantineVeto {
+            places: caller.places.clone(),
+            tool: request.policy.tool.clone(),
+        })),
         output_logs: life.as_deref().map(SessionLife::output_logs).transpose()?,
         recording,
         recordings: match life.as_deref() {
@@ -460,6 +408,8 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
         let mut log = |records| journal.record(records);
         let next = supervisor.next_message(Observers { log: &mut log, tell });
         let next = next.inspect_err(|error| {
+            // A helper may have died by the same attempt.
+            (report.escape, *incident) = supervisor.take_escape();
             if setup.is_none() {
                 supervisor.take_unlogged().into_iter().for_each(|event| journal.add(event));
                 report.signals_forwarded = supervisor.forwarded().to_vec();
@@ -496,6 +446,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<()> {
         normalize::wait_out(clock, times.total(), &mut signals)?;
     }
     conclude(report, plan, &ended, times);
+    (report.escape, *incident) = ended.escape.end();
     record_end(journal, run, report, times.total())?;
     ended.incidents.report(report);
     report.unasked_questions = ended.unasked;

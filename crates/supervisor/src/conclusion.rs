@@ -35,6 +35,11 @@ pub fn conclude(ended: &ExitState) -> Conclusion {
         let (outcome, exit_code) = (Outcome::Timeout, i32::from(TIMED_OUT));
         return Conclusion { outcome, exit_code, signal: None, ended_by: None };
     }
+    // Whatever it ended with, perhaps before we could end it: a caller must not take it for a success.
+    if ended.escape.action().ends() {
+        let (outcome, exit_code) = (Outcome::Killed, SIGNAL_BASE + SIGKILL);
+        return Conclusion { outcome, exit_code, signal: Some(SIGKILL), ended_by: None };
+    }
     let asked_for =
         |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.signal == signal);
     let (outcome, exit_code, signal) = match ended.ending {
@@ -63,7 +68,7 @@ fn ended_by(ended: &ExitState) -> Option<LimitKind> {
         Some(Killed::Limit(what)) => Some(what),
         // Whoever was killed for want of memory, the run was not what it should have been.
         _ if ended.tally.has_reached(LimitKind::Memory) => Some(LimitKind::Memory),
-        Some(Killed::Asked | Killed::Suspicious | Killed::Expired(_)) | None => None,
+        Some(Killed::Asked | Killed::Escape | Killed::Expired(_)) | None => None,
     }
 }
 

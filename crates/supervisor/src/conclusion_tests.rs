@@ -1,4 +1,5 @@
 use super::conclude;
+use crate::escape::{EscapeWatch, warning};
 use crate::incidents::Incidents;
 use crate::limits::Tally;
 use crate::log_budget::Excess;
@@ -21,6 +22,7 @@ fn ended(ending: Option<ExitCause>, killed: Option<Killed>) -> ExitState {
         forwarded_beyond: 0,
         tally: Tally::default(),
         incidents: Incidents::new(None, Excess::Summed),
+        escape: EscapeWatch::new(&warning()),
         touched: crate::gate::Touched::default(),
         private_home: None,
         network_counters: Vec::new(),

@@ -9,9 +9,12 @@ use crate::log_budget::{Excess, LogBudget, Omitted, SumKey};
 use palisade_bpf::{Arch, Profile, SeccompData, table};
 use palisade_broker::{BlockedCall, BrokerMessage, NotExecuted, Protected};
 use palisade_plan::model::Seccomp;
+use palisade_record::indicators::{
+    self, KnownIndicator, MEMORY_EXEC, PROTECTED_WRITE, TOO_MANY_CALLS, UNAUTHORIZED_EXEC,
+};
 use palisade_record::{
-    BlockedCalls, Decision, EscapeAttempt, EventKind, Indicator, PolicyViolation, ProtectedWrite,
-    RefusedExecution, RunReport, Severity, SyscallBlocked,
+    BlockedCalls, Decision, EventKind, PolicyViolation, ProtectedWrite, RefusedExecution,
+    RunReport, SyscallBlocked,
 };
 use palisade_sys::{Errno, errno_name};
 use std::time::{Duration, Instant};
@@ -56,8 +59,6 @@ pub struct Incidents {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     GoOn,
-    /// More suspicious attempts than the policy bears.
-    TooMany,
     /// The broker cannot go on, for this reason.
     Failed(String),
 }
@@ -132,7 +133,7 @@ impl Incidents {
             | BrokerMessage::Withdrawn { .. }
             | BrokerMessage::Unasked { .. }
             | BrokerMessage::Staging { .. } => {}
-            BrokerMessage::Blocked(blocked) => return self.blocked(blocked, log),
+            BrokerMessage::Blocked(blocked) => self.blocked(blocked, log),
             BrokerMessage::Protected(protected) => self.protected(protected, log),
             BrokerMessage::NotExecuted(refused) => self.not_executed(refused, log),
             BrokerMessage::Socket { path, .. } => {
@@ -156,10 +157,7 @@ impl Incidents {
                 self.lost += count;
                 let omitted = Omitted { count, ..omitted("unreported", None, None) };
                 self.lost_budget.add_up(omitted, Instant::now());
-                self.suspicious += suspicious;
-                if self.is_too_many() {
-                    return Verdict::TooMany;
-                }
+                self.count_suspicious(suspicious, None, log);
             }
             BrokerMessage::FileOperation(told) => self.file_operations.hear(told, log),
             BrokerMessage::Failed(why) => return Verdict::Failed(why),
@@ -201,7 +199,7 @@ impl Incidents {
         self.limit.is_some_and(|limit| self.suspicious >= limit)
     }
 
-    fn blocked(&mut self, blocked: BlockedCall, log: &mut dyn FnMut(EventKind)) -> Verdict {
+    fn blocked(&mut self, blocked: BlockedCall, log: &mut dyn FnMut(EventKind)) {
         let BlockedCall { number, arguments, pid, executable, errno, suspicious } = blocked;
         let name = table::name(Arch::native(), number).unwrap_or("unknown");
         let executable = text(&executable);
@@ -248,21 +246,27 @@ impl Incidents {
                 suspicious,
             }));
         }
-        if !suspicious {
-            return Verdict::GoOn;
+        if rule == Some(LISTED_PROGRAMS) && is_first {
+            log(alert(MEMORY_EXEC, &format!("{name} by {executable}"), Some(pid)));
         }
-        self.suspicious += 1;
+        if !suspicious {
+            return;
+        }
         if is_first {
             let what = detail(name, arguments).map(|what| format!(" ({what})")).unwrap_or_default();
-            let description =
-                format!("{executable} tried {name}{what}, which ordinary programs do not");
-            log(alert(Severity::Medium, description, pid));
+            let tried = format!("{name}{what} by {executable}");
+            log(alert(indicators::of_call(name), &tried, Some(pid)));
         }
-        if self.limit == Some(self.suspicious) {
-            let count = self.suspicious;
-            log(alert(Severity::High, format!("{count} suspicious system calls"), pid));
+        self.count_suspicious(1, Some(pid), log);
+    }
+
+    /// Counts suspicious calls, and says when there were too many.
+    fn count_suspicious(&mut self, more: u64, pid: Option<u32>, log: &mut dyn FnMut(EventKind)) {
+        let was_too_many = self.is_too_many();
+        self.suspicious += more;
+        if self.is_too_many() && !was_too_many {
+            log(alert(TOO_MANY_CALLS, &self.suspicious.to_string(), pid));
         }
-        if self.is_too_many() { Verdict::TooMany } else { Verdict::GoOn }
     }
 
     /// The policy key that refuses this very call, where it is one and not the filter in any case.
@@ -299,7 +303,11 @@ impl Incidents {
         let event = violation(pid, &call, &path, &rule);
         let source = rule.clone();
         let refused = RefusedExecution { path: path.clone(), rule, call, executable, count: 1 };
+        let tried = format!("{path} by {}", refused.executable);
         let is_first = self.count_execution(refused);
+        if is_first {
+            log(alert(UNAUTHORIZED_EXEC, &tried, Some(pid)));
+        }
         let now = Instant::now();
         if self.is_always_recorded(is_first) || self.execution_budget.take(now) {
             log(event);
@@ -333,6 +341,7 @@ impl Incidents {
         let (path, executable) = (text(&path), text(&executable));
         let event = violation(pid, &call, &path, &rule);
         let omitted = omitted("protected-write", Some(rule.clone()), Some(path.clone()));
+        let tried = format!("{path} by {executable}");
         let is_full = self.protected.len() >= MAX_PATHS;
         let mut known = self.protected.iter_mut();
         let is_first = match known.find(|known| known.path == path && known.rule == rule) {
@@ -354,6 +363,9 @@ impl Incidents {
             log(event);
         } else {
             self.protected_budget.add_up(omitted, now);
+        }
+        if is_first {
+            log(alert(PROTECTED_WRITE, &tried, Some(pid)));
         }
     }
 
@@ -395,9 +407,8 @@ fn violation(pid: u32, call: &str, path: &str, rule: &str) -> EventKind {
     })
 }
 
-fn alert(severity: Severity, description: String, pid: u32) -> EventKind {
-    let indicator = Indicator::Syscall;
-    EventKind::EscapeAttempt(EscapeAttempt { indicator, severity, description, pid: Some(pid) })
+fn alert(known: &KnownIndicator, details: &str, pid: Option<u32>) -> EventKind {
+    EventKind::EscapeAttempt(known.attempt(details, pid))
 }
 
 fn text(bytes: &[u8]) -> String {

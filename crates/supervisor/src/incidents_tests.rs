@@ -53,11 +53,15 @@ fn a_refused_call_is_logged_whole_and_a_suspicious_one_alerts_once() {
 #[test]
 fn only_suspicious_calls_count_towards_the_end() {
     let mut incidents = Incidents { limit: Some(2), ..Incidents::new(None, Excess::Summed) };
-    let mut hear = |suspicious| incidents.hear(blocked(1, suspicious), &mut |_| ());
-    assert_eq!(hear(false), Verdict::GoOn);
-    assert_eq!(hear(false), Verdict::GoOn);
-    assert_eq!(hear(true), Verdict::GoOn);
-    assert_eq!(hear(true), Verdict::TooMany);
+    let mut alerts = Vec::new();
+    for suspicious in [false, false, true, true, true] {
+        incidents.hear(blocked(1, suspicious), &mut |kind| {
+            if let EventKind::EscapeAttempt(attempt) = kind {
+                alerts.push(attempt.id);
+            }
+        });
+    }
+    assert_eq!(alerts, ["syscall.suspicious", "syscall.too-many"], "each of them once");
 }
 
 /// Proves: AUD-2 sums
@@ -66,8 +70,9 @@ fn a_flood_is_counted_and_not_kept() {
     let mut incidents = Incidents::new(None, Excess::Summed);
     let mut logged = 0;
     for round in 0..1000 {
-        incidents.hear(protected(&format!("/p/{round}/.envrc")), &mut |_| logged += 1);
-        incidents.hear(blocked(1, false), &mut |_| logged += 1);
+        let mut log = |kind: EventKind| logged += u64::from(!is_alert(&kind));
+        incidents.hear(protected(&format!("/p/{round}/.envrc")), &mut log);
+        incidents.hear(blocked(1, false), &mut log);
     }
     let summed: u64 = incidents.take_sums().iter().map(count_of).sum();
     let mut report = RunReport::begin(
@@ -83,6 +88,11 @@ fn a_flood_is_counted_and_not_kept() {
     assert_eq!(report.protected_writes.len(), MAX_PATHS);
     assert_eq!(report.blocked_calls[0].count, 1000);
     assert!(report.notes.iter().any(|note| note.starts_with("800 more")), "{:?}", report.notes);
+}
+
+/// Alerts have a bound of their own.
+fn is_alert(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::EscapeAttempt(_))
 }
 
 fn count_of(kind: &EventKind) -> u64 {
@@ -102,7 +112,7 @@ fn a_refusal_repeated_for_ever_hides_neither_another_name_nor_another_kind() {
     }
     for message in [protected("/p/.git/config"), blocked(2, false)] {
         let mut logged = 0;
-        incidents.hear(message, &mut |_| logged += 1);
+        incidents.hear(message, &mut |kind| logged += u64::from(!is_alert(&kind)));
         assert_eq!(logged, 1);
     }
 }

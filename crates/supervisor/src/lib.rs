@@ -13,6 +13,7 @@ mod deadlines;
 mod draining;
 pub mod egress;
 pub mod error;
+pub mod escape;
 mod expiry;
 mod file_operations;
 pub mod gate;

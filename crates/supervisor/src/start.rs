@@ -10,6 +10,7 @@ use crate::control::outbox::Outbox;
 use crate::deadlines::Deadlines;
 use crate::egress::EgressControl;
 use crate::error::SupervisorError;
+use crate::escape::{CommandVeto, EscapeWatch};
 use crate::expiry::Expiry;
 use crate::gate::Gate;
 use crate::incidents::Incidents;
@@ -28,6 +29,7 @@ use palisade_plan::model::{Plan, SandboxLifetime};
 use palisade_record::cast::CastWriter;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Instant;
 
 /// Open at once, where the plan has no gate that says it. A person answers none of more than this.
@@ -54,6 +56,8 @@ pub struct StartRequest<'p> {
     pub stores: SharedStore,
     /// The clients, for a sandbox that outlives its commands.
     pub control: Option<&'p mut Endpoint>,
+    /// Of commands that are started later.
+    pub veto: Option<Rc<dyn CommandVeto>>,
     /// Where the output of commands is kept, one directory a command. None: not in files.
     pub output_logs: Option<OwnedFd>,
     /// Of the one command, if its terminal is recorded.
@@ -115,7 +119,7 @@ pub fn start<'p, E: From<SupervisorError>>(
     });
     let gate = Gate::of(plan, request.rules, request.home, SharedStore::clone(&stores));
     let egress = EgressControl::of(plan, egress, SharedStore::clone(&stores));
-    let endpoints = Endpoints { asking, stores, gate, egress };
+    let endpoints = Endpoints { asking, stores, veto: request.veto, gate, egress };
     let display = Display::new(
         terminal,
         outputs,
@@ -123,9 +127,10 @@ pub fn start<'p, E: From<SupervisorError>>(
         request.recording.zip(plan.supervision.recording),
     );
     let incidents = Incidents::new(plan.sandbox.seccomp.as_ref(), Excess::of(plan));
+    let escape = EscapeWatch::new(&plan.supervision.escape);
     let clock = Clock { deadlines, limits };
     let clients = (control, OwnClient::new(signals));
-    Ok(Supervisor::new(running, clients, display, clock, incidents, endpoints))
+    Ok(Supervisor::new(running, clients, display, clock, (incidents, escape), endpoints))
 }
 
 /// Lets go of pipes that are the command's now: who reads or writes them must see when the command

@@ -5,6 +5,7 @@
 
 mod display;
 mod end;
+mod escape;
 mod messages;
 mod own_client;
 mod requests;
@@ -28,6 +29,7 @@ use crate::control::outbox::Outbox;
 use crate::deadlines::Deadlines;
 use crate::egress::{EgressControl, EgressSummary};
 use crate::error::Result;
+use crate::escape::{CommandVeto, EscapeWatch};
 use crate::expiry::{Expired, Expiry};
 use crate::gate::{Gate, Touched};
 use crate::incidents::Incidents;
@@ -41,6 +43,7 @@ use palisade_record::{EventKind, RecordError, SignalForwarded, UnaskedQuestions}
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Instant;
 
 /// Why the supervisor itself ended the sandbox.
@@ -52,8 +55,8 @@ pub enum Killed {
     Expired(Expired),
     /// A fatal signal, and the grace time is over or it came twice.
     Asked,
-    /// Too many suspicious system calls.
-    Suspicious,
+    /// An attempt to break out, or too many suspicious system calls.
+    Escape,
     /// A limit that the supervisor holds, or is told of, was exceeded.
     Limit(LimitKind),
 }
@@ -70,6 +73,7 @@ pub struct ExitState {
     pub forwarded_beyond: u64,
     pub tally: Tally,
     pub incidents: Incidents,
+    pub escape: EscapeWatch,
     pub touched: Touched,
     /// What was written there goes with it.
     pub private_home: Option<PrivateHome>,
@@ -113,6 +117,7 @@ pub(crate) struct Clock<'p> {
 pub(crate) struct Endpoints<'p> {
     pub(crate) asking: Asking,
     pub(crate) stores: SharedStore,
+    pub(crate) veto: Option<Rc<dyn CommandVeto>>,
     pub(crate) gate: Option<Gate<'p>>,
     pub(crate) egress: Option<EgressControl<'p>>,
 }
@@ -163,8 +168,12 @@ pub struct Supervisor<'p> {
     pub(crate) registration: Option<Box<dyn RunRegistration + 'p>>,
     pub(crate) killed: Option<Killed>,
     pub(crate) incidents: Incidents,
+    pub(crate) escape: EscapeWatch,
+    /// How many of `unlogged` the escape watch has looked at.
+    pub(crate) looked_at: usize,
     pub(crate) asking: Asking,
     pub(crate) stores: SharedStore,
+    pub(crate) veto: Option<Rc<dyn CommandVeto>>,
     /// None where nothing on the host is asked about.
     pub(crate) gate: Option<Gate<'p>>,
     /// None where there is none, or no wall around it.
@@ -196,10 +205,10 @@ impl<'p> Supervisor<'p> {
         (mut control, own_client): (Control<'p>, OwnClient),
         display: Display,
         clock: Clock<'p>,
-        incidents: Incidents,
+        (incidents, escape): (Incidents, EscapeWatch),
         endpoints: Endpoints<'p>,
     ) -> Self {
-        let Endpoints { asking, stores, gate, egress } = endpoints;
+        let Endpoints { asking, stores, veto, gate, egress } = endpoints;
         if running.spawner().is_none() {
             // The one command that the launch brings with it.
             control.commands.add(None, None);
@@ -214,8 +223,11 @@ impl<'p> Supervisor<'p> {
             registration: None,
             killed: None,
             incidents,
+            escape,
+            looked_at: 0,
             asking,
             stores,
+            veto,
             gate,
             egress,
             unlogged: Vec::new(),
@@ -248,6 +260,7 @@ impl<'p> Supervisor<'p> {
 
     /// What came so far and is yet to be logged.
     pub fn take_unlogged(&mut self) -> Vec<EventKind> {
+        self.looked_at = 0;
         std::mem::take(&mut self.unlogged)
     }
 

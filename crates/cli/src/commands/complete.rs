@@ -6,6 +6,7 @@
 use crate::output;
 use clap::{Arg, Args, Command, ValueEnum};
 use palisade_record::escape;
+use palisade_session::quarantine::{self, QuarantineEntry};
 use palisade_session::sessions::{self, SessionRecord};
 use palisade_session::stores::{SavedRule, Stores};
 use palisade_session::{AppDirs, Caller, runs};
@@ -175,6 +176,7 @@ fn value(argument: &Arg, typed: &str, prefix: &str) -> Offer {
         "session" => sessions(),
         "sid" => kept_sessions(),
         "rules" => saved_rules(),
+        "quarantined" => quarantined(),
         _ => {
             let possible = argument.get_possible_values().into_iter();
             possible.map(|it| (it.get_name().to_owned(), about(it.get_help()))).collect()
@@ -218,6 +220,16 @@ fn kept_sessions() -> Vec<(String, String)> {
         (record.name.unwrap_or(record.id), escape::text(&about).replace('\t', " "))
     };
     listed.unwrap_or_default().into_iter().map(|(_, record)| word(record)).collect()
+}
+
+/// Tools that do not run, by their ids.
+fn quarantined() -> Vec<(String, String)> {
+    let listed = AppDirs::here().and_then(|places| quarantine::list(&places));
+    let about = |entry: &QuarantineEntry| {
+        escape::text(&format!("{}: {}", entry.tool, entry.command)).replace('\t', " ")
+    };
+    let listed = listed.unwrap_or_default().into_iter();
+    listed.map(|entry| (entry.id.clone(), about(&entry))).collect()
 }
 
 /// As `sandbox policy forget` knows them. One with a tab or a line break in it would look like several.

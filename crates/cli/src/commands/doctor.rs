@@ -1,8 +1,10 @@
 //! `sandbox doctor`: what this host can do, tried and not guessed.
 
+use crate::closing::counted;
 use crate::output::{self, Paint, Style};
 use clap::Args;
 use palisade_launch::probe::{Finding, Health, Report, doctor};
+use palisade_session::{AppDirs, quarantine};
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -20,8 +22,21 @@ impl Doctor {
             output::print_json(&report)?;
         } else {
             output::print(&text(&report))?;
+            tell_of_quarantine();
         }
         Ok(if report.ready() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Not of the host, but a reason for which a command does not run here.
+fn tell_of_quarantine() {
+    match AppDirs::here().and_then(|places| quarantine::list(&places)) {
+        Ok(entries) if entries.is_empty() => {}
+        Ok(entries) => {
+            let tools = counted(entries.len() as u64, "command");
+            output::note(&format!("{tools} quarantined: `sandbox quarantine ls`"));
+        }
+        Err(error) => output::note(&error.to_string()),
     }
 }
 

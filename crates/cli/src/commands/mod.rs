@@ -16,6 +16,7 @@ pub(crate) mod net;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod proxy;
+pub(crate) mod quarantine;
 pub(crate) mod replay;
 pub(crate) mod revoke;
 pub(crate) mod run;

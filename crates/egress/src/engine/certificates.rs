@@ -156,7 +156,7 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 /// The roots of this machine, or of `SSL_CERT_FILE`. Unreadable ones are not trusted.
-fn native_roots() -> RootCertStore {
+pub(crate) fn native_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots

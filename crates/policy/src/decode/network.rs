@@ -2,6 +2,7 @@
 //! file.
 
 use super::mistake::{Mistake, Mistakes, items, mistake};
+use crate::model::escape::{WebhookUrl, shown_webhook};
 use crate::model::network::{
     Credential, PUBLISH_FORM, PublishedPort, SOURCE_FORM, SecretSource, is_variable, port_of,
     shown_upstream,
@@ -12,6 +13,7 @@ use crate::syntax::tree::{Node, Tree};
 use palisade_hosts::{Host, HostEntry, IpNet, private_ranges};
 
 const HOSTS_FORM: &str = "a host name, a glob such as *.example.org, or a CIDR";
+const WEBHOOK_FORM: &str = "a URL without a login: https://, or http:// and a loopback address";
 const UPSTREAM_FORM: &str = "a proxy such as http://proxy.example:3128";
 const CREDENTIAL_FORM: &str = "a mapping with `name`, `from` and `hosts`";
 const CREDENTIAL_FIELDS: [&str; 6] = ["name", "from", "host", "hosts", "header", "format"];
@@ -69,6 +71,14 @@ pub(crate) fn decode_upstream(node: &Node) -> Result<Value, Mistakes> {
         Tree::Text(text) if is_upstream(text) => Ok(Value::Text(text.clone())),
         Tree::Text(text) => mistake(&instead(node, shown_upstream(text)), UPSTREAM_FORM),
         _ => mistake(node, UPSTREAM_FORM),
+    }
+}
+
+pub(crate) fn decode_webhook(node: &Node) -> Result<Value, Mistakes> {
+    match &node.tree {
+        Tree::Text(text) if WebhookUrl::parse(text).is_some() => Ok(Value::Text(text.clone())),
+        Tree::Text(text) => mistake(&instead(node, shown_webhook(text)), WEBHOOK_FORM),
+        _ => mistake(node, WEBHOOK_FORM),
     }
 }
 

@@ -62,6 +62,7 @@ pub(crate) fn decode_value(kind: ValueKind, node: &Node, file: &str) -> Result<V
             items(node, "the name of a tool", |item| one_word(&TOOL_NAMES, item)).map(Value::List)
         }
         ValueKind::Upstream => network::decode_upstream(node),
+        ValueKind::Webhook => network::decode_webhook(node),
         ValueKind::Published => network::decode_publish(node),
         ValueKind::Credentials => network::decode_credentials(node),
         ValueKind::EnvNames => list_of(node, is_env_name, "a variable's name"),

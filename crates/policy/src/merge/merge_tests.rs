@@ -1,7 +1,6 @@
 use super::tighten::Direction;
 use super::*;
-use crate::decode::document::Named;
-use crate::decode::document::PolicyDocument;
+use crate::decode::document::{Named, PolicyDocument};
 use crate::decode::parse::parse;
 use crate::diagnostic::{Origin, Problem};
 use crate::keys::{self, Key};
@@ -457,6 +456,7 @@ mod properties {
             ValueKind::PrivateRanges => some_of(&["10.0.0.0/8", "192.168.1.0/24"]).boxed(),
             ValueKind::Tools => some_of(&["npm", "git"]).boxed(),
             ValueKind::Upstream => one_of(&["http://a.example:80", "http://b.example:80"]).boxed(),
+            ValueKind::Webhook => one_of(&["https://a.example", "https://b.example"]).boxed(),
             ValueKind::Published => some_of(&["'1080:80'", "'2022:22'"]).boxed(),
             ValueKind::Credentials => one_of(&[
                 "[]",

@@ -4,8 +4,12 @@
 
 use crate::settings::Value;
 
+/// A tool of one project may be a tool of all of them.
+const OUTLASTS: &str = "a quarantine outlasts the run, and keeps the command from other projects";
+
 /// Keys that delay the user, or that can only be set with knowledge of the machine.
-const IGNORED: [(&str, &str); 4] = [
+const IGNORED: [(&str, &str); 5] = [
+    ("escape.strict", OUTLASTS),
     ("resources.normalizeTime", "it makes every run wait"),
     ("resources.grace", "it decides how long an interrupted command keeps running"),
     ("resources.cpuSet", "CPU numbers differ between machines"),
@@ -48,6 +52,9 @@ pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
     if let Some((_, why)) = IGNORED.iter().find(|(key, _)| *key == path && !is_harmless) {
         return Some((*why).to_owned());
     }
+    if path.starts_with("escape.") && matches!(value, Value::Word(word) if *word == "quarantine") {
+        return Some(OUTLASTS.to_owned());
+    }
     let Value::Number(number) = value else { return None };
     let (_, least) = MIN_VALUES.iter().find(|(key, _)| *key == path)?;
     (number < least).then(|| "a value this small would break every run".to_owned())
@@ -55,7 +62,7 @@ pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{IGNORED, MIN_VALUES};
+    use super::{IGNORED, MIN_VALUES, Value, refusal};
     use crate::keys::{self, KEYS, Order, ValueKind};
 
     #[test]
@@ -76,5 +83,13 @@ mod tests {
                 assert!(is_covered(key.path), "{}", key.path);
             }
         }
+    }
+
+    /// Proves: POL-4 order
+    #[test]
+    fn an_untrusted_file_may_end_its_runs_and_quarantines_nothing() {
+        assert_eq!(refusal("escape.onLow", &Value::Word("kill")), None);
+        assert!(refusal("escape.onLow", &Value::Word("quarantine")).is_some());
+        assert!(refusal("escape.strict", &Value::Bool(true)).is_some());
     }
 }

@@ -3,8 +3,7 @@ use super::{Malformed, Metrics, MetricsFile};
 use crate::command_digest::CommandDigest;
 use crate::decision::Decision;
 use crate::event::{
-    AccessDecided, Created, Destroyed, EscapeAttempt, EventKind, Indicator, LimitExceeded, Run,
-    Severity,
+    AccessDecided, Created, Destroyed, EscapeAttempt, EventKind, LimitExceeded, Run,
 };
 use crate::network::{
     ConnectionClosed, HostDecided, NameQueried, NetworkAction, NetworkAttempt, Via,
@@ -14,6 +13,7 @@ use crate::report::{
     BlockedCalls, LimitReport, ProtectedWrite, Reached, RefusedExecution, ReportedUsage, RunReport,
     Versions,
 };
+use crate::severity::{Indicator, Severity};
 use proptest::prelude::{any, prop, proptest};
 use std::collections::BTreeSet;
 use std::fs;
@@ -96,6 +96,7 @@ fn eventful() -> Metrics {
     let mut metrics = Metrics::default();
     metrics.hear(&created());
     metrics.hear(&EventKind::EscapeAttempt(EscapeAttempt {
+        id: String::new(),
         indicator: Indicator::Syscall,
         severity: Severity::Medium,
         description: "tried mount".to_owned(),

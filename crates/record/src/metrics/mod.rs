@@ -56,6 +56,10 @@ impl Metrics {
                 let (indicator, severity) = (word(&attempt.indicator), word(&attempt.severity));
                 self.count(&table::ESCAPE_ATTEMPTS, &[&indicator, &severity], 1);
             }
+            EventKind::EscapeResponse(response) => {
+                self.count(&table::ESCAPE_RESPONSES, &[response.action.word()], 1);
+            }
+            EventKind::Quarantined(_) => self.count(&table::QUARANTINED, &[], 1),
             EventKind::ResourceLimitExceeded(exceeded) => {
                 self.count_once(&table::LIMITS_HIT, &[&exceeded.resource]);
             }
@@ -119,6 +123,7 @@ impl Metrics {
             | EventKind::CheckpointMade(_)
             | EventKind::RolledBack(_)
             | EventKind::SessionForked(_)
+            | EventKind::Released(_)
             | EventKind::ApprovalRecorded(_) => {}
         }
     }

@@ -92,6 +92,15 @@ pub(super) static ESCAPE_ATTEMPTS: Family = Family::counter(
     ],
 );
 
+pub(super) static ESCAPE_RESPONSES: Family = Family::counter(
+    "palisade_escape_responses_total",
+    "Runs that were ended for an attempt to break out, by what was done.",
+    &[Label::fixed("action", &["kill", "quarantine"])],
+);
+
+pub(super) static QUARANTINED: Family =
+    Family::counter("palisade_quarantined_total", "Tools that were quarantined.", &[]);
+
 pub(super) static CPU: Family = Family::counter(
     "palisade_cpu_seconds_total",
     "Processor time that commands used.",
@@ -291,11 +300,13 @@ pub(super) static LIMITS_HIT: Family = Family::counter(
 );
 
 /// In the order of output.
-pub(super) static TABLE: [&Family; 20] = [
+pub(super) static TABLE: [&Family; 22] = [
     &SANDBOXES_CREATED,
     &SANDBOX_LIFETIME,
     &POLICY_VIOLATIONS,
     &ESCAPE_ATTEMPTS,
+    &ESCAPE_RESPONSES,
+    &QUARANTINED,
     &CPU,
     &PEAK_MEMORY,
     &IO_BYTES,

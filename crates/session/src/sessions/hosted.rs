@@ -112,7 +112,10 @@ impl HostedSession {
         let exit_code = life.exit_code(report);
         let message = error.map(ToString::to_string);
         life.directory.remove_socket();
-        life.record_end(report.outcome, exit_code, message.clone());
+        let escape = report.escape.as_ref().and_then(|escape| escape.response.as_ref());
+        let escape =
+            escape.map(|done| format!("ended for an attempt to break out ({})", done.indicator));
+        life.record_end(report.outcome, exit_code, message.clone().or(escape));
         if let Some(message) = &message {
             let exit_code = error.map_or(1, SessionError::exit_code);
             life.creator.tell(&Progress::Failed { exit_code, message: message.clone() });

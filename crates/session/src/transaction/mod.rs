@@ -123,6 +123,25 @@ impl Transaction {
         Ok(Some(Self { directory, own, at_end: planned.at_end, records_operations }))
     }
 
+    /// Discards what was changed, whatever it is. Of a session the rest stays.
+    pub(crate) fn roll_back(self) -> Result<()> {
+        let Self { directory, own, .. } = self;
+        let session = own.as_ref().map(|(_, record)| record.clone());
+        let session = session.map_or_else(|| directory.record(), Ok)?;
+        let is_of_one_run = own.is_some();
+        // Whoever removes the directory needs its lock.
+        drop(own);
+        match WaitingChanges::open(directory.try_clone()?, session.clone()) {
+            Ok(Some(waiting)) => waiting.tidy().and_then(|()| match is_of_one_run {
+                true => waiting.remove(),
+                false => waiting.remove_as_supervisor(),
+            }),
+            Ok(None) => Ok(()),
+            // The project is gone, or cannot be opened: its changes need not be looked at.
+            Err(_) => WaitingChanges::remove_unseen(directory, session),
+        }
+    }
+
     /// After the run: applies what is to be applied, and says what waits. A session that has nothing else is gone if
     /// nothing does.
     pub(crate) fn end(

@@ -136,6 +136,15 @@ impl WaitingChanges {
         discard(directory, session, record.is_of_one_run)
     }
 
+    /// The same by the supervisor of a session itself, when nothing else of it is left.
+    pub(super) fn remove_as_supervisor(self) -> Result<()> {
+        self.recover()?;
+        let Self { directory, layers, .. } = self;
+        drop(layers);
+        directory.refuse_interrupted_apply()?;
+        remove_layers(&directory)
+    }
+
     /// The same without looking at them, where their project is gone.
     pub(super) fn remove_unseen(directory: SessionDirectory, session: SessionRecord) -> Result<()> {
         let record: TransactionRecord = directory.read_json(RECORD)?;
@@ -273,6 +282,10 @@ fn discard(directory: SessionDirectory, session: SessionRecord, is_of_one_run: b
     if is_of_one_run {
         return directory.remove();
     }
+    remove_layers(&directory)
+}
+
+fn remove_layers(directory: &SessionDirectory) -> Result<()> {
     for name in [LAYERS, CHECKPOINTS] {
         palisade_changes::discard(directory.directory(), name.as_ref())?;
     }

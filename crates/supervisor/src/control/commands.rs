@@ -2,6 +2,7 @@
 //! started or signalled here.
 
 use super::interface::CommandStatus;
+use crate::escape::StartedTool;
 use palisade_launch::CommandId;
 use palisade_record::CommandDigest;
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Commands {
     running: BTreeMap<CommandId, Known>,
     next_id: u64,
+    /// The last one that was started, whether it runs or not.
+    last: Option<StartedTool>,
 }
 
 #[derive(Debug)]
@@ -23,11 +26,13 @@ struct Known {
     /// None of the one command that a launch brings with it.
     digest: Option<CommandDigest>,
     since: Instant,
+    /// None for the one that the launch brings with it.
+    tool: Option<StartedTool>,
 }
 
 impl Commands {
     pub(crate) fn new() -> Self {
-        Self { running: BTreeMap::new(), next_id: 1 }
+        Self { running: BTreeMap::new(), next_id: 1, last: None }
     }
 
     /// The number that [`Self::add`] gives next.
@@ -43,8 +48,24 @@ impl Commands {
         let id = self.next_id();
         self.next_id += 1;
         let since = Instant::now();
-        self.running.insert(id, Known { pid: None, terminal, digest, since });
+        self.running.insert(id, Known { pid: None, terminal, digest, since, tool: None });
         id
+    }
+
+    /// What a quarantine would know it by.
+    pub(crate) fn set_tool(&mut self, id: CommandId, tool: StartedTool) {
+        self.last = Some(tool.clone());
+        if let Some(known) = self.running.get_mut(&id) {
+            known.tool = Some(tool);
+        }
+    }
+
+    /// That of one command, or those of all; the last one if none runs.
+    pub(crate) fn tools(&self, of: Option<CommandId>) -> Vec<StartedTool> {
+        let is_meant = |id: &CommandId| of.is_none_or(|command| command == *id);
+        let running = self.running.iter().filter(|(id, _)| is_meant(id));
+        let tools: Vec<_> = running.filter_map(|(_, known)| known.tool.clone()).collect();
+        if tools.is_empty() { self.last.iter().cloned().collect() } else { tools }
     }
 
     /// Its exec succeeded. Whether it is one of these.

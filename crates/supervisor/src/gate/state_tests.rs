@@ -22,6 +22,7 @@ fn facts(on_ask: OnAsk) -> Gate {
         private_home: Some("/home/u".into()),
         directories: Vec::new(),
         known_callers: true,
+        own: Vec::new(),
         trigger: palisade_plan::model::Trigger::Notify,
         trigger_reason: "",
     }

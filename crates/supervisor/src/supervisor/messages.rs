@@ -109,6 +109,8 @@ impl Supervisor<'_> {
         self.close_way_out();
         self.record_lost_commands();
         self.sum_up();
+        // It may have ended before we could end it.
+        self.respond()?;
         if !self.unlogged.is_empty() {
             log(self.take_unlogged())?;
         }
@@ -125,7 +127,7 @@ impl Supervisor<'_> {
         let private_home = self.running.take_private_home();
         let network_counters = self.running.take_network_counters();
         let group = self.running.take_group();
-        let Self { ending, killed, incidents, asking, mut control, display, .. } = self;
+        let Self { ending, killed, incidents, escape, asking, mut control, display, .. } = self;
         let OwnClient { signals, forwarded, forwarded_beyond, .. } = self.own_client;
         let Clock { limits, .. } = self.clock;
         let mut output = display.outputs.end();
@@ -139,6 +141,7 @@ impl Supervisor<'_> {
             forwarded_beyond,
             tally,
             incidents,
+            escape,
             touched: self.gate.map(Gate::end).unwrap_or_default(),
             private_home,
             network_counters,

@@ -10,6 +10,7 @@ use crate::control::interface::{
     SIGNALS, StartCommand, TerminalSize,
 };
 use crate::error::Result;
+use crate::escape::StartedTool;
 use crate::supervisor::{Control, Phase, Supervisor};
 use palisade_launch::{CommandId, Spawner};
 use palisade_record::CommandDigest;
@@ -22,6 +23,7 @@ use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::time::Instant;
 
 /// A response, and the descriptor that goes with it.
@@ -112,7 +114,16 @@ impl Supervisor<'_> {
             Err(why) => return refuse(RefusalKind::Failed, why),
         };
         let has_terminal = streams.has_terminal;
-        let digest = CommandDigest::of(&words(&start.argv));
+        let argv = words(&start.argv);
+        if let Some(why) = self.veto.as_ref().and_then(|veto| veto.refuses(&argv)) {
+            return refuse(RefusalKind::Failed, why);
+        }
+        let digest = CommandDigest::of(&argv);
+        let tool = StartedTool {
+            program: program_name(&argv),
+            hash: digest.hash(),
+            preview: digest.preview().to_owned(),
+        };
         let id = commands.next_id();
         // One that was asked for and cannot begin keeps the command from starting.
         let recording = match (&streams.held, &streams.size) {
@@ -140,6 +151,7 @@ impl Supervisor<'_> {
             Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
         }
         let command = commands.add(streams.to_resize, Some(digest));
+        commands.set_tool(command, tool);
         expiry.command_started();
         if let Some(client) = client {
             outbox.started_by(command, client);
@@ -272,6 +284,12 @@ fn never_block(stream: &OwnedFd) -> Result<(), String> {
 
 fn words(argv: &[Vec<u8>]) -> Vec<&OsStr> {
     argv.iter().map(|word| OsStr::from_bytes(word)).collect()
+}
+
+/// The last part of the program's path.
+fn program_name(argv: &[&OsStr]) -> String {
+    let name = argv.first().and_then(|program| Path::new(program).file_name());
+    name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Why a request is none, whatever the sandbox does.

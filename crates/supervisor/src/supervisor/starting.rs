@@ -25,10 +25,8 @@ impl Supervisor<'_> {
         for request in std::mem::take(&mut self.control.held_back) {
             self.request(request)?;
         }
-        match self.incidents.is_too_many() {
-            true => self.kill(Killed::Suspicious),
-            false => Ok(()),
-        }
+        // What came before the start.
+        self.respond()
     }
 
     /// Why, in the words of who knows most.

@@ -74,6 +74,17 @@ fn told(kind: &EventKind) -> (&'static str, String) {
             ("violation", format!("{decision} {} {path}, by {}", violation.op, violation.rule))
         }
         EventKind::EscapeAttempt(attempt) => ("escape", attempt.description.clone()),
+        EventKind::EscapeResponse(response) => {
+            ("response", format!("{} for {}", response.action.word(), response.indicator))
+        }
+        EventKind::Quarantined(quarantined) => {
+            ("quarantined", format!("{} as {}", quarantined.tool, quarantined.quarantine))
+        }
+        EventKind::Released(released) => {
+            let text =
+                format!("{} ({}), by user {}", released.tool, released.quarantine, released.uid);
+            ("released", text)
+        }
         EventKind::ResourceLimitExceeded(limit) => {
             let observed =
                 limit.observed.map_or(String::new(), |observed| format!(", observed {observed}"));

@@ -11,6 +11,7 @@ use palisade_session::AppDirs;
 use palisade_session::foreground::{
     self, DetachKeys, run_in_terminal, run_with_streams, window_size,
 };
+use palisade_session::quarantine;
 use palisade_session::sessions::{NewRecording, Recorded, SessionRecord};
 use palisade_session::supervise::client::Client;
 use palisade_session::supervise::interface::{
@@ -87,6 +88,8 @@ pub(crate) enum Meeting {
 
 impl Exec {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        // The session would refuse it too, but not with this exit code.
+        quarantine::check(&AppDirs::here()?, None, &self.command)?;
         let (directory, record) = find(&self.sid)?;
         if let Some(number) = transaction::before_command(&AppDirs::here()?, &directory, &record)? {
             output::note(&format!("an interrupted rollback to checkpoint {number} was finished"));

@@ -7,7 +7,7 @@ use crate::args::{PolicyArgs, ReportArgs};
 use crate::output;
 use palisade_session::background::{self, Creation};
 use palisade_session::foreground::{DetachKeys, connect};
-use palisade_session::{AskIn, Caller};
+use palisade_session::{AskIn, Caller, quarantine};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
@@ -18,10 +18,14 @@ pub(crate) fn run(
     command: Vec<OsString>,
 ) -> anyhow::Result<ExitCode> {
     background::close_inherited()?;
+    let caller = Caller::here()?;
+    // Before there is a session that nothing would run in.
+    let tool = crate::request::policy_request(&caller, policy)?.tool;
+    quarantine::check(&caller.places, tool.as_deref(), &command)?;
     let ReportArgs { report, metrics_file, quiet, ask_in, .. } = report;
     let ask_in = ask_in.map(AskIn::from).unwrap_or_default();
     let told = SessionReport { report, metrics_file, quiet, ask_in };
-    let session = match make(Caller::here()?, policy, SessionArgs::default(), &told, None)? {
+    let session = match make(caller, policy, SessionArgs::default(), &told, None)? {
         Creation::Created { session } => session,
         Creation::Failed { exit_code, message } => {
             output::complain(&anyhow::anyhow!("{message}"));

@@ -92,6 +92,7 @@ impl GateState<'_> {
         };
         let natures: Vec<Nature> = inquiry.paths().map(nature_of).collect();
         if natures.contains(&Nature::Never) {
+            self.alert_if_ours(token);
             return self.let_go(token);
         }
         if !natures.contains(&Nature::Secret) {

@@ -12,6 +12,8 @@ use palisade_gate::Access;
 use palisade_gate::{AccessReply, PathAccess, Wants};
 use palisade_keeper::{FileKind, KeeperRequest, What};
 use palisade_plan::model::Nature;
+use palisade_record::EventKind;
+use palisade_record::indicators::{SECRET, TRAVERSAL};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -406,6 +408,18 @@ impl GateState<'_> {
         }
     }
 
+    /// Somebody looks for what is ours.
+    pub(super) fn alert_if_ours(&mut self, token: u64) {
+        let Some(inquiry) = self.inquiries.get(&token) else { return };
+        let is_ours = |path: &Path| self.gate.own.iter().any(|own| path.starts_with(own));
+        let Some(path) = inquiry.paths().find(|path| is_ours(path)) else { return };
+        let caller = inquiry.requests.first();
+        let by = caller.map(|call| String::from_utf8_lossy(&call.executable).into_owned());
+        let details = format!("{} by {}", path.display(), by.unwrap_or_default());
+        let attempt = TRAVERSAL.attempt(&details, caller.map(|call| call.pid));
+        self.actions.push_back(Action::Record(EventKind::EscapeAttempt(attempt)));
+    }
+
     pub(super) fn record(&mut self, token: u64, verdict: &Verdict, now: Now) {
         let is_secret = self.is_secret(token);
         let Some(inquiry) = self.inquiries.get(&token) else { return };
@@ -413,6 +427,13 @@ impl GateState<'_> {
         let touched = verdict.touched(found, inquiry, is_secret);
         self.tally.count(verdict.is_allowed, touched);
         let event = verdict.event(found, inquiry, now.monotonic);
+        if is_secret && !verdict.is_allowed {
+            let attempt = SECRET.attempt(
+                &format!("{} by {}", event.path, event.executable),
+                event.pids.first().copied(),
+            );
+            self.actions.push_back(Action::Record(EventKind::EscapeAttempt(attempt)));
+        }
         let recorded = self.records.admit(event, verdict.by_person(), now.monotonic);
         self.actions.extend(recorded.map(Action::Record));
     }

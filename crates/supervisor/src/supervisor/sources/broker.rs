@@ -4,7 +4,7 @@ use super::EventSource;
 use crate::error::{Result, SupervisorError};
 use crate::incidents::Verdict;
 use crate::poll_set::{PollSet, Ready};
-use crate::supervisor::{Killed, Supervisor};
+use crate::supervisor::Supervisor;
 use palisade_broker::BrokerMessage;
 use rustix::event::PollFlags;
 
@@ -59,9 +59,6 @@ impl Supervisor<'_> {
             };
             match self.incidents.hear(message, &mut |kind| self.unlogged.push(kind)) {
                 Verdict::GoOn => {}
-                // Before it is known to run, a kill would look like a launch that failed.
-                Verdict::TooMany if !self.is_started() => {}
-                Verdict::TooMany => self.kill(Killed::Suspicious)?,
                 Verdict::Failed(why) => return Err(SupervisorError::BrokerFailed(why)),
             }
         }

@@ -1,10 +1,14 @@
 //! Limits that the kernel tells of, or that are looked at from time to time.
 
 use super::EventSource;
+use crate::control::interface::Event;
 use crate::error::Result;
 use crate::limits;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Clock, Killed, Supervisor};
+use palisade_plan::limit::LimitKind;
+use palisade_record::EventKind;
+use palisade_record::indicators::PROCESS_LIMIT;
 use std::time::Instant;
 
 pub(super) struct Limits;
@@ -27,6 +31,12 @@ impl EventSource for Limits {
             supervisor.kill(Killed::Limit(over.what))?;
         }
         for event in supervisor.clock.limits.take_untold() {
+            if let Event::LimitReached { limit } = &event
+                && [LimitKind::Processes, LimitKind::Threads].iter().any(|it| it.name() == limit)
+            {
+                let attempt = PROCESS_LIMIT.attempt(limit, None);
+                supervisor.unlogged.push(EventKind::EscapeAttempt(attempt));
+            }
             supervisor.control.outbox.emit(event);
         }
         Ok(())

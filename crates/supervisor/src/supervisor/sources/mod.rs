@@ -88,5 +88,5 @@ pub(crate) fn turn(supervisor: &mut Supervisor<'_>) -> Result<()> {
     for (number, source) in SOURCES.iter().enumerate() {
         source.handle(supervisor, &events.of_source(number))?;
     }
-    Ok(())
+    supervisor.respond()
 }

@@ -215,3 +215,52 @@ fn the_limit_of_disk_space_counts_what_is_written_to_caches_and_in_a_transaction
         assert!(output.err().contains("the limit is 5m"), "{}", output.err());
     }
 }
+
+/// A command may close what it wrote, and the cache itself where nothing lies above it.
+///
+/// Proves: FS-5 cache-layers
+#[test]
+fn what_a_command_closed_does_not_keep_later_runs_from_leaving_something() {
+    let world = warm();
+    world.write("home/.ccache/warm", "");
+    inside(&world, &[], "echo x > ~/.ccache/first; chmod 500 ~/.ccache").assert_code(0);
+    inside(
+        &world,
+        &[],
+        "mkdir ~/.ccache/closed; echo x > ~/.ccache/closed/x; chmod 0 ~/.ccache/closed",
+    )
+    .assert_code(0);
+    inside(&world, &[], "echo x > ~/.ccache/last").assert_code(0);
+    let seen = inside(&world, &[], "ls ~/.ccache");
+    assert!(seen.assert_code(0).out().contains("first\nlast\nwarm\n"), "{}", seen.out());
+    sandbox(&world, &["cache", "clear", "--all"]).assert_code(0);
+    assert_eq!(stores(&world), 0);
+}
+
+/// Each end tries to be the last, and fails while others run.
+///
+/// Proves: FS-5 own-caches
+#[test]
+fn runs_that_end_one_after_another_keep_what_each_of_them_wrote() {
+    let world = warm();
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let world = &world;
+            scope.spawn(move || {
+                for round in 0..3 {
+                    let name = format!("by-{number}-{round}");
+                    let script = format!(
+                        "mkdir ~/.cargo/registry/{name}; echo x > ~/.cargo/registry/{name}/file"
+                    );
+                    let output = inside(world, &[], &script);
+                    output.assert_code(0);
+                    assert!(!output.err().contains("not kept"), "{}", output.err());
+                }
+            });
+        }
+    });
+    let seen = inside(&world, &[], "cd ~/.cargo/registry; for d in by-*; do cat $d/file; done");
+    // More than eight that nobody could bring together are given up; none is half there.
+    let kept = seen.assert_code(0).out().lines().count();
+    assert!(seen.err().is_empty() && kept >= 8, "{kept}: {}", seen.err());
+}

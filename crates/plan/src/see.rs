@@ -297,11 +297,17 @@ fn cache_grants(
         ));
         return Vec::new();
     }
-    grants.retain(|grant| caches::fits(&grant.source));
-    for grant in grants.iter_mut().filter(|grant| grant.node == NodeKind::Dir) {
+    grants.retain_mut(|grant| {
         grant.kind = GrantKind::OwnCache;
-    }
-    grants.retain(|grant| grant.kind == GrantKind::OwnCache);
+        let is_possible = grant.node == NodeKind::Dir && caches::fits(&grant.source);
+        if !is_possible {
+            notes.push(format!(
+                "the cache {} cannot be kept apart and is empty",
+                grant.source.display()
+            ));
+        }
+        is_possible
+    });
     grants
 }
 

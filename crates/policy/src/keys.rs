@@ -215,7 +215,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("filesystem.project", ValueKind::Word(PROJECT),
         Order::Ranked(&["read-write", "transaction-auto", "transaction", "read-only", "none"]),
         "Access to the project directory (git root or working directory); in a transaction its changes are kept apart until they are applied."),
-    key("filesystem.checkpointEachCommand", ValueKind::Bool, Order::TrueIsTighter,
+    // Fixed: each of them is a copy that takes room on the host.
+    key("filesystem.checkpointEachCommand", ValueKind::Bool, Order::Fixed,
         "In a session with a transaction: keep the state of the project before each command (`sandbox checkpoints`)."),
     key("filesystem.caches", ValueKind::Word(CACHES), Order::Ranked(&["host", "own", "off"]),
         "The known tool caches: the host's own (host), the host's for reading and the project's for writing (own), or none (off)."),

@@ -1,5 +1,7 @@
 //! Finds the valid word that is nearest to a mistyped one.
 
+use std::cmp::Reverse;
+
 /// The candidate with the fewest edits, if it is near enough to be what the user meant.
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = typed.chars().count();
@@ -9,8 +11,15 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .map(|candidate| (edits(&typed.to_lowercase(), &candidate.to_lowercase()), candidate))
         .filter(|(distance, _)| *distance <= allowed)
-        .min_by_key(|(distance, _)| *distance)
+        // Of two that are as near, the one that begins alike.
+        .min_by_key(|(distance, candidate)| (*distance, Reverse(common(typed, candidate))))
         .map(|(_, candidate)| candidate)
+}
+
+/// How many characters both begin with, whatever their case.
+fn common(one: &str, other: &str) -> usize {
+    let same = |(one, other): &(char, char)| one.eq_ignore_ascii_case(other);
+    one.chars().zip(other.chars()).take_while(same).count()
 }
 
 /// Optimal string alignment: swapping two neighbours, the most common typing error, is one edit.
@@ -46,6 +55,7 @@ mod tests {
         assert_eq!(nearest("readOnlyPath", words), Some("readOnlyPaths"));
         assert_eq!(nearest("raedWritePaths", words), Some("readWritePaths"));
         assert_eq!(nearest("readonly_paths", words), Some("readOnlyPaths"));
+        assert_eq!(nearest("abcd", ["xbcd", "abcx"]), Some("abcx"));
         assert_eq!(nearest("colour", words), None);
         assert_eq!(nearest("id", ["ro", "rw"]), None);
         assert_eq!(nearest("3", ["0", "1", "2"]), None);

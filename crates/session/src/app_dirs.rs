@@ -14,7 +14,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// Far larger than any real policy; bounds what a device or an endless pipe can deliver.
-const MAX_DOCUMENT_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_DOCUMENT_BYTES: u64 = 1 << 20;
 
 /// A temporary file is renamed within milliseconds; one of this age was left by a killed process.
 const UNFINISHED: Duration = Duration::from_secs(3600);

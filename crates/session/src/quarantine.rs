@@ -11,13 +11,18 @@ use crate::sessions;
 use jiff::Timestamp;
 use palisade_record::{Digest, EscapeAttempt, EventKind, Quarantined, Released, Severity, redact};
 use palisade_supervisor::escape::{CommandVeto, StartedTool};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use palisade_sys::lock::{lock_within, open_lock_file, try_lock_file};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// More than anybody would review; then nothing is forgotten, and further ones are refused a place.
 const MAX_ENTRIES: usize = 512;
+/// Others hold the lock while they replace one file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Of the text that describes an attempt.
 const MAX_TEXT: usize = 400;
 
@@ -191,6 +196,10 @@ fn save(places: &AppDirs, entries: Vec<QuarantineEntry>) -> Result<()> {
         SessionError::QuarantineStore { path: path.clone(), why: error.to_string() }
     })?;
     text.push('\n');
+    if text.len() as u64 > app_dirs::MAX_DOCUMENT_BYTES {
+        let why = "it would be too large to be read again; release what was reviewed".to_owned();
+        return Err(SessionError::QuarantineStore { path, why });
+    }
     app_dirs::replace_file(&path, text.as_bytes())
 }
 
@@ -198,11 +207,13 @@ fn save(places: &AppDirs, entries: Vec<QuarantineEntry>) -> Result<()> {
 fn lock(places: &AppDirs) -> Result<OwnedFd> {
     let path = places.state.join("quarantine.lock");
     app_dirs::make_private_dir(&places.state)?;
-    let failed = |errno: rustix::io::Errno| SessionError::io("lock", &path, errno.into());
-    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-    flock(&file, FlockOperation::LockExclusive).map_err(failed)?;
-    Ok(file)
+    let failed = |errno: Errno| SessionError::io("lock", &path, errno.into());
+    let file = open_lock_file(&path).map_err(failed)?;
+    let exclusive = FlockOperation::NonBlockingLockExclusive;
+    match lock_within(LOCK_TIMEOUT, || try_lock_file(&file, exclusive)).map_err(failed)? {
+        true => Ok(file),
+        false => Err(failed(Errno::AGAIN)),
+    }
 }
 
 /// For the supervisor of a session: the commands that are started in it later are looked up as well.

@@ -171,13 +171,13 @@ fn attempt(
     let prepared = checked.and_then(|()| prepare(caller, (request, lifetime), report, tell));
     let outcome = prepared.and_then(|prepared| {
         let journal = &mut journal;
+        let caches = prepared.caches.begin(&prepared.plan, &report.session_id)?;
         let transaction = Transaction::begin(
             caller,
             &prepared.plan,
             (&request.policy, request.fork_of.as_ref()),
             report,
         )?;
-        let caches = prepared.caches.begin(&prepared.plan, &report.session_id)?;
         let mut incident = None;
         let scene = Scene {
             caller,

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 /// Of one session. The oldest are removed.
-const MAX_RECORDINGS: usize = 64;
+pub const MAX_RECORDINGS: usize = 64;
 
 /// The recordings of a session's commands, a file each.
 #[derive(Debug)]

@@ -116,8 +116,8 @@ impl SafeOutput {
             'P' | 'X' | '^' | '_' => State::String,
             '(' | ')' => State::Charset(character),
             ' '..='/' => State::Ignored,
-            // Save and restore the cursor, index, next line, reverse index, a tab stop.
-            '7' | '8' | 'D' | 'E' | 'M' | 'H' => {
+            // Save and restore the cursor, index, next line, reverse index. A tab stop would outlast the replay.
+            '7' | '8' | 'D' | 'E' | 'M' => {
                 passed.extend(['\x1b', character]);
                 State::Text
             }
@@ -144,7 +144,7 @@ impl SafeOutput {
         let may_pass = self.sequence.len() <= MAX_SEQUENCE
             && is_listed
             && match (prefix, last) {
-                ("", '@'..='M' | 'P' | 'X' | 'Z' | '`' | 'a' | 'b' | 'd'..='g' | 'm' | 'r') => true,
+                ("", '@'..='M' | 'P' | 'X' | 'Z' | '`' | 'a' | 'b' | 'd'..='f' | 'm' | 'r') => true,
                 // With more numbers the last of these track the mouse.
                 ("", 'S' | 'T') => is_one,
                 ("", 's' | 'u') => rest.is_empty(),

@@ -2,14 +2,14 @@
 //! removed.
 
 use super::inventory::{bytes_below, evict, grow};
-use super::removal::{open, remove, remove_store};
-use super::{Caches, LAYERS, MAX_LAYERS, RUNS, names};
+use super::removal::{SetAside, open};
+use super::{Caches, LAYERS, LOCKED_BYTE, MAX_LAYERS, RUNS, names};
 use crate::app_dirs::make_private_dir;
 use crate::error::{Result, SessionError};
 use crate::kept_layer::{UPPER, WORK};
 use palisade_changes::{discard, fold};
-use palisade_sys::lock::try_lock_file;
-use rustix::fs::FlockOperation;
+use palisade_sys::lock::{ByteLock, try_lock_byte};
+use rustix::fs::{AtFlags, Mode};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -26,50 +26,60 @@ impl Caches {
     /// After the last process of the run. `most` is what all projects together may keep, in bytes.
     pub(crate) fn end(self, leave: Leave, most: Option<u64>) -> Result<()> {
         let run = self.store.join(RUNS).join(&self.session);
-        let has_written = leave == Leave::Everything && tidy(&run)?;
-        let written = if has_written { bytes_below(&run) } else { 0 };
-        let alone = try_lock_file(&self.lock, FlockOperation::NonBlockingLockExclusive);
-        let is_alone =
-            alone.map_err(|errno| SessionError::io("lock", &self.store, errno.into()))?;
+        let written = match leave {
+            Leave::Everything => tidy(&run),
+            Leave::Nothing => Ok(None),
+        };
+        let is_alone = try_lock_byte(&self.lock, LOCKED_BYTE, ByteLock::Exclusive)
+            .map_err(|errno| SessionError::io("lock", &self.store, errno.into()))?;
+        let mut aside = Vec::new();
         let layers = self.store.join(LAYERS);
-        if !has_written || (!is_alone && names(&layers)?.len() >= MAX_LAYERS) {
-            remove(&run)?;
-        } else {
-            make_private_dir(&layers)?;
-            rename(&run, &layers.join(&self.session))?;
+        let has_room = is_alone || names(&layers)?.len() < MAX_LAYERS;
+        match &written {
+            Ok(Some(_)) if has_room => {
+                make_private_dir(&layers)?;
+                rename(&run, &layers.join(&self.session))?;
+            }
+            _ => aside.push(SetAside::take_part(&self.store, &run)?),
         }
-        if !is_alone {
-            return Ok(());
+        let mut folded = Ok(());
+        if is_alone {
+            for left in names(&self.store.join(RUNS))? {
+                let left = self.store.join(RUNS).join(left);
+                aside.push(SetAside::take_part(&self.store, &left)?);
+            }
+            folded = self.fold_layers(&mut aside);
+            match (names(&layers)?.is_empty(), &written) {
+                (true, _) => aside.push(SetAside::take(&self.store)?),
+                (false, Ok(Some(bytes))) => grow(&self.store, *bytes)?,
+                (false, _) => {}
+            }
         }
-        for left in names(&self.store.join(RUNS))? {
-            remove(&self.store.join(RUNS).join(left))?;
+        let store = self.store;
+        drop(self.lock);
+        aside.into_iter().try_for_each(SetAside::remove)?;
+        if is_alone && matches!(written, Ok(Some(_))) {
+            evict(&store, most)?;
         }
-        self.fold_layers()?;
-        if names(&layers)?.is_empty() {
-            return remove_store(&self.store);
-        }
-        if has_written {
-            grow(&self.store, written)?;
-            drop(self.lock);
-            evict(&self.store, most)?;
-        }
-        Ok(())
+        folded.and(written.map(drop))
     }
 
-    /// Makes one layer of all. Only with the lock held alone.
-    fn fold_layers(&self) -> Result<()> {
+    /// Makes one layer of all. Only with the lock held alone. A layer that cannot be brought down is given up, so that
+    /// later ones can.
+    fn fold_layers(&self, aside: &mut Vec<SetAside>) -> Result<()> {
         let layers = self.store.join(LAYERS);
         let mut ids = names(&layers)?;
         ids.sort();
         let Some((oldest, newer)) = ids.split_first() else { return Ok(()) };
         let oldest = layers.join(oldest);
+        let mut outcome = Ok(());
         for layer in newer.iter().map(|id| layers.join(id)) {
-            for stack in names(&layer)? {
-                self.fold_stack(&layer, &oldest, &stack)?;
-            }
-            remove(&layer)?;
+            let mut stacks = names(&layer)?.into_iter();
+            let folded = stacks.try_for_each(|stack| self.fold_stack(&layer, &oldest, &stack));
+            outcome = outcome.and(folded);
+            aside.push(SetAside::take_part(&self.store, &layer)?);
         }
-        Ok(())
+        outcome
     }
 
     fn fold_stack(&self, newer: &Path, older: &Path, stack: &OsStr) -> Result<()> {
@@ -86,18 +96,25 @@ impl Caches {
     }
 }
 
-/// Removes what the kernel needed, and says whether anything was written.
-fn tidy(run: &Path) -> Result<bool> {
-    let mut has_written = false;
+/// Removes what the kernel needed, and says how much was written, in bytes. None if nothing was.
+///
+/// Where a stack is a cache itself, the command may have closed `upper` to everybody. What else it closed cannot be
+/// counted, and is no tool's work: that is an error.
+fn tidy(run: &Path) -> Result<Option<u64>> {
+    let mut written = None;
     for stack in names(run)? {
         let stack = run.join(stack);
-        discard(open(&stack)?.as_fd(), OsStr::new(WORK))?;
+        let directory = open(&stack)?;
+        discard(directory.as_fd(), OsStr::new(WORK))?;
+        let upper = OsStr::new(UPPER);
+        rustix::fs::chmodat(&directory, upper, Mode::RWXU, AtFlags::empty())
+            .map_err(|errno| SessionError::io("chmod", &stack, errno.into()))?;
         match names(&stack.join(UPPER))?.is_empty() {
-            true => remove(&stack)?,
-            false => has_written = true,
+            true => discard(open(run)?.as_fd(), stack.file_name().unwrap_or_default()).map(drop)?,
+            false => *written.get_or_insert(0) += bytes_below(&stack)?,
         }
     }
-    Ok(has_written)
+    Ok(written)
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {

@@ -1,15 +1,13 @@
 //! What the caches of all projects hold, and their removal: on request, or because together they are too large.
 
-use super::removal::{is_removed, remove, remove_store};
-use super::{LOCK, all_caches, finished, names, open_lock};
+use super::removal::SetAside;
+use super::{LOCK, all_caches, alone, finished, names};
 use crate::app_dirs::{AppDirs, replace_file};
 use crate::caller::Caller;
 use crate::config::project_root;
 use crate::error::{Result, SessionError};
 use jiff::Timestamp;
 use palisade_plan::path_of_layer;
-use palisade_sys::lock::try_lock_file;
-use rustix::fs::FlockOperation;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -50,7 +48,8 @@ pub fn list(places: &AppDirs) -> Result<Vec<CacheEntry>> {
     let mut entries = Vec::new();
     for name in names(&all_caches(places))? {
         let store = all_caches(places).join(&name);
-        let Some(last_used) = last_used(&store).filter(|_| !is_removed(&store)) else { continue };
+        let is_store = SetAside::found(&store).is_none();
+        let Some(last_used) = last_used(&store).filter(|_| is_store) else { continue };
         let parts = measure(&store)?;
         entries.push(CacheEntry {
             project: path_of_layer(&name).filter(|path| path.is_absolute()),
@@ -88,17 +87,11 @@ pub fn clear(places: &AppDirs, project: Option<&Path>) -> Result<ClearedCaches> 
 
 /// Removes a store, unless a run uses it.
 fn empty(store: &Path) -> Result<bool> {
-    let Some(_lock) = alone(store)? else { return Ok(false) };
-    remove_store(store)?;
+    let Some(lock) = alone(store)? else { return Ok(false) };
+    let aside = SetAside::take(store)?;
+    drop(lock);
+    aside.remove()?;
     Ok(true)
-}
-
-/// The lock, if nobody else has it.
-fn alone(store: &Path) -> Result<Option<std::os::fd::OwnedFd>> {
-    let lock = open_lock(store)?;
-    let locked = try_lock_file(&lock, FlockOperation::NonBlockingLockExclusive);
-    let locked = locked.map_err(|errno| SessionError::io("lock", store, errno.into()))?;
-    Ok(locked.then_some(lock))
 }
 
 fn last_used(store: &Path) -> Option<Timestamp> {
@@ -112,7 +105,7 @@ fn measure(store: &Path) -> Result<BTreeMap<PathBuf, u64>> {
     for layer in finished(store)? {
         for stack in &layer.stacks {
             let Some(path) = path_of_layer(stack) else { continue };
-            *parts.entry(path).or_insert(0) += bytes_below(&layer.directory.join(stack));
+            *parts.entry(path).or_insert(0) += bytes_below(&layer.directory.join(stack))?;
         }
     }
     Ok(parts)
@@ -133,15 +126,16 @@ pub(super) fn grow(store: &Path, bytes: u64) -> Result<()> {
     write_down(store, known_size(store).saturating_add(bytes))
 }
 
-/// What files and directories occupy. A file with several names counts once; what cannot be read counts nothing.
-pub(super) fn bytes_below(top: &Path) -> u64 {
+/// What files and directories occupy. A file with several names counts once.
+pub(super) fn bytes_below(top: &Path) -> Result<u64> {
     let mut bytes = 0;
     let mut seen = HashSet::new();
     let mut waiting = vec![top.to_owned()];
     while let Some(directory) = waiting.pop() {
-        let Ok(entries) = fs::read_dir(&directory) else { continue };
-        for entry in entries.flatten() {
-            let Ok(found) = entry.metadata() else { continue };
+        let failed = |source| SessionError::io("measure", &directory, source);
+        for entry in fs::read_dir(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let found = entry.metadata().map_err(failed)?;
             if found.nlink() == 1 || found.is_dir() || seen.insert(found.ino()) {
                 bytes += found.blocks() * BLOCK;
             }
@@ -150,7 +144,7 @@ pub(super) fn bytes_below(top: &Path) -> u64 {
             }
         }
     }
-    bytes
+    Ok(bytes)
 }
 
 /// Removes the least recently used caches until the rest fits into `most` bytes; those of `own` last.
@@ -158,8 +152,8 @@ pub(super) fn evict(own: &Path, most: Option<u64>) -> Result<()> {
     let (Some(most), Some(all)) = (most, own.parent()) else { return Ok(()) };
     let mut stores = Vec::new();
     for store in names(all)?.into_iter().map(|name| all.join(name)) {
-        if is_removed(&store) {
-            remove(&store)?;
+        if let Some(aside) = SetAside::found(&store) {
+            aside.remove()?;
             continue;
         }
         stores.push((store == own, last_used(&store), store));

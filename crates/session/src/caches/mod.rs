@@ -26,8 +26,9 @@ use crate::kept_layer::make_layer;
 use palisade_plan::model::{CacheStack, Confinement, Plan};
 use palisade_plan::{CacheStore, FinishedLayer, layer_name};
 use palisade_record::Digest;
-use palisade_sys::lock::{lock_within, open_lock_file, try_lock_file};
-use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW};
+use palisade_sys::lock::{ByteLock, lock_within, open_lock_file, try_lock_byte};
+use removal::SetAside;
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -39,7 +40,9 @@ use std::time::Duration;
 const LOCK: &str = "lock";
 const RUNS: &str = "runs";
 const LAYERS: &str = "layers";
-/// Whoever holds the lock alone moves directories, or removes some.
+/// Of the lock file. A lock on a byte stays when it cannot be made exclusive; one on the file (flock(2)) would be lost.
+const LOCKED_BYTE: i64 = 0;
+/// Whoever holds the lock alone moves directories, and deletes none meanwhile.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The kernel takes the names of all layers in 256 bytes.
 const MAX_LAYERS: usize = 8;
@@ -132,10 +135,10 @@ impl CacheUse {
 impl Drop for CacheUse {
     fn drop(&mut self) {
         if let Some(Ok(InUse { store, lock })) = self.0.take() {
-            let alone = try_lock_file(&lock, FlockOperation::NonBlockingLockExclusive);
-            if alone == Ok(true) && !store.join(LAYERS).exists() {
+            let is_alone = try_lock_byte(&lock, LOCKED_BYTE, ByteLock::Exclusive) == Ok(true);
+            if is_alone && !store.join(LAYERS).exists() {
                 // Whoever uses the project next tries again.
-                let _ = removal::remove_store(&store);
+                let _ = SetAside::take(&store).and_then(SetAside::remove);
             }
         }
     }
@@ -152,11 +155,11 @@ impl InUse {
     fn take(store: PathBuf) -> Result<Self> {
         let path = store.join(LOCK);
         let failed = |errno: Errno| SessionError::io("lock", &path, errno.into());
-        let shared = FlockOperation::NonBlockingLockShared;
         let lock = loop {
             make_private_dir(&store)?;
-            let lock = open_lock(&store)?;
-            if !lock_within(LOCK_TIMEOUT, || try_lock_file(&lock, shared)).map_err(failed)? {
+            let lock = open_lock_file(&path).map_err(failed)?;
+            let try_lock = || try_lock_byte(&lock, LOCKED_BYTE, ByteLock::Shared);
+            if !lock_within(LOCK_TIMEOUT, try_lock).map_err(failed)? {
                 return Err(failed(Errno::AGAIN));
             }
             if is_in_place(&lock, &path) {
@@ -179,9 +182,16 @@ fn is_in_place(lock: &OwnedFd, path: &Path) -> bool {
     (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino)
 }
 
-fn open_lock(store: &Path) -> Result<OwnedFd> {
+/// The lock, if nobody else has it. None also if the store is gone.
+fn alone(store: &Path) -> Result<Option<OwnedFd>> {
     let path = store.join(LOCK);
-    open_lock_file(&path).map_err(|errno| SessionError::io("open", &path, errno.into()))
+    let failed = |errno: Errno| SessionError::io("lock", &path, errno.into());
+    let lock = match open_lock_file(&path) {
+        Err(Errno::NOENT) => return Ok(None),
+        lock => lock.map_err(failed)?,
+    };
+    let is_alone = try_lock_byte(&lock, LOCKED_BYTE, ByteLock::Exclusive).map_err(failed)?;
+    Ok((is_alone && is_in_place(&lock, &path)).then_some(lock))
 }
 
 /// The caches of a run.

@@ -1,14 +1,15 @@
-//! How directories of caches are removed: without following a link, and so that nobody meets half of one.
+//! How directories of caches are removed: without following a link, so that nobody meets half of one, and so that nobody
+//! waits for the lock while a large tree is deleted.
 
 use crate::error::{Result, SessionError};
 use palisade_changes::discard;
 use rustix::fs::{Mode, OFlags};
 use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-/// What the name of a store that is being removed begins with. No project's does.
+/// What the name of something begins with that is being removed. No project's does.
 const REMOVED: &str = "removed-";
 
 pub(super) fn open(directory: &Path) -> Result<OwnedFd> {
@@ -18,7 +19,7 @@ pub(super) fn open(directory: &Path) -> Result<OwnedFd> {
 }
 
 /// Removes one of our directories with everything in it.
-pub(super) fn remove(directory: &Path) -> Result<()> {
+fn remove(directory: &Path) -> Result<()> {
     let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
         return Ok(());
     };
@@ -26,15 +27,35 @@ pub(super) fn remove(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Only with the lock held alone. Whoever waits for the lock notices that it is no longer in its place.
-pub(super) fn remove_store(store: &Path) -> Result<()> {
-    let name = format!("{REMOVED}{}", Uuid::now_v7().simple());
-    let removed = store.with_file_name(name);
-    fs::rename(store, &removed).map_err(|source| SessionError::io("rename", store, source))?;
-    remove(&removed)
-}
+/// Something that is out of everybody's way, and still has to be deleted.
+#[must_use]
+#[derive(Debug)]
+pub(super) struct SetAside(PathBuf);
 
-/// Whether a removal was interrupted there.
-pub(super) fn is_removed(store: &Path) -> bool {
-    store.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(REMOVED.as_bytes()))
+impl SetAside {
+    /// A store. Only with its lock held alone: whoever waits for the lock notices that it is no longer in its place.
+    pub(super) fn take(store: &Path) -> Result<Self> {
+        Self::take_to(store, store.parent().unwrap_or(store))
+    }
+
+    /// A directory of a store.
+    pub(super) fn take_part(store: &Path, part: &Path) -> Result<Self> {
+        Self::take_to(part, store.parent().unwrap_or(store))
+    }
+
+    fn take_to(from: &Path, all: &Path) -> Result<Self> {
+        let aside = all.join(format!("{REMOVED}{}", Uuid::now_v7().simple()));
+        fs::rename(from, &aside).map_err(|source| SessionError::io("rename", from, source))?;
+        Ok(Self(aside))
+    }
+
+    /// What somebody set aside and did not delete, if this is it.
+    pub(super) fn found(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.as_encoded_bytes();
+        name.starts_with(REMOVED.as_bytes()).then(|| Self(path.to_owned()))
+    }
+
+    pub(super) fn remove(self) -> Result<()> {
+        remove(&self.0)
+    }
 }

@@ -7,11 +7,11 @@ use crate::error::{Result, SessionError};
 use palisade_launch::CommandId;
 use palisade_plan::model::{Plan, Recording};
 use palisade_record::cast::{CastHeader, CastWriter};
-use palisade_supervisor::recording::RecordingDirectory;
+use palisade_supervisor::recording::{MAX_RECORDINGS, RecordingDirectory};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 const DIRECTORY: &str = "recordings";
@@ -68,6 +68,7 @@ impl SessionDirectory {
     pub fn begin_recording(&self, header: &CastHeader, max_bytes: u64) -> Result<NewRecording> {
         let all = self.recordings();
         app_dirs::make_private_dir(&all)?;
+        make_room(&all)?;
         let path = all.join(format!("{NEW}{}{ENDING}", Uuid::now_v7().simple()));
         Ok(NewRecording { writer: CastWriter::create(&path, header, max_bytes)? })
     }
@@ -87,6 +88,23 @@ impl SessionDirectory {
         found.sort_by_key(|(command, _)| command.0);
         Ok(found)
     }
+}
+
+/// Removes the oldest recordings where there are as many as a session keeps. One of a client that died goes with them.
+fn make_room(all: &Path) -> Result<()> {
+    let failed = |source| SessionError::io("read", all, source);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(all).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let changed = entry.metadata().and_then(|found| found.modified()).map_err(failed)?;
+        found.push((changed, entry.path()));
+    }
+    found.sort();
+    let excess = (found.len() + 1).saturating_sub(MAX_RECORDINGS);
+    for (_, path) in found.into_iter().take(excess) {
+        fs::remove_file(&path).map_err(|source| SessionError::io("remove", &path, source))?;
+    }
+    Ok(())
 }
 
 impl Recorded {

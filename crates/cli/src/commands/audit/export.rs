@@ -62,20 +62,35 @@ impl Export {
             id.as_ref().is_none_or(|id| record.event.sandbox_id == *id)
                 && self.filter.includes(record)
         };
-        let path = self.output.clone().unwrap_or_else(|| "standard output".into());
-        let mut to: Box<dyn Write> = match &self.output {
-            Some(path) => Box::new(BufWriter::new(create(path)?)),
-            None => Box::new(BufWriter::new(io::stdout().lock())),
+        let Some(path) = &self.output else {
+            let mut to = BufWriter::new(io::stdout().lock());
+            return self.write(places, &mut is_wanted, (&mut to, Path::new("standard output")));
         };
+        // An earlier export stays until this one is complete.
+        let unfinished = Unfinished::create(path)?;
+        let mut to = BufWriter::new(&unfinished.file);
+        let code = self.write(places, &mut is_wanted, (&mut to, path))?;
+        to.flush().with_context(|| format!("cannot write {}", path.display()))?;
+        drop(to);
+        unfinished.finish(path)?;
+        Ok(code)
+    }
+
+    fn write(
+        &self,
+        places: &AppDirs,
+        mut is_wanted: &mut dyn FnMut(&Record) -> bool,
+        (mut to, path): (&mut dyn Write, &Path),
+    ) -> anyhow::Result<ExitCode> {
         let log = (places.audit_log(), places.audit_head());
         if self.format == Format::Csv {
-            let count = write_table(&log.0, &mut is_wanted, &mut to)
+            let count = write_table(&log.0, is_wanted, to)
                 .with_context(|| format!("cannot write {}", path.display()))?;
             output::note(&format!("{count} records, without a proof"));
             return Ok(ExitCode::SUCCESS);
         }
         let logs = (log.0.as_path(), log.1.as_path());
-        match palisade_record::export(logs, &mut is_wanted, (&mut to, &path)) {
+        match palisade_record::export(logs, &mut is_wanted, (&mut to, path)) {
             Ok(Some(header)) => {
                 let (records, head) = (header.records(), header.head);
                 output::note(&format!("{records} records; the last has the hash {head}"));
@@ -87,12 +102,36 @@ impl Export {
     }
 }
 
-/// What is in the log is nobody else's business.
-fn create(path: &Path) -> anyhow::Result<File> {
-    let flags = OFlags::NOFOLLOW.bits().cast_signed();
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create(true).truncate(true).mode(0o600).custom_flags(flags);
-    options.open(path).with_context(|| format!("cannot create {}", path.display()))
+/// A file beside the one that is asked for, until it is complete. What is in the log is nobody else's business.
+struct Unfinished {
+    path: PathBuf,
+    file: File,
+}
+
+impl Unfinished {
+    fn create(wanted: &Path) -> anyhow::Result<Self> {
+        let failed = || format!("cannot create {}", wanted.display());
+        let mut name = wanted.file_name().with_context(failed)?.to_owned();
+        name.push(format!(".{}.new", std::process::id()));
+        let path = wanted.with_file_name(name);
+        let flags = OFlags::NOFOLLOW.bits().cast_signed();
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create_new(true).mode(0o600).custom_flags(flags);
+        let file = options.open(&path).with_context(failed)?;
+        Ok(Self { path, file })
+    }
+
+    fn finish(self, wanted: &Path) -> anyhow::Result<()> {
+        std::fs::rename(&self.path, wanted)
+            .with_context(|| format!("cannot write {}", wanted.display()))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Gone already if it was completed.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 fn write_table(

@@ -473,6 +473,53 @@ fn a_writable_directory_in_the_project_is_left_alone() {
     assert_eq!(sessions.output_of("work", &["cat", "live/file"]), "1\n");
 }
 
+/// A command takes the name of a hidden file or directory, and hopes that bringing a state back puts the host's there.
+///
+/// Proves: LIFE-5 rollback, FS-2 hidden
+#[test]
+fn a_hidden_file_is_not_readable_after_a_rollback_or_in_a_fork() {
+    let world = World::new();
+    project(&world);
+    world.write_in_project("secret", "top secret\n");
+    world.write_in_project("keys/private", "top secret\n");
+    world.write_in_project("mixed/hidden", "top secret\n");
+    world.write_in_project("mixed/seen", "seen\n");
+    let sessions = Sessions::new(&world);
+    let flags = ["--name", "work", "--transaction", "--blacklist", "secret", "--blacklist", "keys"];
+    let id = sessions.create(&[&flags[..], &["--blacklist", "mixed/hidden"]].concat());
+    keep(&sessions, "work");
+    let search = ["sh", "-c", "! grep -r 'top secret' . && test ! -e keys/private"];
+    let check = |session: &str| sessions.output_of(session, &search);
+    let take = "echo x > secret; mkdir keys; rm -r mixed; mkdir mixed; echo x > mixed/hidden";
+    for state in ["0", "1", "0"] {
+        script(&sessions, "work", take);
+        let states = format!("..{state}");
+        let shown = sessions.sandbox(&["diff", "work", &states]).out().into_owned();
+        assert!(!shown.contains("top secret"), "{shown}");
+        sessions.sandbox(&["rollback", "work", state]).assert_code(0);
+        check("work");
+        assert_eq!(sessions.output_of("work", &["cat", "mixed/seen"]), "seen\n");
+        for name in ["secret", "keys"] {
+            sessions.sandbox(&["exec", "work", "--", "test", "-e", name]).assert_code(1);
+        }
+    }
+    // From the state in which the names were taken, too.
+    script(&sessions, "work", take);
+    let taken = keep(&sessions, "work");
+    sessions.sandbox(&["rollback", "work", "0"]).assert_code(0);
+    sessions.sandbox(&["rollback", "work", &taken]).assert_code(0);
+    check("work");
+    assert_eq!(sessions.output_of("work", &["cat", "secret"]), "x\n");
+    for (state, name) in [("0", "zero"), ("1", "one"), (&*taken, "taken")] {
+        sessions.sandbox(&["fork", "work", "--at", state, "--name", name]).assert_code(0);
+        check(name);
+    }
+    let kept = tree(&sessions.directory(&id)).into_iter();
+    let leaked = kept.filter(|path| fs::read(path).is_ok_and(|text| text == b"top secret\n"));
+    assert_eq!(leaked.collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(fs::read(world.project().join("secret")).unwrap(), b"top secret\n");
+}
+
 /// What its owner cannot read is kept and comes back, too.
 ///
 /// Proves: LIFE-5 rollback

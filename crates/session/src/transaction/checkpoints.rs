@@ -174,7 +174,8 @@ impl WaitingChanges {
 
     pub(super) fn states(&self, from: StateNumber, to: StateNumber) -> Result<Layers> {
         let project = self.open_project()?;
-        Ok(Layers::states(project, self.open_state(from)?, self.open_state(to)?))
+        let (from, to) = (self.open_state(from)?, self.open_state(to)?);
+        Ok(Layers::states(project, from, to, self.hidden()))
     }
 
     pub(super) fn open_state(&self, state: StateNumber) -> Result<OwnedFd> {

@@ -97,6 +97,11 @@ impl WaitingChanges {
     /// Files of the host that changed later are not those that the session saw.
     pub fn record(&self) -> &TransactionRecord {
         &self.record
+    /// Relative to the project.
+    pub(super) fn hidden(&self) -> &[PathBuf] {
+        &self.hidden
+    }
+
     }
 
     pub fn layers(&self) -> &Layers {

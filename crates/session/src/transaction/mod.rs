@@ -138,7 +138,10 @@ impl Transaction {
             }),
             Ok(None) => Ok(()),
             // The project is gone, or cannot be opened: its changes need not be looked at.
-            Err(_) => WaitingChanges::remove_unseen(directory, session),
+            Err(_) => match is_of_one_run {
+                true => WaitingChanges::remove_unseen(directory, session),
+                false => waiting::remove_layers_of(&directory),
+            },
         }
     }
 

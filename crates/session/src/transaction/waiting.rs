@@ -146,8 +146,7 @@ impl WaitingChanges {
         self.recover()?;
         let Self { directory, layers, .. } = self;
         drop(layers);
-        directory.refuse_interrupted_apply()?;
-        remove_layers(&directory)
+        remove_layers_of(&directory)
     }
 
     /// The same without looking at them, where their project is gone.
@@ -303,6 +302,12 @@ pub enum SessionProcesses {
     MayRemain,
     Gone,
 }
+/// For the supervisor of a session, which is alive itself, and nobody else.
+pub(super) fn remove_layers_of(directory: &SessionDirectory) -> Result<()> {
+    directory.refuse_interrupted_apply()?;
+    remove_layers(directory)
+}
+
 
 /// What to apply, and what to do about what stands in the way.
 #[derive(Clone)]

@@ -79,6 +79,12 @@ impl Layers {
         Ok(Self::new(open(project)?, uppers))
     }
 
+    /// Whether this is the newest upper layer: another one may have taken its name.
+    pub fn is_newest(&self, upper: BorrowedFd<'_>) -> SysResult<bool> {
+        let found = |layer| fstat(layer).call("fstat").map(|stat| Found::of(&stat));
+        Ok(found(self.root(0))?.is_same_inode(&found(upper)?))
+    }
+
     pub(crate) fn project(&self) -> usize {
         self.dirs.len().saturating_sub(1)
     }
@@ -175,15 +181,15 @@ impl Layers {
     ) -> SysResult<Stack> {
         let mut stack = Stack::default();
         for (layer, dir) in dirs {
+            if !self.is_upper(*layer) && self.is_hidden(path) {
+                continue;
+            }
             match self.stat_in(dir.as_fd(), name)? {
                 None => {}
                 Some(found) if found.is_directory() => {
                     stack.top.get_or_insert((*layer, found));
                     stack.layers.push(*layer);
                     if self.is_upper(*layer) && is_opaque(self.open_directory(*layer, path)?) {
-            if !self.is_upper(*layer) && self.is_hidden(path) {
-                continue;
-            }
                         stack.hides_below = true;
                         return Ok(stack);
                     }

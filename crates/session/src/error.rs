@@ -141,6 +141,12 @@ pub enum SessionError {
     ChangesLocked { session: String },
 
     #[error(
+        "the changes of session {session} were replaced meanwhile, by a rollback or an apply; nothing was done \
+         (`sandbox diff {session}` shows those that wait now)"
+    )]
+    ChangesReplaced { session: String },
+
+    #[error(
         "{count} of session {session} still run; end them, or use --kill (`sandbox inspect {session}` shows them)",
         count = if *.commands == 1 { "1 command".to_owned() } else { format!("{commands} commands") }
     )]
@@ -310,6 +316,7 @@ impl SessionError {
             | Self::NoCheckpoint { .. }
             | Self::TooManyCheckpoints { .. }
             | Self::ChangesLocked { .. }
+            | Self::ChangesReplaced { .. }
             | Self::CommandsRunning { .. }
             | Self::ForkedElsewhere { .. }
             | Self::StateInProject { .. }

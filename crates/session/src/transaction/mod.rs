@@ -197,7 +197,8 @@ impl Transaction {
         report.waiting_changes = Some(count);
         if count == 0 && own.is_some() {
             drop(own);
-            return waiting.remove();
+            // What was moved is not seen through what was opened before.
+            return waiting.reopen()?.map_or(Ok(()), WaitingChanges::remove);
         }
         finish(own, &waiting, report, has_failed)
     }

@@ -3,7 +3,7 @@ use crate::test_edits::{Edit, edits, perform, prepare};
 use crate::test_overlay::{
     Snapshot, TestOverlay, differences, directory, snapshot, statuses, without_links,
 };
-use crate::{Layers, compare, copy_layer};
+use crate::{ChangesError, Layers, compare, copy_layer};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -180,6 +180,29 @@ fn a_repeated_restoration_ends_with_the_same_tree() {
         fs::create_dir(root.join("d")).unwrap();
         roll_back(&overlay, root, 1);
         assert_same(&tree(&overlay, root), &kept);
+    });
+}
+
+/// What a command made must not be able to keep its state from being left.
+#[test]
+fn deep_directories_and_names_that_were_taken_are_no_obstacle() {
+    let overlay = TestOverlay::new(prepare);
+    overlay.session(|root| {
+        keep(&overlay, 0);
+        let start = tree(&overlay, root);
+        fs::write(root.join("plain"), "changed").unwrap();
+        let deep = root.join("made").join("d/".repeat(700));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("file"), "deep").unwrap();
+        for number in 0..1000 {
+            fs::write(root.join(format!(".palisade-restoring-{number}")), "").unwrap();
+        }
+        keep(&overlay, 1);
+        roll_back(&overlay, root, 0);
+        assert_same(&tree(&overlay, root), &start);
+        // Such a state cannot be brought back to a session that lives.
+        let layers = to_kept(&overlay, 1);
+        assert!(matches!(Restoration::plan(&layers), Err(ChangesError::TooDeep { .. })));
     });
 }
 

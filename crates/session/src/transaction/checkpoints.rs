@@ -95,6 +95,21 @@ impl WaitingChanges {
         Ok(found)
     }
 
+    /// How many differ from the project, of those that somebody asked for or that a rollback left. The many before each
+    /// command are steps on the way.
+    pub fn unapplied_checkpoints(&self) -> Result<usize> {
+        let mut count = 0;
+        for checkpoint in self.checkpoints()? {
+            if checkpoint.reason == CheckpointReason::BeforeCommand || checkpoint.entries == 0 {
+                continue;
+            }
+            let state = StateNumber::Checkpoint(checkpoint.number);
+            let (_, set) = self.between(StateNumber::Checkpoint(0), state)?;
+            count += usize::from(!set.is_empty());
+        }
+        Ok(count)
+    }
+
     /// Keeps the present state.
     pub fn checkpoint(
         &self,

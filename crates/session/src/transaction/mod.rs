@@ -17,7 +17,7 @@ pub use committed::CommittedContents;
 pub use fork::{ForkOptions, ForkOrigin};
 pub use palisade_changes as changes;
 pub use rollback::{RolledBack, RunningCommands, before_command};
-pub use waiting::{ApplyOptions, SessionProcesses, WaitingChanges};
+pub use waiting::{ApplyOptions, SessionProcesses, Unapplied, WaitingChanges};
 
 use crate::caller::Caller;
 use crate::config::PolicyRequest;
@@ -195,7 +195,12 @@ impl Transaction {
             }
         }
         report.waiting_changes = Some(count);
-        if count == 0 && own.is_some() {
+        // One that was kept while the command ran.
+        let checkpoints = waiting.unapplied_checkpoints()?;
+        if checkpoints > 0 {
+            tell(&format!("checkpoints that differ from the project: {checkpoints}"));
+        }
+        if count == 0 && checkpoints == 0 && own.is_some() {
             drop(own);
             // What was moved is not seen through what was opened before.
             return waiting.reopen()?.map_or(Ok(()), WaitingChanges::remove);

@@ -67,12 +67,13 @@ impl WaitingChanges {
         Self::open(directory, session)
     }
 
-    /// How many changes of a session wait, if it has any.
-    pub fn count(directory: &SessionDirectory, session: &SessionRecord) -> Result<usize> {
-        match Self::open(directory.try_clone()?, session.clone())? {
-            Some(waiting) => Ok(waiting.scan()?.changes().len()),
-            None => Ok(0),
-        }
+    /// What would be lost with a session.
+    pub fn unapplied(directory: &SessionDirectory, session: &SessionRecord) -> Result<Unapplied> {
+        let Some(waiting) = Self::open(directory.try_clone()?, session.clone())? else {
+            return Ok(Unapplied::default());
+        };
+        let changes = waiting.scan()?.changes().len();
+        Ok(Unapplied { changes, checkpoints: waiting.unapplied_checkpoints()? })
     }
 
     /// Gives back what an interrupted apply of a session keeps of the host. Where its changes cannot be opened, removing the
@@ -313,6 +314,20 @@ fn remove_layers(directory: &SessionDirectory) -> Result<()> {
         palisade_changes::discard(directory.directory(), name.as_ref())?;
     }
     Ok(())
+}
+
+/// Work that is nowhere but in a session's directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unapplied {
+    pub changes: usize,
+    /// Those that differ from the project.
+    pub checkpoints: usize,
+}
+
+impl Unapplied {
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
 }
 
 /// Whether a process of the session could still write through what it has open.

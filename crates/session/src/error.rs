@@ -137,6 +137,11 @@ pub enum SessionError {
     #[error("session {session} has {limit} checkpoints already; apply or discard its changes")]
     TooManyCheckpoints { session: String, limit: usize },
 
+    #[error(
+        "session {session} was a run of one command, whose options are not kept; only what `sandbox create` made can be forked"
+    )]
+    NoForkOptions { session: String },
+
     #[error("another command works on the changes of session {session}; try again when it is done")]
     ChangesLocked { session: String },
 
@@ -315,6 +320,7 @@ impl SessionError {
             | Self::InterruptedApply { .. }
             | Self::NoCheckpoint { .. }
             | Self::TooManyCheckpoints { .. }
+            | Self::NoForkOptions { .. }
             | Self::ChangesLocked { .. }
             | Self::ChangesReplaced { .. }
             | Self::CommandsRunning { .. }

@@ -14,7 +14,7 @@ mod waiting;
 pub use audited::record_removal;
 pub use checkpoints::{Checkpoint, CheckpointReason, StateNumber};
 pub use committed::CommittedContents;
-pub use fork::{ForkOptions, ForkOrigin};
+pub use fork::{ForkOptions, ForkOrigin, ForkRequest};
 pub use palisade_changes as changes;
 pub use rollback::{RolledBack, RunningCommands, before_command};
 pub use waiting::{ApplyOptions, SessionProcesses, Unapplied, WaitingChanges};
@@ -111,7 +111,10 @@ impl Transaction {
                 (Baseline::started(now_on_files()), commit)
             }
         };
-        ForkOptions::of(caller, policy).keep(&directory)?;
+        // Nobody forks a run of one command.
+        if own.is_none() {
+            ForkOptions::of(caller, policy).keep(&directory)?;
+        }
         let record = TransactionRecord {
             baseline,
             commit,

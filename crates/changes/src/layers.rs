@@ -241,6 +241,15 @@ impl Layers {
                 self.unlock(layer, path).map_err(|_| error)?;
                 open_on_mount(self.root(layer), path, flags)
             }
+            // A directory that can be opened, but whose entries nobody can reach (mode 400).
+            Ok(directory)
+                if flags.contains(OFlags::DIRECTORY)
+                    && self.is_upper(layer)
+                    && statat(&directory, ".", AtFlags::empty()).err() == Some(Errno::ACCESS) =>
+            {
+                self.unlock(layer, path)?;
+                open_on_mount(self.root(layer), path, flags)
+            }
             opened => opened,
         }
     }

@@ -21,12 +21,12 @@ fn look(sessions: &Sessions<'_>, session: &str) -> String {
 }
 
 #[track_caller]
-fn script(sessions: &Sessions<'_>, session: &str, text: &str) {
+pub(crate) fn script(sessions: &Sessions<'_>, session: &str, text: &str) {
     sessions.output_of(session, &["sh", "-ec", text]);
 }
 
 #[track_caller]
-fn keep(sessions: &Sessions<'_>, session: &str) -> String {
+pub(crate) fn keep(sessions: &Sessions<'_>, session: &str) -> String {
     let kept = sessions.sandbox(&["checkpoint", session]);
     kept.assert_code(0);
     kept.out().trim().to_owned()
@@ -41,7 +41,7 @@ fn everything(directory: &Path) -> Vec<String> {
     tree(directory).into_iter().map(describe).collect()
 }
 
-fn project(world: &World) {
+pub(crate) fn project(world: &World) {
     world.write_in_project("kept", "kept\n");
     world.write_in_project("changed", "one\ntwo\nthree\n");
     world.write_in_project("dir/deep/file", "deep\n");

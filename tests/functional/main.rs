@@ -21,6 +21,7 @@ mod build_dirs;
 mod caches;
 mod check_path;
 mod checkpoints;
+mod checkpoints_attacked;
 mod delegation;
 mod doctor;
 mod egress;

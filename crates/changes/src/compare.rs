@@ -24,7 +24,7 @@ pub fn compare(layers: &Layers) -> Result<ChangeSet> {
 }
 
 fn compare_once(layers: &Layers) -> Result<ChangeSet> {
-    let Pairs { pairs, too_deep } = pairs(layers)?;
+    let Pairs { pairs, too_deep, .. } = pairs(layers)?;
     let mut set = ChangeSet { too_deep, ..ChangeSet::default() };
     for Pair { path, before, now } in pairs {
         let kind = match (before, now) {
@@ -56,7 +56,10 @@ pub(crate) struct Pair {
 pub(crate) struct Pairs {
     /// Ordered by path: a directory comes before what is in it.
     pub(crate) pairs: Vec<Pair>,
+    /// Directories of which nothing more is known.
     pub(crate) too_deep: Vec<PathBuf>,
+    /// One of them that is in the second state: what is in it may have to come back.
+    pub(crate) too_deep_now: Option<PathBuf>,
 }
 
 /// Every path that may differ.
@@ -100,6 +103,9 @@ impl Directory {
             let path = self.path.join(&name);
             if path.as_os_str().len() >= MAX_PATH_BYTES || path.iter().count() > MAX_DEPTH {
                 found.too_deep.push(self.path.clone());
+                if !self.now.is_empty() {
+                    found.too_deep_now = Some(self.path.clone());
+                }
                 break;
             }
             let now = layers.stack(&now, &name, &path)?;

@@ -5,6 +5,7 @@ use crate::attributes::{copy_opaque, set_attributes, user_attributes};
 use crate::entry::{EntryKind, Found, KEPT_BITS};
 use crate::error::{ChangesError, Result};
 use crate::layers::{is_absence, names_in, set_mode};
+use crate::paths::MAX_PATH_BYTES;
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult, SysError};
 use rustix::fs::{
@@ -12,14 +13,15 @@ use rustix::fs::{
     fchmod, fchown, fstat, ftruncate, futimens, ioctl_ficlone, linkat, mkdirat, mknodat, openat,
     readlinkat, seek, statat, symlinkat, utimensat,
 };
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Gid, Uid};
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Every level holds two descriptors.
-const MAX_DEPTH: usize = 256;
+/// How many levels of directories are open at once, with two descriptors each: a session decides how deep its tree is.
+const MAX_OPEN: usize = 64;
 /// A session can make files faster than anybody copies them.
 const MAX_ENTRIES: u64 = 1_000_000;
 /// Up to here, reading and writing is faster than asking the file system to copy.
@@ -28,6 +30,7 @@ const SMALL_BYTES: u64 = 128 * 1024;
 const MAX_TRIES: u32 = 3;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+const ABOVE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// Opening a FIFO or a device neither waits nor takes a terminal.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 const NEW_FILE: OFlags = OFlags::RDWR
@@ -60,10 +63,8 @@ pub fn copy_layer(
         blocks: BlockSharing::Untried,
         copied: CopiedLayer::default(),
     };
-    copier.fill(from, top.as_fd(), Path::new(""), 0)?;
-    let copied = copier.copied;
-    finish_directory(from, top.as_fd(), &found, path)?;
-    Ok(copied)
+    copier.copy(Level::top(from, top.as_fd(), found)?)?;
+    Ok(copier.copied)
 }
 
 /// Gives a directory the permissions, the owner, the attributes and the time of another one.
@@ -89,34 +90,87 @@ struct Copier<'t> {
     copied: CopiedLayer,
 }
 
-impl Copier<'_> {
-    fn fill(
-        &mut self,
-        from: BorrowedFd<'_>,
-        to: BorrowedFd<'_>,
-        path: &Path,
-        depth: usize,
-    ) -> Result<()> {
-        if depth > MAX_DEPTH {
-            return Err(ChangesError::TooDeep { path: path.to_owned(), limit: MAX_DEPTH });
+/// A directory that is being copied.
+struct Level {
+    found: Found,
+    /// Those that are still to be copied.
+    names: std::vec::IntoIter<OsString>,
+    /// None while it is too far above the one that is being copied.
+    open: Option<OpenLevel>,
+}
+
+struct OpenLevel {
+    source: Readable,
+    made: OwnedFd,
+}
+
+impl Level {
+    fn top(from: BorrowedFd<'_>, to: BorrowedFd<'_>, found: Found) -> SysResult<Self> {
+        let again = |dir| fcntl_dupfd_cloexec(dir, 0).call("fcntl");
+        let source = Readable { file: again(from)?, closed: None };
+        Self::new(OpenLevel { source, made: again(to)? }, found, Path::new(""))
+    }
+
+    fn new(open: OpenLevel, found: Found, path: &Path) -> SysResult<Self> {
+        let names = names_in(&open.source.file, path)?.into_iter();
+        Ok(Self { found, names, open: Some(open) })
+    }
+
+    /// The open one below leads there.
+    fn open_again(&mut self, below: &OpenLevel, path: &Path) -> Result<()> {
+        let entry = openat(&below.source.file, "..", ABOVE, Mode::empty()).at("openat", path)?;
+        // A command can move what is being copied: the one above is another one then.
+        if !Found::of(&fstat(&entry).at("fstat", path)?).is_same_inode(&self.found) {
+            return Err(ChangesError::ChangedMeanwhile { path: path.to_owned() });
         }
-        for name in names_in(from, path)? {
-            match self.entry((from, to), &name, &path.join(&name), depth) {
-                // It was removed or replaced meanwhile.
-                Err(ChangesError::System(error)) if is_absence(error.errno) => {}
-                copied => copied?,
+        let source = readable(entry, DIRECTORY | OFlags::CLOEXEC, path)?;
+        // Nobody moves the copy.
+        let flags = DIRECTORY | OFlags::CLOEXEC;
+        let made = openat(&below.made, "..", flags, Mode::empty()).at("openat", path)?;
+        self.open = Some(OpenLevel { source, made });
+        Ok(())
+    }
+}
+
+impl Copier<'_> {
+    fn copy(&mut self, top: Level) -> Result<()> {
+        let mut levels = vec![top];
+        let mut path = PathBuf::new();
+        while let Some(mut level) = levels.pop() {
+            let Some(open) = &level.open else { continue };
+            if let Some(name) = level.names.next() {
+                path.push(&name);
+                let below = self.entry(open, &name, &path);
+                levels.push(level);
+                match below {
+                    Ok(Some(below)) => {
+                        levels.push(below);
+                        if let Some(far) = levels.len().checked_sub(MAX_OPEN + 1) {
+                            levels[far].open = None;
+                        }
+                        continue;
+                    }
+                    Ok(None) => {}
+                    // It was removed or replaced meanwhile.
+                    Err(ChangesError::System(error)) if is_absence(error.errno) => {}
+                    Err(error) => return Err(error),
+                }
+            } else {
+                // First of all, as nothing leads out of a directory that is closed again.
+                if let Some(above) = levels.last_mut().filter(|above| above.open.is_none()) {
+                    above.open_again(open, path.parent().unwrap_or(Path::new("")))?;
+                }
+                let (source, made) = (open.source.file.as_fd(), open.made.as_fd());
+                finish_directory(source, made, &level.found, &path)?;
             }
+            path.pop();
         }
         Ok(())
     }
 
-    fn entry(
-        &mut self,
-        (from, to): (BorrowedFd<'_>, BorrowedFd<'_>),
-        name: &OsStr,
-        path: &Path,
-        depth: usize,
-    ) -> Result<()> {
+    /// Copies it. A directory is only made, and is what comes next.
+    fn entry(&mut self, dirs: &OpenLevel, name: &OsStr, path: &Path) -> Result<Option<Level>> {
+        let (from, to) = (dirs.source.file.as_fd(), dirs.made.as_fd());
         let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW).at("statat", path)?;
         let found = Found::of(&stat);
         self.copied.entries += 1;
@@ -128,10 +182,12 @@ impl Copier<'_> {
         match found.kind {
             EntryKind::Directory => {
                 let source = open_readable(from, name, DIRECTORY, path)?;
+                // It may have been replaced since.
+                let opened = Found::of(&fstat(&source.file).at("fstat", path)?);
+                let found = Found { device: opened.device, inode: opened.inode, ..found };
                 mkdirat(to, name, Mode::RWXU).at("mkdir", path)?;
                 let made = open_on_mount(to, Path::new(name), DIRECTORY)?;
-                self.fill(source.file.as_fd(), made.as_fd(), path, depth + 1)?;
-                finish_directory(source.file.as_fd(), made.as_fd(), &found, path)?;
+                return Ok(Some(Level::new(OpenLevel { source, made }, found, path)?));
             }
             EntryKind::File => self.file((from, to), name, path, &found)?,
             EntryKind::Link => {
@@ -147,7 +203,7 @@ impl Copier<'_> {
             // Nobody can make one in a user namespace.
             EntryKind::Device => {}
         }
-        Ok(())
+        Ok(None)
     }
 
     fn file(
@@ -179,7 +235,8 @@ impl Copier<'_> {
         self.copied.bytes = self.copied.bytes.saturating_add(now.size);
         set_attributes(&made, &user_attributes(source, path)?, path)?;
         finish(made.as_fd(), &Found { mode: found.mode, ..now }, path)?;
-        if found.links > 1 {
+        // A longer one leads nowhere.
+        if found.links > 1 && path.as_os_str().len() < MAX_PATH_BYTES {
             self.first_names.insert(inode, path.to_owned());
         }
         Ok(())
@@ -207,21 +264,36 @@ fn open_readable(
     flags: OFlags,
     path: &Path,
 ) -> SysResult<Readable> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat(dir, name, flags, Mode::empty()) {
+    let flags = flags | OFlags::CLOEXEC;
+    match openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
         Err(Errno::ACCESS) => {}
+        // What can be listed but not entered is of no use.
+        Ok(file) if is_closed_directory(&file, path)? => {}
         opened => return opened.at("openat", path).map(|file| Readable { file, closed: None }),
     }
-    let entry = open_entry(dir, name)?;
+    readable(open_entry(dir, name)?, flags, path)
+}
+
+fn is_closed_directory(entry: &OwnedFd, path: &Path) -> SysResult<bool> {
+    let found = Found::of(&fstat(entry).at("fstat", path)?);
+    Ok(found.is_directory() && found.mode & 0o500 != 0o500)
+}
+
+/// Opens what a descriptor without rights to the content (`O_PATH`) stands for.
+fn readable(entry: OwnedFd, flags: OFlags, path: &Path) -> SysResult<Readable> {
     let found = Found::of(&fstat(&entry).at("fstat", path)?);
     if !matches!(found.kind, EntryKind::Directory | EntryKind::File) {
         return Err(SysError::new("openat", path.display().to_string(), Errno::NOENT));
     }
-    set_mode(entry.as_fd(), (found.mode & KEPT_BITS) | 0o500, path)?;
     let link = format!("/proc/self/fd/{}", entry.as_raw_fd());
-    let opened = rustix::fs::open(link, flags.difference(OFlags::NOFOLLOW), Mode::empty());
+    let needed = if found.is_directory() { 0o500 } else { 0o400 };
+    if found.mode & needed == needed {
+        let file = rustix::fs::open(link, flags, Mode::empty()).at("open", path)?;
+        return Ok(Readable { file, closed: None });
+    }
     let mode = found.mode & KEPT_BITS;
-    match opened {
+    set_mode(entry.as_fd(), mode | needed, path)?;
+    match rustix::fs::open(link, flags, Mode::empty()) {
         Ok(file) => Ok(Readable { file, closed: Some((entry, mode)) }),
         Err(errno) => {
             set_mode(entry.as_fd(), mode, path)?;

@@ -1,4 +1,4 @@
-use super::{ChangesError, MAX_DEPTH, copy_layer};
+use super::{ChangesError, MAX_OPEN, copy_layer};
 use crate::test_overlay::{TestOverlay, directory};
 use std::ffi::OsStr;
 use std::fs;
@@ -51,16 +51,45 @@ fn what_nobody_can_read_is_copied_all_the_same() {
     }
 }
 
+/// A command decides how deep its tree is, and must not be able to keep anybody from copying it.
 #[test]
-fn a_tree_without_end_is_refused() {
+fn a_tree_of_any_depth_is_copied_with_few_descriptors() {
+    const DEPTH: usize = 1500;
     let overlay = TestOverlay::new(|_| {});
+    let at = |top: &Path, depth: usize| top.join("d/".repeat(depth));
     overlay.session(|root| {
-        let mut path = root.to_owned();
-        for _ in 0..MAX_DEPTH + 2 {
-            path.push("d");
+        fs::create_dir_all(at(root, DEPTH)).unwrap();
+        for depth in (0..=DEPTH).step_by(100) {
+            fs::write(at(root, depth).join("file"), depth.to_string()).unwrap();
+            fs::create_dir(at(root, depth).join("beside")).unwrap();
         }
-        fs::create_dir_all(path).unwrap();
+        for depth in (1..DEPTH).rev().filter(|depth| depth % 7 == 0) {
+            let mode = if depth % 2 == 0 { 0o000 } else { 0o400 };
+            fs::set_permissions(at(root, depth), fs::Permissions::from_mode(mode)).unwrap();
+        }
     });
-    let refused = copy(&overlay);
-    assert!(matches!(refused, Err(ChangesError::TooDeep { .. })), "{refused:?}");
+    let before = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    assert!(before.current.is_none_or(|limit| limit > 2 * MAX_OPEN as u64));
+    let copied = copy(&overlay).unwrap();
+    assert_eq!(copied.entries, (DEPTH + 2 * (DEPTH / 100 + 1)) as u64);
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+    for top in [overlay.upper(), overlay.beside("copy")] {
+        for depth in 1..DEPTH {
+            let expected = match (depth % 7, depth % 2) {
+                (0, 0) => 0o000,
+                (0, _) => 0o400,
+                _ => 0o755,
+            };
+            let directory = at(&top, depth);
+            assert_eq!(mode(&directory) & 0o700, expected & 0o700, "{depth}");
+            fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        for depth in (0..=DEPTH).step_by(100) {
+            assert_eq!(
+                fs::read(at(&top, depth).join("file")).unwrap(),
+                depth.to_string().as_bytes()
+            );
+            assert!(at(&top, depth).join("beside").is_dir());
+        }
+    }
 }

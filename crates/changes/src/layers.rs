@@ -7,6 +7,7 @@ use crate::paths::{or_dot, parent_and_name};
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult, SysError};
 use rustix::fs::{AtFlags, Dir, chmod, fstat, readlinkat, statat};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -29,6 +30,8 @@ pub struct Layers {
     dirs: Vec<OwnedFd>,
     /// How many of them are looked at as changes; those after them are what the changes are compared with.
     fresh: usize,
+    /// Paths of the project that the session could not see.
+    hidden: HashSet<PathBuf>,
     unlocked: Mutex<Vec<Unlocked>>,
 }
 
@@ -49,12 +52,21 @@ impl Layers {
     pub fn between(project: OwnedFd, base: Vec<OwnedFd>, uppers: Vec<OwnedFd>) -> Self {
         let fresh = uppers.len();
         let dirs = uppers.into_iter().chain(base).chain([project]).collect();
-        Self { dirs, fresh, unlocked: Mutex::default() }
+        Self { dirs, fresh, hidden: HashSet::new(), unlocked: Mutex::default() }
     }
 
     /// Two states of one session, each as one upper layer that holds all of its changes ([`crate::compare`]).
-    pub fn states(project: OwnedFd, before: OwnedFd, now: OwnedFd) -> Self {
-        Self::between(project, vec![before], vec![now])
+    ///
+    /// `hidden` are paths that the session cannot see: the project has nothing there, nor below. What a session put in such a
+    /// place must never be replaced by the host's file, which its commands could then read.
+    pub fn states(project: OwnedFd, before: OwnedFd, now: OwnedFd, hidden: &[PathBuf]) -> Self {
+        let mut states = Self::between(project, vec![before], vec![now]);
+        states.hidden = hidden.iter().cloned().collect();
+        states
+    }
+
+    fn is_hidden(&self, path: &Path) -> bool {
+        !self.hidden.is_empty() && path.ancestors().any(|above| self.hidden.contains(above))
     }
 
     /// The same by paths.
@@ -65,6 +77,12 @@ impl Layers {
         };
         let uppers = uppers.iter().map(|path| open(path)).collect::<SysResult<_>>()?;
         Ok(Self::new(open(project)?, uppers))
+    }
+
+    /// Whether this is the newest upper layer: another one may have taken its name.
+    pub fn is_newest(&self, upper: BorrowedFd<'_>) -> SysResult<bool> {
+        let found = |layer| fstat(layer).call("fstat").map(|stat| Found::of(&stat));
+        Ok(found(self.root(0))?.is_same_inode(&found(upper)?))
     }
 
     pub(crate) fn project(&self) -> usize {
@@ -163,6 +181,9 @@ impl Layers {
     ) -> SysResult<Stack> {
         let mut stack = Stack::default();
         for (layer, dir) in dirs {
+            if !self.is_upper(*layer) && self.is_hidden(path) {
+                continue;
+            }
             match self.stat_in(dir.as_fd(), name)? {
                 None => {}
                 Some(found) if found.is_directory() => {
@@ -218,6 +239,15 @@ impl Layers {
         match open_on_mount(self.root(layer), path, flags) {
             Err(error) if error.errno == Errno::ACCESS && self.is_upper(layer) => {
                 self.unlock(layer, path).map_err(|_| error)?;
+                open_on_mount(self.root(layer), path, flags)
+            }
+            // A directory that can be opened, but whose entries nobody can reach (mode 400).
+            Ok(directory)
+                if flags.contains(OFlags::DIRECTORY)
+                    && self.is_upper(layer)
+                    && statat(&directory, ".", AtFlags::empty()).err() == Some(Errno::ACCESS) =>
+            {
+                self.unlock(layer, path)?;
                 open_on_mount(self.root(layer), path, flags)
             }
             opened => opened,

@@ -7,6 +7,7 @@ use crate::attributes::{replace_attributes, set_attributes, user_attributes};
 use crate::changeset::ChangeKind;
 use crate::compare::{Pair, Pairs, pairs};
 use crate::contents::Located;
+use crate::discard::discard;
 use crate::entry::{EntryKind, Found};
 use crate::error::{ChangesError, Result};
 use crate::layer_copy::{BlockSharing, copy_content, modified};
@@ -23,7 +24,8 @@ use rustix::fs::{
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 const PARENT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
@@ -34,8 +36,6 @@ const NEW_FILE: OFlags = OFlags::RDWR
     .union(OFlags::CLOEXEC);
 /// A file before it has its name. One that is left is in no state that was kept, so the next attempt removes it.
 const UNFINISHED: &str = ".palisade-restoring-";
-/// How many names are tried for it.
-const MAX_NAMES: u32 = 1000;
 
 /// What has to be done to turn the first state of [`Layers::states`] into the second one. Nothing has changed yet.
 #[derive(Debug)]
@@ -44,12 +44,14 @@ pub struct Restoration<'l> {
     pairs: Vec<Pair>,
     /// Of each pair whose entries are of the same type.
     differences: Vec<Option<ChangeKind>>,
+    /// Directories that go with everything in them: a command made them deeper than anybody looks.
+    removed_whole: HashSet<PathBuf>,
 }
 
 impl<'l> Restoration<'l> {
     pub fn plan(layers: &'l Layers) -> Result<Self> {
-        let Pairs { pairs, too_deep } = pairs(layers)?;
-        if let Some(path) = too_deep.into_iter().next() {
+        let Pairs { pairs, too_deep, too_deep_now } = pairs(layers)?;
+        if let Some(path) = too_deep_now {
             return Err(ChangesError::TooDeep { path, limit: MAX_DEPTH });
         }
         let mut differences = Vec::new();
@@ -63,16 +65,17 @@ impl<'l> Restoration<'l> {
         }
         // The first state is changed from here on, permissions included.
         layers.lock_again();
-        Ok(Self { layers, pairs, differences })
+        let removed_whole = too_deep.into_iter().collect();
+        Ok(Self { layers, pairs, differences, removed_whole })
     }
 
     /// Does it in `tree`, the overlay that shows the first state. Says how many paths it changed. No process of the session
     /// may write meanwhile.
     pub fn perform(self, tree: BorrowedFd<'_>) -> Result<u64> {
-        let Self { layers, pairs, differences } = self;
+        let Self { layers, pairs, differences, removed_whole } = self;
         let command = command_ids(tree)?;
         let blocks = BlockSharing::Untried;
-        let mut work = Work { layers, tree, command, blocks, changed: 0 };
+        let mut work = Work { layers, tree, command, blocks, removed_whole, changed: 0 };
         work.run(&pairs, &differences)?;
         Ok(work.changed)
     }
@@ -90,6 +93,7 @@ struct Work<'r> {
     tree: BorrowedFd<'r>,
     command: Option<(u32, u32)>,
     blocks: BlockSharing,
+    removed_whole: HashSet<PathBuf>,
     changed: u64,
 }
 
@@ -136,13 +140,17 @@ impl Work<'_> {
         }
     }
 
-    fn remove(&mut self, path: &Path, found: &Found) -> SysResult<()> {
+    fn remove(&mut self, path: &Path, found: &Found) -> Result<()> {
         let (parent, name) = self.parent_of(path)?;
+        if self.removed_whole.contains(path) {
+            self.changed += 1;
+            return self.as_command(|| Ok(discard(parent.as_fd(), name)))?.map(drop);
+        }
         let flags = if found.is_directory() { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         self.changed += 1;
         match unlinkat(&parent, name, flags) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(errno).at("unlink", path),
+            Err(errno) => Ok(Err(errno).at("unlink", path)?),
         }
     }
 
@@ -246,14 +254,10 @@ impl Work<'_> {
         path: &Path,
         make: impl Fn(&OsStr) -> std::result::Result<T, Errno>,
     ) -> SysResult<(OsString, T)> {
-        for number in 0..MAX_NAMES {
-            let name = OsString::from(format!("{UNFINISHED}{number}"));
-            match self.as_command(|| Ok(make(&name)))? {
-                Err(Errno::EXIST) => {}
-                made => return made.at("openat", path).map(|made| (name, made)),
-            }
-        }
-        Err(SysError::new("openat", path.display().to_string(), Errno::EXIST))
+        // A command could take every name that it can guess.
+        let name = OsString::from(format!("{UNFINISHED}{}", Uuid::now_v7().simple()));
+        let made = self.as_command(|| Ok(make(&name)))?.at("openat", path)?;
+        Ok((name, made))
     }
 
     fn finish_directory(&self, path: &Path, now: Located) -> SysResult<()> {

@@ -3,7 +3,7 @@ use crate::test_edits::{Edit, edits, perform, prepare};
 use crate::test_overlay::{
     Snapshot, TestOverlay, differences, directory, snapshot, statuses, without_links,
 };
-use crate::{Layers, compare, copy_layer};
+use crate::{ChangesError, Layers, compare, copy_layer};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -59,8 +59,12 @@ fn keep(overlay: &TestOverlay, number: usize) {
 
 /// From the present state to the kept one.
 fn to_kept(overlay: &TestOverlay, number: usize) -> Layers {
+    to_kept_hiding(overlay, number, &[])
+}
+
+fn to_kept_hiding(overlay: &TestOverlay, number: usize, hidden: &[PathBuf]) -> Layers {
     let image = directory(&overlay.beside(&format!("image{number}")));
-    Layers::states(directory(&overlay.project()), directory(&overlay.upper()), image)
+    Layers::states(directory(&overlay.project()), directory(&overlay.upper()), image, hidden)
 }
 
 fn roll_back(overlay: &TestOverlay, root: &Path, number: usize) -> u64 {
@@ -136,6 +140,32 @@ fn every_kind_of_entry_comes_back() {
     assert_eq!(overlay.statuses(), "");
 }
 
+/// The project's own file at a path that the session cannot see is in none of its states.
+#[test]
+fn what_is_hidden_is_never_taken_from_the_project() {
+    let overlay = TestOverlay::new(|project| {
+        fs::create_dir_all(project.join("keys/deep")).unwrap();
+        fs::write(project.join("keys/deep/key"), "hidden").unwrap();
+        fs::write(project.join("secret"), "hidden").unwrap();
+        fs::write(project.join("seen"), "seen").unwrap();
+    });
+    overlay.session(|root| {
+        keep(&overlay, 0);
+        fs::write(root.join("secret"), "own").unwrap();
+        fs::write(root.join("seen"), "own").unwrap();
+        fs::remove_dir_all(root.join("keys")).unwrap();
+        fs::create_dir(root.join("keys")).unwrap();
+        let hidden = [PathBuf::from("secret"), PathBuf::from("keys")];
+        let layers = to_kept_hiding(&overlay, 0, &hidden);
+        assert_eq!(statuses(&compare(&layers).unwrap()), "D keys/\nD secret\nM seen\n");
+        Restoration::plan(&layers).unwrap().perform(directory(root).as_fd()).unwrap();
+        assert!(!overlay.upper().join("keys/deep").exists());
+        let upper = fs::read(overlay.upper().join("secret")).unwrap_or_default();
+        assert_ne!(upper, b"hidden");
+        assert_eq!(fs::read(root.join("seen")).unwrap(), b"seen");
+    });
+}
+
 /// A restoration that was interrupted left something of its own.
 #[test]
 fn a_repeated_restoration_ends_with_the_same_tree() {
@@ -150,6 +180,29 @@ fn a_repeated_restoration_ends_with_the_same_tree() {
         fs::create_dir(root.join("d")).unwrap();
         roll_back(&overlay, root, 1);
         assert_same(&tree(&overlay, root), &kept);
+    });
+}
+
+/// What a command made must not be able to keep its state from being left.
+#[test]
+fn deep_directories_and_names_that_were_taken_are_no_obstacle() {
+    let overlay = TestOverlay::new(prepare);
+    overlay.session(|root| {
+        keep(&overlay, 0);
+        let start = tree(&overlay, root);
+        fs::write(root.join("plain"), "changed").unwrap();
+        let deep = root.join("made").join("d/".repeat(700));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("file"), "deep").unwrap();
+        for number in 0..1000 {
+            fs::write(root.join(format!(".palisade-restoring-{number}")), "").unwrap();
+        }
+        keep(&overlay, 1);
+        roll_back(&overlay, root, 0);
+        assert_same(&tree(&overlay, root), &start);
+        // Such a state cannot be brought back to a session that lives.
+        let layers = to_kept(&overlay, 1);
+        assert!(matches!(Restoration::plan(&layers), Err(ChangesError::TooDeep { .. })));
     });
 }
 

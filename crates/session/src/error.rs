@@ -137,8 +137,19 @@ pub enum SessionError {
     #[error("session {session} has {limit} checkpoints already; apply or discard its changes")]
     TooManyCheckpoints { session: String, limit: usize },
 
+    #[error(
+        "session {session} was a run of one command, whose options are not kept; only what `sandbox create` made can be forked"
+    )]
+    NoForkOptions { session: String },
+
     #[error("another command works on the changes of session {session}; try again when it is done")]
     ChangesLocked { session: String },
+
+    #[error(
+        "the changes of session {session} were replaced meanwhile, by a rollback or an apply; nothing was done \
+         (`sandbox diff {session}` shows those that wait now)"
+    )]
+    ChangesReplaced { session: String },
 
     #[error(
         "{count} of session {session} still run; end them, or use --kill (`sandbox inspect {session}` shows them)",
@@ -309,7 +320,9 @@ impl SessionError {
             | Self::InterruptedApply { .. }
             | Self::NoCheckpoint { .. }
             | Self::TooManyCheckpoints { .. }
+            | Self::NoForkOptions { .. }
             | Self::ChangesLocked { .. }
+            | Self::ChangesReplaced { .. }
             | Self::CommandsRunning { .. }
             | Self::ForkedElsewhere { .. }
             | Self::StateInProject { .. }

@@ -95,6 +95,21 @@ impl WaitingChanges {
         Ok(found)
     }
 
+    /// How many differ from the project, of those that somebody asked for or that a rollback left. The many before each
+    /// command are steps on the way.
+    pub fn unapplied_checkpoints(&self) -> Result<usize> {
+        let mut count = 0;
+        for checkpoint in self.checkpoints()? {
+            if checkpoint.reason == CheckpointReason::BeforeCommand || checkpoint.entries == 0 {
+                continue;
+            }
+            let state = StateNumber::Checkpoint(checkpoint.number);
+            let (_, set) = self.between(StateNumber::Checkpoint(0), state)?;
+            count += usize::from(!set.is_empty());
+        }
+        Ok(count)
+    }
+
     /// Keeps the present state.
     pub fn checkpoint(
         &self,
@@ -119,7 +134,7 @@ impl WaitingChanges {
             let session = self.session().id.clone();
             return Err(SessionError::TooManyCheckpoints { session, limit: MAX_CHECKPOINTS });
         }
-        let number = existing.last().map_or(0, |last| last.number) + 1;
+        let number = next_number(&all)?;
         let name = format!("{UNFINISHED}{}", Uuid::now_v7().simple());
         rustix::fs::mkdirat(&all, &name, Mode::RWXU).at("mkdir", Path::new(&name))?;
         let made = self.fill((&all, &name), number, message, reason).inspect_err(|_| {
@@ -174,7 +189,8 @@ impl WaitingChanges {
 
     pub(super) fn states(&self, from: StateNumber, to: StateNumber) -> Result<Layers> {
         let project = self.open_project()?;
-        Ok(Layers::states(project, self.open_state(from)?, self.open_state(to)?))
+        let (from, to) = (self.open_state(from)?, self.open_state(to)?);
+        Ok(Layers::states(project, from, to, self.hidden()))
     }
 
     pub(super) fn open_state(&self, state: StateNumber) -> Result<OwnedFd> {
@@ -231,10 +247,19 @@ impl WaitingChanges {
 }
 
 fn names(directory: &OwnedFd) -> Result<Vec<String>> {
-    let entries = Dir::read_from(directory).call("getdents")?;
-    let names =
-        entries.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-    Ok(names.collect())
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory).call("getdents")? {
+        let entry = entry.call("getdents")?;
+        // All names there are ours.
+        names.extend(entry.file_name().to_str().map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// By the names: one whose record cannot be read has its number all the same.
+fn next_number(all: &OwnedFd) -> Result<u32> {
+    let taken = names(all)?.into_iter().filter_map(|name| name.parse::<u32>().ok());
+    Ok(taken.max().unwrap_or(0).saturating_add(1))
 }
 
 /// The next one takes up what an interrupted one left.
@@ -276,5 +301,7 @@ fn write_record(place: &OwnedFd, record: &Checkpoint) -> Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(place, RECORD, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|errno| failed(errno.into()))?;
-    File::from(file).write_all(&text).map_err(failed)
+    let mut file = File::from(file);
+    // After a loss of power, an empty record would be a state that nobody is told of.
+    file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)
 }

@@ -54,6 +54,11 @@ fn text(path: &Path, most: u64) -> Option<String> {
         | rustix::fs::OFlags::NOCTTY
         | rustix::fs::OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
+    // Nor is anything read from a device.
+    let found = rustix::fs::fstat(&file).ok()?;
+    if !rustix::fs::FileType::from_raw_mode(found.st_mode).is_file() {
+        return None;
+    }
     let mut text = String::new();
     File::from(file).take(most).read_to_string(&mut text).ok()?;
     Some(text)
@@ -92,6 +97,8 @@ impl BaseContents for CommittedContents {
         }
         // Nothing is fetched from anywhere, and no program of the project's settings is run.
         git.env("GIT_NO_LAZY_FETCH", "1").env("GIT_OPTIONAL_LOCKS", "0");
+        // A git before 2.44 does not know the first: no way to fetch is allowed.
+        git.env("GIT_ALLOW_PROTOCOL", "");
         git.args(["-c", "core.fsmonitor=false", "--no-replace-objects", "cat-file", "blob"]);
         git.arg(&object).current_dir(&self.project);
         git.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped());

@@ -51,6 +51,28 @@ fn what_is_no_commit_is_none() {
     }
 }
 
+/// A device that never ends, or a FIFO with a writer, is no file of git's.
+#[test]
+fn only_regular_files_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let commit = "0123456789012345678901234567890123456789";
+    let fifo = directory.path().join("fifo");
+    let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, kind, mode, 0).unwrap();
+    let mut writer = fs::File::options().read(true).write(true).open(&fifo).unwrap();
+    std::io::Write::write_all(&mut writer, commit.as_bytes()).unwrap();
+    let git = directory.path().join(".git");
+    fs::create_dir(&git).unwrap();
+    fs::write(git.join("HEAD"), commit).unwrap();
+    assert_eq!(checked_out(directory.path()).as_deref(), Some(commit));
+    for other in [fifo.as_path(), Path::new("/dev/zero")] {
+        fs::remove_file(git.join("HEAD")).unwrap();
+        std::os::unix::fs::symlink(other, git.join("HEAD")).unwrap();
+        assert_eq!(super::text(&git.join("HEAD"), 10), None, "{}", other.display());
+        assert_eq!(checked_out(directory.path()), None);
+    }
+}
+
 #[test]
 fn the_contents_are_those_of_the_commit_whatever_came_later() {
     let directory = repository();

@@ -19,12 +19,15 @@ use palisade_sys::OFlags;
 use palisade_sys::beneath::open_beneath;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 /// In a session's directory.
 const OPTIONS: &str = "options.json";
+/// The key of options that set variables.
+const VARIABLES: &str = "process.env";
 
 /// Where the changes of a new session come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,14 +97,50 @@ struct StoredFlag {
 
 impl From<&Flag> for StoredFlag {
     fn from(flag: &Flag) -> Self {
-        Self { name: flag.name.clone(), key: flag.key.clone(), value: flag.value.clone() }
+        let mut value = flag.value.clone();
+        if let Some(variables) = variables(&flag.key, &mut value) {
+            variables.values_mut().for_each(|value| *value = serde_json::Value::Null);
+        }
+        Self { name: flag.name.clone(), key: flag.key.clone(), value }
     }
 }
 
-impl From<StoredFlag> for Flag {
-    fn from(StoredFlag { name, key, value }: StoredFlag) -> Self {
-        Self { name, key, value }
+impl StoredFlag {
+    /// With the values that variables have here. Adds those that have none to `missing`.
+    fn flag(self, value_of: &dyn Fn(&str) -> Option<String>, missing: &mut Vec<String>) -> Flag {
+        let Self { name, key, mut value } = self;
+        if let Some(variables) = variables(&key, &mut value) {
+            variables.retain(|name, value| match value_of(name) {
+                Some(here) => {
+                    *value = here.into();
+                    true
+                }
+                None => {
+                    missing.push(name.clone());
+                    false
+                }
+            });
+        }
+        Flag { name, key, value }
     }
+}
+
+/// The variables that an option sets. Their values are often secret, so they are not kept.
+fn variables<'v>(
+    key: &str,
+    value: &'v mut serde_json::Value,
+) -> Option<&'v mut serde_json::Map<String, serde_json::Value>> {
+    (key == VARIABLES).then(|| value.as_object_mut()).flatten()
+}
+
+/// What a fork is asked for.
+#[derive(Clone, Debug)]
+pub struct ForkRequest {
+    pub policy: PolicyRequest,
+    /// Where the options were given.
+    pub working_directory: PathBuf,
+    /// Variables that the origin was given and that have no value here.
+    pub missing_variables: Vec<String>,
 }
 
 impl ForkOptions {
@@ -121,21 +160,38 @@ impl ForkOptions {
         directory.write_json(OPTIONS, self)
     }
 
+    /// A run of one command keeps none.
     pub fn of_session(directory: &SessionDirectory) -> Result<Self> {
-        directory.read_json(OPTIONS)
+        match directory.read_json(OPTIONS) {
+            Err(SessionError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Err(SessionError::NoForkOptions { session: directory.id().to_owned() })
+            }
+            options => options,
+        }
     }
 
-    /// The same request once more, and where it was made.
-    pub fn request(self) -> (PolicyRequest, PathBuf) {
+    /// The same request once more. Values of variables come from who forks: they are not kept.
+    pub fn request(self, value_of: &dyn Fn(&str) -> Option<String>) -> ForkRequest {
+        let mut missing_variables = Vec::new();
+        let mut flags = |stored: Vec<StoredFlag>| -> Vec<Flag> {
+            let stored = stored.into_iter();
+            stored.map(|stored| stored.flag(value_of, &mut missing_variables)).collect()
+        };
+        let (environment, command_line) = (flags(self.environment), flags(self.command_line));
         let path = |bytes: Vec<u8>| PathBuf::from(OsString::from_vec(bytes));
-        let request = PolicyRequest {
-            environment: self.environment.into_iter().map(Flag::from).collect(),
-            command_line: self.command_line.into_iter().map(Flag::from).collect(),
+        let policy = PolicyRequest {
+            environment,
+            command_line,
             files: self.files.into_iter().map(path).collect(),
             tool: self.tool,
             project: None,
             preset_paths: self.preset_paths,
         };
-        (request, path(self.working_directory))
+        let working_directory = path(self.working_directory);
+        ForkRequest { policy, working_directory, missing_variables }
     }
 }
+
+#[cfg(test)]
+#[path = "fork_tests.rs"]
+mod tests;

@@ -3,6 +3,7 @@
 
 use super::{CHECKPOINTS, DIRECTORY, LAYER};
 use crate::error::{Result, SessionError};
+use crate::kept_layer;
 use crate::sessions::SessionDirectory;
 use palisade_sys::beneath::open_beneath;
 use palisade_sys::{At as _, Errno};
@@ -10,13 +11,16 @@ use rustix::fs::{AtFlags, RenameFlags};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 /// In a session's directory, while a state is brought back.
 const MARK: &str = "rollback.json";
 /// Beside the upper layer: the one that takes its place, and then the old one.
 const REPLACEMENT: &str = "replacement";
+/// A large state takes a while to be copied.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Mark {
@@ -51,13 +55,29 @@ pub(super) fn remove_mark(directory: &SessionDirectory) -> Result<()> {
     }
 }
 
+/// One at a time changes what was kept of a session.
+pub(super) fn lock(directory: &SessionDirectory) -> Result<OwnedFd> {
+    let locked = directory.lock_changes(LOCK_TIMEOUT)?;
+    locked.ok_or_else(|| SessionError::ChangesLocked { session: directory.id().to_owned() })
+}
+
 /// Finishes the rollback of a session of which no process is left.
 pub(super) fn finish_ended(directory: &SessionDirectory) -> Result<()> {
+    if !is_interrupted(directory) {
+        return Ok(());
+    }
+    // The mark may be that of a rollback which another process is busy with, and is gone then.
+    let _lock = lock(directory)?;
+    finish_ended_locked(directory)
+}
+
+/// The same for who has the lock.
+pub(super) fn finish_ended_locked(directory: &SessionDirectory) -> Result<()> {
     let Some(Mark { checkpoint }) = read_mark(directory)? else { return Ok(()) };
     let at = directory.directory();
     let image = match checkpoint {
         0 => Path::new(CHECKPOINTS).join("0"),
-        number => Path::new(CHECKPOINTS).join(number.to_string()).join("upper"),
+        number => Path::new(CHECKPOINTS).join(number.to_string()).join(kept_layer::UPPER),
     };
     let image = match open_beneath(at, &image, DIRECTORY) {
         // Its changes were discarded meanwhile.
@@ -71,7 +91,8 @@ pub(super) fn finish_ended(directory: &SessionDirectory) -> Result<()> {
     let replacement = OsStr::new(REPLACEMENT);
     palisade_changes::discard(layer.as_fd(), replacement)?;
     palisade_changes::copy_layer(image.as_fd(), layer.as_fd(), replacement)?;
-    rustix::fs::renameat_with(&layer, REPLACEMENT, &layer, "upper", RenameFlags::EXCHANGE)
+    let flags = RenameFlags::EXCHANGE;
+    rustix::fs::renameat_with(&layer, REPLACEMENT, &layer, kept_layer::UPPER, flags)
         .at("rename", Path::new(REPLACEMENT))?;
     remove_mark(directory)?;
     palisade_changes::discard(layer.as_fd(), replacement)?;

@@ -14,10 +14,10 @@ mod waiting;
 pub use audited::record_removal;
 pub use checkpoints::{Checkpoint, CheckpointReason, StateNumber};
 pub use committed::CommittedContents;
-pub use fork::{ForkOptions, ForkOrigin};
+pub use fork::{ForkOptions, ForkOrigin, ForkRequest};
 pub use palisade_changes as changes;
 pub use rollback::{RolledBack, RunningCommands, before_command};
-pub use waiting::{ApplyOptions, SessionProcesses, WaitingChanges};
+pub use waiting::{ApplyOptions, SessionProcesses, Unapplied, WaitingChanges};
 
 use crate::caller::Caller;
 use crate::config::PolicyRequest;
@@ -111,7 +111,10 @@ impl Transaction {
                 (Baseline::started(now_on_files()), commit)
             }
         };
-        ForkOptions::of(caller, policy).keep(&directory)?;
+        // Nobody forks a run of one command.
+        if own.is_none() {
+            ForkOptions::of(caller, policy).keep(&directory)?;
+        }
         let record = TransactionRecord {
             baseline,
             commit,
@@ -138,7 +141,10 @@ impl Transaction {
             }),
             Ok(None) => Ok(()),
             // The project is gone, or cannot be opened: its changes need not be looked at.
-            Err(_) => WaitingChanges::remove_unseen(directory, session),
+            Err(_) => match is_of_one_run {
+                true => WaitingChanges::remove_unseen(directory, session),
+                false => waiting::remove_layers_of(&directory),
+            },
         }
     }
 
@@ -192,9 +198,15 @@ impl Transaction {
             }
         }
         report.waiting_changes = Some(count);
-        if count == 0 && own.is_some() {
+        // One that was kept while the command ran.
+        let checkpoints = waiting.unapplied_checkpoints()?;
+        if checkpoints > 0 {
+            tell(&format!("checkpoints that differ from the project: {checkpoints}"));
+        }
+        if count == 0 && checkpoints == 0 && own.is_some() {
             drop(own);
-            return waiting.remove();
+            // What was moved is not seen through what was opened before.
+            return waiting.reopen()?.map_or(Ok(()), WaitingChanges::remove);
         }
         finish(own, &waiting, report, has_failed)
     }

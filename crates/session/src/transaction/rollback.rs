@@ -52,7 +52,9 @@ impl WaitingChanges {
         to: u32,
         running: RunningCommands,
     ) -> Result<RolledBack> {
-        let _lock = self.lock()?;
+        let _lock = self.lock_opened()?;
+        // What an interrupted apply has moved must be back before the changes are replaced.
+        self.recover()?;
         // It must be there before anything happens.
         drop(self.open_state(StateNumber::Checkpoint(to))?);
         let held = match self.directory().is_alive() {
@@ -66,7 +68,7 @@ impl WaitingChanges {
             Some((_client, tree)) => self.restore(to, tree)?,
             None => {
                 Mark { checkpoint: to }.write(self.directory())?;
-                interrupted::finish_ended(self.directory())?;
+                interrupted::finish_ended_locked(self.directory())?;
             }
         }
         let event = palisade_record::RolledBack { checkpoint: to, kept_as: kept.number };
@@ -90,7 +92,7 @@ impl WaitingChanges {
                 let (_client, tree) = self.hold_project(RunningCommands::Refuse)?;
                 self.restore(checkpoint, &tree)?;
             }
-            false => interrupted::finish_ended(self.directory())?,
+            false => interrupted::finish_ended_locked(self.directory())?,
         }
         Ok(Some(checkpoint))
     }

@@ -5,6 +5,7 @@ use super::{CHECKPOINTS, DIRECTORY, LAYER, LAYERS, RECORD, TransactionRecord, UP
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::error::{Result, SessionError};
+use crate::kept_layer::{self, WORK};
 use crate::session_id::new_session_id;
 use crate::sessions::{SessionDirectory, SessionRecord};
 use palisade_changes::{
@@ -21,11 +22,8 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 const JOURNAL: &str = SessionDirectory::APPLY;
-/// A large state takes a while to be copied.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a session changed and nobody has applied or discarded.
 #[derive(Debug)]
@@ -69,12 +67,13 @@ impl WaitingChanges {
         Self::open(directory, session)
     }
 
-    /// How many changes of a session wait, if it has any.
-    pub fn count(directory: &SessionDirectory, session: &SessionRecord) -> Result<usize> {
-        match Self::open(directory.try_clone()?, session.clone())? {
-            Some(waiting) => Ok(waiting.scan()?.changes().len()),
-            None => Ok(0),
-        }
+    /// What would be lost with a session.
+    pub fn unapplied(directory: &SessionDirectory, session: &SessionRecord) -> Result<Unapplied> {
+        let Some(waiting) = Self::open(directory.try_clone()?, session.clone())? else {
+            return Ok(Unapplied::default());
+        };
+        let changes = waiting.scan()?.changes().len();
+        Ok(Unapplied { changes, checkpoints: waiting.unapplied_checkpoints()? })
     }
 
     /// Gives back what an interrupted apply of a session keeps of the host. Where its changes cannot be opened, removing the
@@ -99,6 +98,11 @@ impl WaitingChanges {
         &self.record
     }
 
+    /// Relative to the project.
+    pub(super) fn hidden(&self) -> &[PathBuf] {
+        &self.hidden
+    }
+
     pub fn layers(&self) -> &Layers {
         &self.layers
     }
@@ -109,8 +113,21 @@ impl WaitingChanges {
 
     /// One at a time changes what was kept.
     pub(super) fn lock(&self) -> Result<OwnedFd> {
-        let locked = self.directory.lock_changes(LOCK_TIMEOUT)?;
-        locked.ok_or_else(|| SessionError::ChangesLocked { session: self.session.id.clone() })
+        interrupted::lock(&self.directory)
+    }
+
+    /// The same, if the changes are still those that were opened: a rollback by another process may have replaced them before
+    /// the lock was ours.
+    pub(super) fn lock_opened(&self) -> Result<OwnedFd> {
+        let lock = self.lock()?;
+        let by_name = match open_beneath(self.directory.directory(), Path::new(UPPER), DIRECTORY) {
+            Err(error) if error.errno == Errno::NOENT => None,
+            upper => Some(upper?),
+        };
+        match by_name {
+            Some(upper) if self.layers.is_newest(upper.as_fd())? => Ok(lock),
+            _ => Err(SessionError::ChangesReplaced { session: self.session.label().to_owned() }),
+        }
     }
 
     /// The project on the host, once more.
@@ -121,13 +138,14 @@ impl WaitingChanges {
     /// After the end: the kernel's working directory is nothing but in the way, as nobody may enter it.
     pub(super) fn tidy(&self) -> Result<()> {
         let layer = open_beneath(self.directory.directory(), Path::new(LAYER), DIRECTORY)?;
-        palisade_changes::discard(layer.as_fd(), "work".as_ref())?;
+        palisade_changes::discard(layer.as_fd(), WORK.as_ref())?;
         Ok(())
     }
 
     /// Removes the changes, and what is left of the run if the session is there for nothing else. What still runs goes on
     /// with what it has open, so it must have ended.
     pub fn remove(self) -> Result<()> {
+        let _lock = self.lock_opened()?;
         // An apply that was interrupted has files of the host.
         self.recover()?;
         let Self { directory, session, layers, record, .. } = self;
@@ -141,8 +159,7 @@ impl WaitingChanges {
         self.recover()?;
         let Self { directory, layers, .. } = self;
         drop(layers);
-        directory.refuse_interrupted_apply()?;
-        remove_layers(&directory)
+        remove_layers_of(&directory)
     }
 
     /// The same without looking at them, where their project is gone.
@@ -161,7 +178,7 @@ impl WaitingChanges {
         options: &ApplyOptions<'_>,
         processes: SessionProcesses,
     ) -> Result<Outcome> {
-        let _lock = self.lock()?;
+        let _lock = self.lock_opened()?;
         self.recover()?;
         let journal = self.journal()?;
         let mut request = self.request(options, journal.as_fd());
@@ -202,8 +219,9 @@ impl WaitingChanges {
         const SPENT: &str = "spent";
         let layer = open_beneath(self.directory.directory(), Path::new(LAYER), DIRECTORY)?;
         palisade_changes::discard(layer.as_fd(), SPENT.as_ref())?;
-        rustix::fs::renameat(&layer, "upper", &layer, SPENT).at("rename", Path::new(UPPER))?;
-        rustix::fs::mkdirat(&layer, "upper", Mode::RWXU).at("mkdir", Path::new(UPPER))?;
+        let upper = kept_layer::UPPER;
+        rustix::fs::renameat(&layer, upper, &layer, SPENT).at("rename", Path::new(UPPER))?;
+        rustix::fs::mkdirat(&layer, upper, Mode::RWXU).at("mkdir", Path::new(UPPER))?;
         palisade_changes::discard(layer.as_fd(), SPENT.as_ref())?;
         Ok(())
     }
@@ -285,11 +303,31 @@ fn discard(directory: SessionDirectory, session: SessionRecord, is_of_one_run: b
     remove_layers(&directory)
 }
 
+/// For the supervisor of a session, which is alive itself, and nobody else.
+pub(super) fn remove_layers_of(directory: &SessionDirectory) -> Result<()> {
+    directory.refuse_interrupted_apply()?;
+    remove_layers(directory)
+}
+
 fn remove_layers(directory: &SessionDirectory) -> Result<()> {
     for name in [LAYERS, CHECKPOINTS] {
         palisade_changes::discard(directory.directory(), name.as_ref())?;
     }
     Ok(())
+}
+
+/// Work that is nowhere but in a session's directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unapplied {
+    pub changes: usize,
+    /// Those that differ from the project.
+    pub checkpoints: usize,
+}
+
+impl Unapplied {
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
 }
 
 /// Whether a process of the session could still write through what it has open.
@@ -336,3 +374,7 @@ fn open_project(path: &Path) -> Result<OwnedFd> {
         .map_err(|errno| failed(errno.into()))?;
     open_beneath(&root, path, DIRECTORY).map_err(|error| failed(error.errno.into()))
 }
+
+#[cfg(test)]
+#[path = "waiting_tests.rs"]
+mod tests;

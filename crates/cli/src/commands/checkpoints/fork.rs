@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use palisade_session::background::{self, Creation, NewSession};
 use palisade_session::run::RunRequest;
-use palisade_session::transaction::{ForkOptions, ForkOrigin, StateNumber};
+use palisade_session::transaction::{ForkOptions, ForkOrigin, ForkRequest, StateNumber};
 use palisade_session::{AskIn, Caller};
 use serde_json::json;
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ use std::process::ExitCode;
 const DETAILS: &str = "\
 The new session has the options that the other one was made with, and a copy of its changes. From then on neither sees what
 the other one writes. Its processes, its terminal and its private files (/tmp) are its own. The other one may run or be over.
+Values of --env are not kept: the new session gets those that the variables have where you fork.
 
 Examples:
   sandbox fork work --name other            from the present state
@@ -54,7 +55,8 @@ impl Fork {
         if let Some(number) = self.at {
             waiting.check_state(StateNumber::Checkpoint(number))?;
         }
-        let (policy, cwd) = ForkOptions::of_session(waiting.directory())?.request();
+        let ForkRequest { policy, working_directory: cwd, missing_variables } =
+            ForkOptions::of_session(waiting.directory())?.request(&|name| std::env::var(name).ok());
         // What the options name is relative to where they were given.
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("the working directory {} of the session", cwd.display()))?;
@@ -81,6 +83,9 @@ impl Fork {
                 output::note(note);
             }
         };
+        for name in missing_variables {
+            tell(&format!("--env {name} is left out: the variable has no value here"));
+        }
         match background::create(caller, &request, new, &mut tell, |_| {})? {
             Creation::Created { session } => {
                 match self.json {

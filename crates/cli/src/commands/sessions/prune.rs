@@ -7,11 +7,13 @@ use jiff::Timestamp;
 use palisade_session::AppDirs;
 use palisade_session::run::kept_recordings;
 use palisade_session::sessions::{self, SWEPT_BY_COMMANDS, SessionRecord};
-use palisade_session::transaction::WaitingChanges;
+use palisade_session::transaction::{Unapplied, WaitingChanges};
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
+A session is kept if it has changes that wait, or checkpoints that differ from the project, but for those before each command.
+
 Examples:
   sandbox prune
   sandbox prune --older-than 7d")]
@@ -36,7 +38,7 @@ impl Prune {
                 continue;
             }
             // What cannot be told counts as something that somebody may want.
-            if WaitingChanges::count(&directory, &record).map_or(true, |count| count > 0) {
+            if !WaitingChanges::unapplied(&directory, &record).is_ok_and(Unapplied::is_none) {
                 waiting.push(record.label().to_owned());
                 continue;
             }
@@ -51,7 +53,7 @@ impl Prune {
         code = self.remove_recordings(&places, code)?;
         if !waiting.is_empty() && !self.json {
             output::note(&format!(
-                "kept, because changes wait: {}; apply or discard them first",
+                "kept, because changes wait: {}; apply or discard them first, checkpoints included",
                 waiting.join(", ")
             ));
         }

@@ -1,0 +1,138 @@
+use super::super::checkpoints::CheckpointReason;
+use super::super::rollback::RunningCommands;
+use super::*;
+use crate::app_dirs::AppDirs;
+use crate::sessions::{self, TimeToLive};
+use jiff::Timestamp;
+use palisade_changes::Baseline;
+use palisade_record::State;
+use std::fs;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// A session that is over, with one file that was added.
+struct Ended {
+    directory: tempfile::TempDir,
+    record: SessionRecord,
+}
+
+impl Ended {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let project = directory.path().canonicalize().unwrap().join("project");
+        fs::create_dir(&project).unwrap();
+        let record = SessionRecord {
+            id: new_session_id(),
+            name: None,
+            created_at: Timestamp::now(),
+            project,
+            command: None,
+            presets: Vec::new(),
+            level: None,
+            time_to_live: TimeToLive::default(),
+            checkpoint_each_command: false,
+            recording: None,
+            state: State::Completed,
+            supervisor: None,
+            exit_code: Some(0),
+            ended_at: None,
+            end_reason: None,
+        };
+        let ended = Self { directory, record };
+        let (made, _lock) = sessions::create(&ended.places(), &ended.record).unwrap();
+        fs::create_dir_all(made.path().join(UPPER)).unwrap();
+        fs::write(made.path().join(UPPER).join("made"), "made").unwrap();
+        let baseline = Baseline::started(super::super::now_on_files());
+        let transaction =
+            TransactionRecord { baseline, commit: None, hidden: Vec::new(), is_of_one_run: false };
+        made.write_json(RECORD, &transaction).unwrap();
+        ended
+    }
+
+    fn places(&self) -> AppDirs {
+        let at = self.directory.path();
+        AppDirs {
+            organisation: at.join("organisation"),
+            user: at.join("user"),
+            state: at.join("state"),
+            runtime: at.join("state/run"),
+        }
+    }
+
+    fn session(&self) -> SessionDirectory {
+        SessionDirectory::open(&self.places(), &self.record.id).unwrap().unwrap()
+    }
+
+    fn open(&self) -> WaitingChanges {
+        WaitingChanges::open(self.session(), self.record.clone()).unwrap().unwrap()
+    }
+
+    fn made(&self) -> PathBuf {
+        self.session().path().join(UPPER).join("made")
+    }
+}
+
+/// They were opened before another process brought a state back.
+#[test]
+fn changes_that_were_replaced_meanwhile_are_neither_applied_nor_removed() {
+    let ended = Ended::new();
+    let places = ended.places();
+    let opened = ended.open();
+    opened.checkpoint(&places, None, CheckpointReason::Asked).unwrap();
+    let other = ended.open();
+    for state in [0, 1] {
+        ended.open().roll_back(&places, state, RunningCommands::Refuse).unwrap();
+    }
+    let refused = other.apply(&places, &ApplyOptions::all(&NoJudge), SessionProcesses::Gone);
+    assert!(matches!(refused, Err(SessionError::ChangesReplaced { .. })), "{refused:?}");
+    let refused = other.discard(&places);
+    assert!(matches!(refused, Err(SessionError::ChangesReplaced { .. })), "{refused:?}");
+    assert!(ended.made().exists());
+    assert!(!ended.record.project.join("made").exists());
+    // A state is kept of what is there by now.
+    let kept = opened.checkpoint(&places, None, CheckpointReason::Asked).unwrap();
+    assert_eq!(kept.entries, 1);
+    let now = ended.open();
+    let applied = now.apply(&places, &ApplyOptions::all(&NoJudge), SessionProcesses::Gone);
+    assert!(matches!(applied, Ok(Outcome::Applied(_))), "{applied:?}");
+    assert_eq!(fs::read(ended.record.project.join("made")).unwrap(), b"made");
+}
+
+/// The mark of a rollback that is going on looks like that of one which was interrupted.
+#[test]
+fn whoever_finds_a_rollback_that_is_going_on_waits_for_its_end() {
+    let ended = Ended::new();
+    drop(ended.open().check_state(super::super::StateNumber::Checkpoint(0)));
+    let session = ended.session();
+    let lock = interrupted::lock(&session).unwrap();
+    interrupted::Mark { checkpoint: 0 }.write(&session).unwrap();
+    let (done, is_done) = channel();
+    std::thread::scope(|scope| {
+        let ended = &ended;
+        scope.spawn(move || {
+            drop(ended.open());
+            done.send(()).unwrap();
+        });
+        let waited = is_done.recv_timeout(Duration::from_millis(200));
+        assert!(waited.is_err() && ended.made().exists(), "it did not wait");
+        // Whoever has the lock ended it.
+        interrupted::remove_mark(&session).unwrap();
+        drop(lock);
+        is_done.recv_timeout(Duration::from_secs(20)).unwrap();
+    });
+    assert!(ended.made().exists(), "it was done twice");
+}
+
+/// After a loss of power, a record may be empty.
+#[test]
+fn a_checkpoint_whose_record_is_lost_keeps_its_number() {
+    let ended = Ended::new();
+    let (places, waiting) = (ended.places(), ended.open());
+    for number in 1..=2 {
+        let kept = waiting.checkpoint(&places, None, CheckpointReason::Asked).unwrap();
+        assert_eq!(kept.number, number);
+    }
+    fs::write(ended.session().path().join("checkpoints/2/checkpoint.json"), "").unwrap();
+    let kept = waiting.checkpoint(&places, None, CheckpointReason::Asked).unwrap();
+    assert_eq!(kept.number, 3);
+}

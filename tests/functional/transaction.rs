@@ -167,12 +167,12 @@ fn what_both_changed_is_merged_by_the_commit_that_was_checked_out() {
         world.bare("sh").args(["-c", &script]).run().assert_code(0);
     };
     let text = |first: &str, last: &str| format!("{first}\n2\n3\n4\n{last}\n");
-    world.write_in_project("both", &text("1", "5"));
-    world.write_in_project("same-line", &text("1", "5"));
+    world.write_in_project("both", text("1", "5"));
+    world.write_in_project("same-line", text("1", "5"));
     git("init -q && git add . && git -c user.name=n -c user.email=e@example.org commit -qm first");
     inside(&world, TRANSACTION, "sed -i s/5/session/ both same-line").assert_code(0);
-    world.write_in_project("both", &text("host", "5"));
-    world.write_in_project("same-line", &text("1", "host"));
+    world.write_in_project("both", text("host", "5"));
+    world.write_in_project("same-line", text("1", "host"));
     git("commit -qam second");
 
     let held = sandbox(&world, &["apply", "--merge"]);

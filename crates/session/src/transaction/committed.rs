@@ -97,7 +97,7 @@ impl BaseContents for CommittedContents {
         }
         // Nothing is fetched from anywhere, and no program of the project's settings is run.
         git.env("GIT_NO_LAZY_FETCH", "1").env("GIT_OPTIONAL_LOCKS", "0");
-        // A git before 2.44 does not know the first: no way to fetch is allowed.
+        // An older git does not know the first: no way to fetch is allowed.
         git.env("GIT_ALLOW_PROTOCOL", "");
         git.args(["-c", "core.fsmonitor=false", "--no-replace-objects", "cat-file", "blob"]);
         git.arg(&object).current_dir(&self.project);

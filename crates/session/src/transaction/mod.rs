@@ -198,12 +198,12 @@ impl Transaction {
             }
         }
         report.waiting_changes = Some(count);
-        // One that was kept while the command ran.
-        let checkpoints = waiting.unapplied_checkpoints()?;
-        if checkpoints > 0 {
-            tell(&format!("checkpoints that differ from the project: {checkpoints}"));
-        }
-        if count == 0 && checkpoints == 0 && own.is_some() {
+        if count == 0 && own.is_some() {
+            // Kept while the command ran. What cannot be told counts as something that somebody may want.
+            if waiting.unapplied_checkpoints().map_or(true, |kept| kept > 0) {
+                tell("checkpoints of this run differ from the project, and are kept");
+                return finish(own, &waiting, report, has_failed);
+            }
             drop(own);
             // What was moved is not seen through what was opened before.
             return waiting.reopen()?.map_or(Ok(()), WaitingChanges::remove);

@@ -312,7 +312,7 @@ fn asking_above_the_maximum_is_an_error() {
     assert_eq!(problems[0].problem, Problem::AboveMaximum);
     assert_eq!(
         problems[0].to_string(),
-        "user.yaml:2:3: `resources.timeout` is 11m, which exceeds the maximum 10m (preset tool:22); \
+        "user.yaml:2:3: `resources.timeout` is 11m, which exceeds the maximum 10m (preset tool:26); \
          use 10m or less"
     );
     assert!(merge(&tool, vec![layer(User, "resources: { timeout: 10m }")]).is_ok());

@@ -5,7 +5,6 @@
 
 use crate::attributes::{is_opaque, set_opaque};
 use crate::discard::{discard, open_any};
-
 use crate::error::Result;
 use crate::layers::{names_in, set_mode};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult};
@@ -15,7 +14,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 /// Every level holds two descriptors. Deeper directories of the newer layer take the place of the older ones, whose other
-/// entries are then lost: whoever nests directories like that is not owed more.
+/// entries are then lost.
 const MAX_DEPTH: usize = 100;
 
 /// `newer` and `older` are `upper` directories; `below` is what the older one lies on. The newer one is empty afterwards.

@@ -60,41 +60,31 @@ fn take_stack(
     hardening: Hardening,
     maps: &OwnerMaps,
 ) -> Result<Source> {
-    let lower = |path: &PathBuf| take_lower(root, path, stack.idmap, hardening, maps);
+    let take = |path: &Path, access| take_layer(root, (path, access), stack.idmap, hardening, maps);
+    let lower = |path: &PathBuf| take(path, MountAccess::ReadOnly);
     Ok(Source {
         mount: lower(&stack.lower)?,
-        layer: Some(take_layer(root, &stack.layer, stack.idmap, hardening, maps)?),
+        layer: Some(take(&stack.layer, MountAccess::ReadWrite)?),
         below: stack.below.iter().map(lower).collect::<Result<_>>()?,
     })
 }
 
-/// A directory that only the overlay on it will show.
-fn take_lower(
+/// A directory that only the overlay on it will show: what lies below, or one of ours that keeps what is written.
+fn take_layer(
     root: &OwnedFd,
-    path: &Path,
+    (path, access): (&Path, MountAccess),
     owner: Option<Owner>,
     hardening: Hardening,
     maps: &OwnerMaps,
 ) -> Result<OwnedFd> {
     let mount = clone_tree(root, path)?;
-    take_owner(&mount, path, owner, MountAccess::ReadOnly, maps)?;
-    let attrs = MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::RDONLY;
+    take_owner(&mount, path, owner, access, maps)?;
+    let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+    if access == MountAccess::ReadOnly {
+        attrs |= MountAttrs::RDONLY;
+    }
     set(&mount, path, attrs, hardening)?;
     Ok(mount)
-}
-
-/// A directory of ours that keeps what is written.
-fn take_layer(
-    root: &OwnedFd,
-    path: &Path,
-    owner: Option<Owner>,
-    hardening: Hardening,
-    maps: &OwnerMaps,
-) -> Result<OwnedFd> {
-    let kept = clone_tree(root, path)?;
-    take_owner(&kept, path, owner, MountAccess::ReadWrite, maps)?;
-    set(&kept, path, MountAttrs::NOSUID | MountAttrs::NODEV, hardening)?;
-    Ok(kept)
 }
 
 /// The host's root directory.
@@ -133,9 +123,9 @@ fn take(
             Ok(Some(mount.into()))
         }
         MountOp::Overlay { lower, idmap, layer, .. } => {
-            let mount = take_lower(root, lower, *idmap, hardening, maps)?;
-            let layer = layer.as_ref();
-            let layer = layer.map(|layer| take_layer(root, layer, *idmap, hardening, maps));
+            let take = |path, access| take_layer(root, (path, access), *idmap, hardening, maps);
+            let mount = take(lower, MountAccess::ReadOnly)?;
+            let layer = layer.as_ref().map(|layer| take(layer, MountAccess::ReadWrite));
             Ok(Some(Source { layer: layer.transpose()?, ..mount.into() }))
         }
         MountOp::Device { source, major, minor, .. } => {

@@ -75,25 +75,22 @@ impl Caches {
         let mut outcome = Ok(());
         for layer in newer.iter().map(|id| layers.join(id)) {
             let mut stacks = names(&layer)?.into_iter();
-            let folded = stacks.try_for_each(|stack| self.fold_stack(&layer, &oldest, &stack));
+            let folded = stacks.try_for_each(|stack| fold_stack(&layer, &oldest, &stack));
             outcome = outcome.and(folded);
             aside.push(SetAside::take_part(&self.store, &layer)?);
         }
         outcome
     }
+}
 
-    fn fold_stack(&self, newer: &Path, older: &Path, stack: &OsStr) -> Result<()> {
-        let (newer, older) = (newer.join(stack), older.join(stack));
-        if fs::symlink_metadata(&older).is_err() {
-            return rename(&newer, &older);
-        }
-        let known = self.lower.iter().find(|(name, _)| name == stack);
-        let below = known.map(|(_, lower)| lower.clone());
-        let below = below.or_else(|| palisade_plan::path_of_layer(stack));
-        let below = below.and_then(|lower| open(&lower).ok());
-        let (from, into) = (open(&newer.join(UPPER))?, open(&older.join(UPPER))?);
-        Ok(fold(from.as_fd(), into.as_fd(), below.as_ref().map(OwnedFd::as_fd))?)
+fn fold_stack(newer: &Path, older: &Path, stack: &OsStr) -> Result<()> {
+    let (newer, older) = (newer.join(stack), older.join(stack));
+    if fs::symlink_metadata(&older).is_err() {
+        return rename(&newer, &older);
     }
+    let below = palisade_plan::path_of_layer(stack).and_then(|lower| open(&lower).ok());
+    let (from, into) = (open(&newer.join(UPPER))?, open(&older.join(UPPER))?);
+    Ok(fold(from.as_fd(), into.as_fd(), below.as_ref().map(OwnedFd::as_fd))?)
 }
 
 /// Removes what the kernel needed, and says how much was written, in bytes. None if nothing was.

@@ -126,8 +126,7 @@ impl CacheUse {
         for stack in stacks {
             make_layer(&stack.layer, stack.idmap)?;
         }
-        let lower = stacks.iter().map(|stack| (layer_name(&stack.lower), stack.lower.clone()));
-        Ok(Some(Caches { store, lock, session: session.to_owned(), lower: lower.collect() }))
+        Ok(Some(Caches { store, lock, session: session.to_owned() }))
     }
 }
 
@@ -200,6 +199,4 @@ pub(crate) struct Caches {
     store: PathBuf,
     lock: OwnedFd,
     session: String,
-    /// What each stack stands on, by its name.
-    lower: Vec<(OsString, PathBuf)>,
 }

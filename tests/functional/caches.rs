@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use palisade_testkit::{Output, World};
@@ -10,6 +10,8 @@ use rustix::process::Signal;
 
 use crate::inside::inside;
 
+/// Left by a run that wrote nothing, for the next one.
+const SPARE: &str = "spare";
 const WRITE: &str = "echo kept > ~/.cargo/registry/kept";
 
 /// With a cache that the host filled.
@@ -25,8 +27,35 @@ fn store(world: &World) -> PathBuf {
     world.home().join(".local/state/palisade/caches")
 }
 
+/// How many projects' caches there are. Beside them lie the empty directories for the next run.
 fn stores(world: &World) -> usize {
-    fs::read_dir(store(world)).map_or(0, |entries| entries.flatten().count())
+    let Ok(entries) = fs::read_dir(store(world)) else { return 0 };
+    entries.flatten().filter(|entry| entry.file_name() != SPARE).count()
+}
+
+/// Everything in a directory, by its path from there.
+fn all_below(top: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(top).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        let is_directory = entry.file_type().unwrap().is_dir();
+        let below = if is_directory { all_below(&entry.path()) } else { Vec::new() };
+        found.extend(below.into_iter().map(|below| format!("{name}/{below}")));
+        found.push(name);
+    }
+    found.sort();
+    found
+}
+
+/// That of earlier runs there are only the directories that the next one uses, and nothing in them.
+fn assert_nothing_but_directories(runs: &Path) {
+    let found = all_below(runs);
+    assert_eq!(found[0], SPARE, "{found:?}");
+    for path in &found[1..] {
+        let names: Vec<&str> = path.split('/').collect();
+        let is_ours = matches!(names[..], [SPARE, _] | [SPARE, _, "work"]);
+        assert!(is_ours, "{path} in {found:?}");
+    }
 }
 
 fn sandbox(world: &World, words: &[&str]) -> Output {
@@ -85,7 +114,7 @@ fn runs_beside_each_other_keep_what_each_of_them_wrote() {
     // The last to leave made one layer of all.
     let project = fs::read_dir(store(&world)).unwrap().next().unwrap().unwrap().path();
     assert_eq!(fs::read_dir(project.join("layers")).unwrap().count(), 1);
-    assert_eq!(fs::read_dir(project.join("runs")).unwrap().count(), 0);
+    assert_nothing_but_directories(&project.join("runs"));
 }
 
 /// Go makes the directories of its modules read-only.
@@ -115,6 +144,32 @@ fn a_run_that_writes_nothing_there_leaves_nothing() {
     let world = warm();
     inside(&world, &[], "cat ~/.cargo/registry/warm").assert_code(0);
     assert_eq!(stores(&world), 0);
+    assert_nothing_but_directories(&store(&world).join(SPARE).join("runs"));
+}
+
+/// The directories of a run that wrote nothing serve the next one, of whatever project, and carry nothing over.
+///
+/// Proves: FS-5 own-caches
+#[test]
+fn what_a_run_leaves_to_the_next_carries_nothing_over() {
+    let world = warm();
+    let other = world.outside().join("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    let elsewhere =
+        |script: &str| world.sandbox(["run", "--", "sh", "-c", script]).cwd(&other).run();
+    let made = "cd ~/.cargo/registry; mkdir d; echo x > d/x; rm -r d; touch -d @0 .";
+    for round in 0..3 {
+        inside(&world, &[], made).assert_code(0);
+        let look = "cd ~/.cargo/registry; ls -A; stat -c %Y .";
+        let seen = elsewhere(look);
+        let own: String = (0..round).map(|earlier| format!("{earlier}\n")).collect();
+        let changed = seen.assert_code(0).out();
+        let changed = changed.strip_prefix(&format!("{own}warm\n")).unwrap_or(&changed);
+        assert!(changed.trim().parse::<u64>().unwrap() > 0, "round {round}: {changed}");
+        elsewhere(&format!("echo {round} > ~/.cargo/registry/{round}")).assert_code(0);
+        assert_eq!(inside(&world, &[], "ls -A ~/.cargo/registry").out(), "warm\n");
+    }
+    assert_eq!(elsewhere("cat ~/.cargo/registry/?").assert_code(0).out(), "0\n1\n2\n");
 }
 
 /// Proves: FS-5 own-caches

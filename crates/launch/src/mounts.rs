@@ -9,6 +9,7 @@ mod caches;
 mod overlay;
 mod own_names;
 mod scratch;
+mod stage;
 
 use crate::error::{During, LaunchError, Result};
 use crate::fuse_root::{FuseRoot, GroundStore};
@@ -21,7 +22,8 @@ use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, 
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
 use scratch::Shared;
-use std::cell::{Cell, RefCell};
+use stage::Stage;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
@@ -30,10 +32,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 pub(crate) const STEP: &str = "building the mount view";
-/// A directory on the new root for what must be attached somewhere before it is mounted at its target. Each
-/// user creates and removes it: nothing of it is left when the root is made read-only.
-pub(crate) const STAGE: &str = "/.palisade-stage";
-/// In a directory of ours, for as long as it takes to mount it elsewhere.
+/// On a file system of ours, for as long as it takes to mount it elsewhere.
 const STAGED_FILE: &str = ".palisade-file";
 /// Of a copy of one of the caller's files.
 const COPY_MODE: u32 = 0o644;
@@ -51,7 +50,7 @@ pub(crate) struct Builder {
     fuse: Option<FuseRoot>,
     /// What the gate's file system shows, and where.
     stores: Vec<GroundStore>,
-    is_stage_open: Cell<bool>,
+    stage: OnceCell<Stage>,
 }
 
 impl Builder {
@@ -77,13 +76,7 @@ impl Builder {
             None => (own, Vec::new()),
         };
         mounts::move_mount(&root, CWD, Path::new("/")).during(STEP)?;
-        Ok(Self {
-            root,
-            last_parent: RefCell::new(None),
-            fuse,
-            stores,
-            is_stage_open: Cell::new(false),
-        })
+        Ok(Self { root, last_parent: RefCell::new(None), fuse, stores, stage: OnceCell::new() })
     }
 
     /// The file systems behind the gate's.
@@ -112,8 +105,6 @@ impl Builder {
                 _ => self.piece(op, source, shared.as_ref()),
             })
             .collect::<Result<_, _>>()?;
-        caches.close(self)?;
-        shared.map_or(Ok(()), |shared| shared.close(self))?;
         let grounds = sandbox.gate.as_ref().map_or(&[][..], |gate| &gate.grounds);
         self.show_grounds(ops, completed, grounds)
     }
@@ -194,25 +185,6 @@ impl Builder {
             mounts::mount_setattr(mount, Recursion::Single, &sealed).during(STEP)?;
         }
         rustix::process::chdir("/").at("chdir", Path::new("/")).during(STEP)
-    }
-
-    /// Files of ours that are mounted somewhere lose their names, and the gate's file system shows nothing without a name.
-    /// Detaching it waits until no CPU uses it, so this is only for a view without a file system of ours.
-    fn open_stage(&self) -> Result<(), LaunchError> {
-        if self.fuse.is_none() || self.is_stage_open.replace(true) {
-            return Ok(());
-        }
-        let options = [FsOption::Text("mode", "0755"), FsOption::Text("size", "16m")];
-        let stage = mounts::new_fs("tmpfs", &options, NO_DEVICES).during(STEP)?;
-        self.attach(&stage, Path::new(STAGE), NodeKind::Dir)
-    }
-
-    fn close_stage(&self) -> Result<(), LaunchError> {
-        if !self.is_stage_open.take() {
-            return Ok(());
-        }
-        mounts::detach(Path::new(STAGE)).during(STEP)?;
-        self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)
     }
 
     fn piece(
@@ -345,17 +317,15 @@ impl Builder {
             self.parent_of(target)?;
             return new_file(&self.root, target, file).during(STEP);
         };
-        let (root, name) = match frame {
-            Some(frame) => (frame, PathBuf::from(STAGED_FILE)),
-            None => {
-                self.open_stage()?;
-                let staged = Path::new(STAGE).join(STAGED_FILE);
-                self.parent_of(&staged)?;
-                (&self.root, staged)
-            }
+        let root = match (frame, &self.fuse) {
+            (Some(frame), _) => frame,
+            // The gate's file system shows nothing without a name, and the file loses its own.
+            (None, Some(_)) => &self.stage()?.root,
+            (None, None) => &self.root,
         };
-        new_file(root, &name, file).during(STEP)?;
-        let source = open_beneath(root, &name, OFlags::PATH).during(STEP)?;
+        let name = Path::new(STAGED_FILE);
+        new_file(root, name, file).during(STEP)?;
+        let source = open_beneath(root, name, OFlags::PATH).during(STEP)?;
         let copy = mounts::open_tree(&source, Path::new(""), Recursion::Single).during(STEP)?;
         let attrs =
             MountAttrs::RDONLY | MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::NOEXEC;
@@ -363,16 +333,8 @@ impl Builder {
         mounts::mount_setattr(&copy, Recursion::Single, &attr).during(STEP)?;
         mounts::move_mount(&copy, &place, Path::new("")).during(STEP)?;
         // The mount keeps the file alive; its name is no longer needed.
-        let relative = name.strip_prefix("/").unwrap_or(&name);
         let no_flags = rustix::fs::AtFlags::empty();
-        rustix::fs::unlinkat(root, relative, no_flags).at("unlink", &name).during(STEP)?;
-        // A frame is the sandbox's own, and a stage on the gate's file system stays for the next one.
-        let is_stage_over = frame.is_none() && self.fuse.is_none();
-        if is_stage_over {
-            self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)
-        } else {
-            Ok(())
-        }
+        rustix::fs::unlinkat(root, name, no_flags).at("unlink", name).during(STEP)
     }
 
     pub(crate) fn unlink(&self, path: &Path, flags: rustix::fs::AtFlags) -> Result<()> {

@@ -104,7 +104,7 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     if viewed.gate.is_none() && !viewed.seen.when_used.is_empty() {
         viewed = view(request, host, &parts, RestOfHost::FromStart)?;
     }
-    let Viewed { seen, mounts, mut guard, gate, why_no_gate, egress } = viewed;
+    let Viewed { seen, mut mounts, mut guard, gate, why_no_gate, egress } = viewed;
     // Files in the private home may be granted for writing later. Only the broker, which judges names, may
     // write there.
     if let (Some(guard), Some(home)) =
@@ -119,7 +119,8 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
     let loopback = namespaces.net;
     let network_settings = namespaces::network_settings(policy, &identity);
     let private_home = gate::private_home(&mounts, host);
-    let caches = caches::stacks(&mounts, &locate::root_of(request.facts, host), request);
+    let project = locate::root_of(request.facts, host);
+    let caches = caches::stacks(&mut mounts, &project, request, host);
     let inside = Namespaced {
         namespaces,
         identity,

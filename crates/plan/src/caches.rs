@@ -2,11 +2,13 @@
 //! which later sandboxes of the same project see and the host never reads.
 //!
 //! Several caches share one overlay where they can: mounting one costs more than everything else about a cache. A shared
-//! overlay stands on a directory above them, of which nothing but the caches is ever shown.
+//! overlay stands on a directory above them, of which nothing but the caches is ever shown: those that no earlier run wrote
+//! to on the home directory, and the others on the uppermost below it.
 
 use crate::facts::{HostFacts, HostMount};
-use crate::model::{CacheStack, MountOp};
-use crate::request::{FinishedLayer, PlanRequest};
+use crate::host::Host;
+use crate::model::{CacheStack, MountOp, Owner};
+use crate::request::{CacheStore, PlanRequest};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -38,49 +40,87 @@ fn mount_of<'m>(path: &Path, mounts: &'m [HostMount]) -> Option<&'m HostMount> {
 pub(crate) fn stack_of(cache: &Path, home: Option<&Path>, facts: &HostFacts) -> PathBuf {
     let below = home.and_then(|home| Some((home, cache.strip_prefix(home).ok()?)));
     let top = below.and_then(|(home, rest)| Some(home.join(rest.components().next()?)));
-    // The kernel takes no layers inside one another.
+    // The layers that earlier runs wrote are there, and the kernel takes no lower layer inside another.
     let holds_ours = |top: &Path| facts.own_paths.iter().any(|own| own.starts_with(top));
-    let is_crossed = |top: &Path| {
-        let points = facts.mounts.iter().map(|mount| mount.mount_point.as_path());
-        let mut within = points.filter(|point| point.starts_with(top) && *point != top);
-        within.any(|point| cache.starts_with(point))
-    };
-    top.filter(|top| !holds_ours(top) && !is_crossed(top)).unwrap_or_else(|| cache.to_owned())
+    top.filter(|top| !holds_ours(top) && !is_crossed(top, cache, facts))
+        .unwrap_or_else(|| cache.to_owned())
 }
 
-/// The overlays behind the caches in the view, and where each keeps what is written.
+/// Whether something is mounted on the way from `top` to a directory in it.
+fn is_crossed(top: &Path, directory: &Path, facts: &HostFacts) -> bool {
+    let points = facts.mounts.iter().map(|mount| mount.mount_point.as_path());
+    let mut within = points.filter(|point| point.starts_with(top) && *point != top);
+    within.any(|point| directory.starts_with(point))
+}
+
+/// The overlays behind the caches in the view, and where each keeps what is written. The steps are told which of them
+/// they are parts of.
 pub(crate) fn stacks(
-    mounts: &[MountOp],
+    mounts: &mut [MountOp],
     project: &Path,
     request: &PlanRequest<'_>,
+    host: &Host<'_>,
 ) -> Vec<CacheStack> {
     let mut stacks: BTreeMap<&Path, CacheStack> = BTreeMap::new();
     let mut store = None;
-    for op in mounts {
+    for op in mounts.iter() {
         let MountOp::Overlay { lower, hidden, stack: Some(stack), idmap, .. } = op else {
             continue;
         };
-        let found = stacks.entry(stack).or_insert_with(|| {
-            let store = store.get_or_insert_with(|| (request.caches)(project));
-            let name = layer_name(stack);
-            let has_it = |layer: &&FinishedLayer| layer.stacks.contains(&name);
-            CacheStack {
-                lower: stack.clone(),
-                layer: store.top.join(&name),
-                below: store
-                    .finished
-                    .iter()
-                    .filter(has_it)
-                    .map(|layer| layer.directory.join(&name).join("upper"))
-                    .collect(),
-                hidden: Vec::new(),
-                idmap: *idmap,
-            }
-        });
+        let store = store.get_or_insert_with(|| (request.caches)(project));
+        let found = stacks.entry(stack).or_insert_with(|| new_stack(stack, *idmap, store));
         let within = lower.strip_prefix(stack).unwrap_or(Path::new(""));
         found.hidden.extend(hidden.iter().map(|hidden| within.join(hidden)));
     }
-    stacks.into_values().collect()
+    let stacks = stacks.into_values().collect();
+    let (Some(home), Some(store)) = (host.home(), store) else { return stacks };
+    let (unwritten, mut apart): (Vec<_>, Vec<_>) =
+        stacks.into_iter().partition(|stack| could_stand_on(home, stack, host, request.facts));
+    apart.extend(share(home, unwritten, &store));
+    for op in mounts {
+        let MountOp::Overlay { stack: Some(stack), .. } = op else { continue };
+        if !apart.iter().any(|apart| apart.lower == *stack) {
+            *stack = home.to_owned();
+        }
+    }
+    apart
+}
+
+fn new_stack(lower: &Path, idmap: Option<Owner>, store: &CacheStore) -> CacheStack {
+    let name = layer_name(lower);
+    let with_it = store.finished.iter().filter(|layer| layer.stacks.contains(&name));
+    CacheStack {
+        lower: lower.to_owned(),
+        layer: store.top.join(&name),
+        below: with_it.map(|layer| layer.directory.join(&name).join("upper")).collect(),
+        hidden: Vec::new(),
+        stands_for: Vec::new(),
+        idmap,
+    }
+}
+
+/// Whether an overlay on the home directory could take the place of this one. What earlier runs wrote is below the home
+/// directory too, and the kernel takes no lower layer inside another. An upper one it does take, since 5.13, which is also
+/// the first with Landlock: a process that would walk into it gets `ELOOP`, and no cache leads there.
+fn could_stand_on(home: &Path, stack: &CacheStack, host: &Host<'_>, facts: &HostFacts) -> bool {
+    home != Path::new("/")
+        && facts.landlock_abi > 0
+        && stack.below.is_empty()
+        && stack.lower.starts_with(home)
+        && !is_crossed(home, &stack.lower, facts)
+        // One overlay has one id map.
+        && (stack.idmap.is_none() || stack.idmap == host.owner(home))
+}
+
+/// One overlay on the home directory in place of these.
+fn share(home: &Path, stacks: Vec<CacheStack>, store: &CacheStore) -> Option<CacheStack> {
+    let mut shared = new_stack(home, stacks.first()?.idmap, store);
+    for stack in stacks {
+        let within = stack.lower.strip_prefix(home).unwrap_or(Path::new(""));
+        shared.hidden.extend(stack.hidden.iter().map(|hidden| within.join(hidden)));
+        shared.stands_for.push(within.to_owned());
+    }
+    Some(shared)
 }
 
 /// A path as one name: `/home/u/.cargo` is `%2Fhome%2Fu%2F.cargo`.

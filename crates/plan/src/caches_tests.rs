@@ -51,20 +51,17 @@ fn stack_at<'p>(plan: &'p Plan, target: &str) -> Option<&'p Path> {
 
 /// Proves: FS-5 own-caches
 #[test]
-fn caches_are_parts_of_few_overlays_and_the_broker_judges_nothing_there() {
+fn caches_are_parts_of_one_overlay_and_the_broker_judges_nothing_there() {
     let facts = with_mounts(&[mounted("ext4", "/")]);
     let plan = plan(&own(), &facts, &tree()).unwrap();
-    for (cache, stack) in [
-        ("/home/u/.cargo/registry", "/home/u/.cargo"),
-        ("/home/u/.cargo/git", "/home/u/.cargo"),
-        ("/home/u/go/pkg/mod", "/home/u/go"),
-        // Our own directory is in `~/.local`, and the kernel takes no layers inside one another.
-        ("/home/u/.local/share/pnpm/store", "/home/u/.local/share/pnpm/store"),
-    ] {
-        assert_eq!(stack_at(&plan, cache), Some(Path::new(stack)), "{cache}");
+    for cache in [".cargo/registry", ".cargo/git", "go/pkg/mod", ".local/share/pnpm/store"] {
+        let cache = format!("/home/u/{cache}");
+        assert_eq!(stack_at(&plan, &cache), Some(Path::new("/home/u")), "{cache}");
     }
-    let caches = &inside(&plan).caches;
-    assert_eq!(caches.len(), 3, "{caches:?}");
+    let [home] = inside(&plan).caches.as_slice() else { panic!("{plan:?}") };
+    // Our own directory is in `~/.local`, so what is written there later lies on the cache itself.
+    let stands_for = [".cargo", ".local/share/pnpm/store", "go"].map(PathBuf::from);
+    assert_eq!(home.stands_for, stands_for);
     let guard = plan.sandbox.guard.as_ref().unwrap();
     assert!(!guard.trees.iter().any(|tree| tree.starts_with("/home/u/.cargo")), "{guard:?}");
     let landlock = plan.sandbox.landlock.as_ref().unwrap();
@@ -89,11 +86,32 @@ fn what_earlier_runs_wrote_lies_between_the_host_and_this_run() {
     let mut request = fake::request(&policy, &facts, &tree, "true", &fake::without_groups);
     request.caches = &store;
     let plan = build(&request).unwrap();
-    let cargo = inside(&plan).caches.iter().find(|stack| stack.lower.ends_with(".cargo")).unwrap();
+    let caches = &inside(&plan).caches;
+    let cargo = caches.iter().find(|stack| stack.lower.ends_with(".cargo")).unwrap();
     let name = "%2Fhome%2Fu%2F.cargo";
     assert_eq!(cargo.layer, Path::new("/state/runs/3").join(name));
     let below = ["2", "1"].map(|id| Path::new("/state/layers").join(id).join(name).join("upper"));
     assert_eq!(cargo.below, below);
+    // Only where nobody has written yet can the whole home directory be below.
+    let home = caches.iter().find(|stack| stack.lower == Path::new("/home/u")).unwrap();
+    assert_eq!(home.stands_for, [Path::new(".local/share/pnpm/store")]);
+    assert_eq!((home.below.len(), caches.len()), (0, 3));
+    for (cache, stack) in [
+        ("/home/u/.cargo/git", "/home/u/.cargo"),
+        ("/home/u/go/pkg/mod", "/home/u/go"),
+        ("/home/u/.local/share/pnpm/store", "/home/u"),
+    ] {
+        assert_eq!(stack_at(&plan, cache), Some(Path::new(stack)), "{cache}");
+    }
+}
+
+#[test]
+fn a_mount_on_the_way_from_the_home_directory_keeps_a_cache_apart() {
+    let facts = with_mounts(&[mounted("ext4", "/"), mounted("ext4", "/home/u/.cargo/registry")]);
+    let plan = plan(&own(), &facts, &tree()).unwrap();
+    let registry = "/home/u/.cargo/registry";
+    assert_eq!(stack_at(&plan, registry), Some(Path::new(registry)));
+    assert_eq!(stack_at(&plan, "/home/u/.cargo/git"), Some(Path::new("/home/u")));
 }
 
 /// Proves: FS-5 cache-fallback

@@ -4,11 +4,11 @@
 //! But for that directory, the upper layer is a tmpfs that exists only in the mount namespace, so it disappears with
 //! it even if we are killed. Layers are given by descriptor, so the kernel never parses their names.
 
+use super::Builder;
 use super::scratch::Shared;
-use super::{Builder, STAGE};
 use crate::error::{During, LaunchError, Result};
 use crate::sources::Source;
-use palisade_plan::model::{CacheStack, MountAccess, NodeKind};
+use palisade_plan::model::{CacheStack, MountAccess};
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use palisade_sys::{At as _, Errno, Mode, OFlags, SysError};
@@ -109,42 +109,12 @@ impl Builder {
 
     /// The first of the lower layers is the uppermost. `top` holds the upper layer and the kernel's working directory.
     fn mount_layers(&self, lowers: &[&OwnedFd], top: &OwnedFd, exec: bool) -> Result<OwnedFd> {
-        match mount(lowers, top, exec) {
-            // The kernel takes only attached mounts as layers before 6.15, and later those of our own user namespace: what
-            // root's parent took is not.
-            Err(error) if matches!(error.errno, Errno::INVAL | Errno::PERM) => {}
-            mounted => return mounted.during(STEP),
+        let stage = self.stage()?;
+        for layer in lowers.iter().copied().chain([top]) {
+            stage.attach(layer)?;
         }
-        let names: Vec<PathBuf> = (0..=lowers.len()).map(stage).collect();
-        for (layer, name) in lowers.iter().copied().chain([top]).zip(&names) {
-            self.attach(layer, name, NodeKind::Dir)?;
-        }
-        let open = |name: &PathBuf| open_beneath(&self.root, name, OFlags::PATH).during(STEP);
-        let attached = names.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let Some((top, lowers)) = attached.split_last() else {
-            return Err(LaunchError::new(STEP, "it has no layers"));
-        };
-        let mounted = mount(&lowers.iter().collect::<Vec<_>>(), top, exec).during(STEP)?;
-        drop(attached);
-        self.clear_stage(&names)?;
-        Ok(mounted)
+        mount(lowers, top, exec).during(STEP)
     }
-
-    /// The overlay holds its layers itself from now on.
-    fn clear_stage(&self, names: &[PathBuf]) -> Result<()> {
-        // By a path relative to the staging directory: the new root has no absolute name yet.
-        let place = open_beneath(&self.root, Path::new(STAGE), OFlags::PATH).during(STEP)?;
-        rustix::process::fchdir(&place).call("fchdir").during(STEP)?;
-        for name in names {
-            mounts::detach(Path::new(name.file_name().unwrap_or_default())).during(STEP)?;
-            self.unlink(name, AtFlags::REMOVEDIR)?;
-        }
-        self.unlink(Path::new(STAGE), AtFlags::REMOVEDIR)
-    }
-}
-
-fn stage(number: usize) -> PathBuf {
-    Path::new(STAGE).join(number.to_string())
 }
 
 fn by_fd(fd: &OwnedFd) -> String {
@@ -173,6 +143,9 @@ fn mount(lowers: &[&OwnedFd], top: &OwnedFd, exec: bool) -> palisade_sys::Result
         FsOption::Text("upperdir", &upper_path),
         FsOption::Text("workdir", &work_path),
         FsOption::Flag("userxattr"),
+        // Otherwise unmounting an overlay writes the whole file system of its upper layer to disk, whatever else waits
+        // there (`ovl_sync_fs`), and the end of a run waits for it. 5.10.
+        FsOption::Flag("volatile"),
     ];
     let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
     if !exec {

@@ -5,17 +5,15 @@
 
 use super::Builder;
 use crate::error::{During, Result};
-use palisade_plan::model::{NodeKind, Scratch};
-use palisade_sys::beneath::{mkdir_p_beneath, open_beneath};
+use palisade_plan::model::Scratch;
+use palisade_sys::Mode;
+use palisade_sys::beneath::mkdir_p_beneath;
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
-use palisade_sys::{At as _, Mode, OFlags};
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 const STEP: &str = "sharing out the run's own files";
-/// On the new root while its parts are taken: before 6.15 the kernel copies only attached mounts.
-const PLACE: &str = "/.palisade-scratch";
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -32,9 +30,8 @@ impl Shared {
         options.extend(size.as_deref().map(|size| FsOption::Text("size", size)));
         options.extend(inodes.as_deref().map(|inodes| FsOption::Text("nr_inodes", inodes)));
         let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
-        let whole = mounts::new_fs("tmpfs", &options, attrs).during(STEP)?;
-        builder.attach(&whole, Path::new(PLACE), NodeKind::Dir)?;
-        let root = open_beneath(&builder.root, Path::new(PLACE), OFlags::PATH).during(STEP)?;
+        let root = mounts::new_fs("tmpfs", &options, attrs).during(STEP)?;
+        builder.stage()?.attach(&root)?;
         Ok(Self { root, parts: Cell::new(0) })
     }
 
@@ -50,13 +47,5 @@ impl Shared {
             mounts::mount_setattr(&part, Recursion::Single, &attr).during(STEP)?;
         }
         Ok(part)
-    }
-
-    /// The parts keep the file system alive from now on.
-    pub(crate) fn close(self, builder: &Builder) -> Result<()> {
-        // By a path relative to the root: it has no absolute name yet.
-        rustix::process::fchdir(&builder.root).call("fchdir").during(STEP)?;
-        mounts::detach(Path::new(PLACE.trim_start_matches('/'))).during(STEP)?;
-        builder.unlink(Path::new(PLACE), rustix::fs::AtFlags::REMOVEDIR)
     }
 }

@@ -21,6 +21,10 @@ pub struct CacheStack {
     /// Names that must not be seen, relative to `lower`.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<PathBuf>,
+    /// The stacks whose place it takes, relative to `lower`. What was written in each is a layer of that stack once the run
+    /// has ended.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub stands_for: Vec<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idmap: Option<Owner>,
 }

@@ -3,13 +3,18 @@
 
 use super::inventory::{bytes_below, evict, grow};
 use super::removal::{SetAside, open};
+use super::spare::{self, SPARE};
 use super::{Caches, LAYERS, LOCKED_BYTE, MAX_LAYERS, RUNS, names};
 use crate::app_dirs::make_private_dir;
 use crate::error::{Result, SessionError};
 use crate::kept_layer::{UPPER, WORK};
 use palisade_changes::{discard, fold};
+use palisade_plan::layer_name;
+use palisade_plan::model::CacheStack;
+use palisade_sys::beneath::open_beneath;
 use palisade_sys::lock::{ByteLock, try_lock_byte};
-use rustix::fs::{AtFlags, Mode};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -27,7 +32,7 @@ impl Caches {
     pub(crate) fn end(self, leave: Leave, most: Option<u64>) -> Result<()> {
         let run = self.store.join(RUNS).join(&self.session);
         let written = match leave {
-            Leave::Everything => tidy(&run),
+            Leave::Everything => self.tidy(&run),
             Leave::Nothing => Ok(None),
         };
         let is_alone = try_lock_byte(&self.lock, LOCKED_BYTE, ByteLock::Exclusive)
@@ -35,21 +40,24 @@ impl Caches {
         let mut aside = Vec::new();
         let layers = self.store.join(LAYERS);
         let has_room = is_alone || names(&layers)?.len() < MAX_LAYERS;
+        let is_spare = is_alone && leave == Leave::Everything && matches!(written, Ok(None));
         match &written {
             Ok(Some(_)) if has_room => {
                 make_private_dir(&layers)?;
                 rename(&run, &layers.join(&self.session))?;
             }
+            Ok(None) if is_spare && spare::leave_run(&self.store, &self.session) => {}
             _ => aside.push(SetAside::take_part(&self.store, &run)?),
         }
         let mut folded = Ok(());
         if is_alone {
-            for left in names(&self.store.join(RUNS))? {
+            for left in names(&self.store.join(RUNS))?.into_iter().filter(|name| name != SPARE) {
                 let left = self.store.join(RUNS).join(left);
                 aside.push(SetAside::take_part(&self.store, &left)?);
             }
             folded = self.fold_layers(&mut aside);
             match (names(&layers)?.is_empty(), &written) {
+                (true, _) if is_spare && spare::leave_store(&self.store) => {}
                 (true, _) => aside.push(SetAside::take(&self.store)?),
                 (false, Ok(Some(bytes))) => grow(&self.store, *bytes)?,
                 (false, _) => {}
@@ -62,6 +70,47 @@ impl Caches {
             evict(&store, most)?;
         }
         folded.and(written.map(drop))
+    }
+
+    /// Removes what the kernel needed, and says how much was written, in bytes. None if nothing was: then there are only
+    /// directories of ours.
+    ///
+    /// Where a stack is a cache itself, the command may have closed `upper` to everybody. What else it closed cannot be
+    /// counted, and is no tool's work: that is an error.
+    fn tidy(&self, run: &Path) -> Result<Option<u64>> {
+        for stack in &self.stacks {
+            separate(stack, run)?;
+        }
+        let mut written = None;
+        let mut unused = Vec::new();
+        for name in names(run)? {
+            let planned = self.stacks.iter().find(|stack| stack.layer.ends_with(&name));
+            let stack = run.join(&name);
+            let directory = open(&stack)?;
+            let is_written =
+                match rustix::fs::chmodat(&directory, UPPER, Mode::RWXU, AtFlags::empty()) {
+                    // Of a spare, and not needed by this run.
+                    Err(Errno::NOENT) => false,
+                    Err(errno) => return Err(SessionError::io("chmod", &stack, errno.into())),
+                    Ok(()) => {
+                        let is_shared = planned.is_some_and(|stack| !stack.stands_for.is_empty());
+                        !is_shared && !names(&stack.join(UPPER))?.is_empty()
+                    }
+                };
+            if is_written {
+                discard(directory.as_fd(), OsStr::new(WORK))?;
+                *written.get_or_insert(0) += bytes_below(&stack)?;
+            } else {
+                unused.push((planned, name));
+            }
+        }
+        for (planned, name) in unused {
+            match (&written, planned) {
+                (None, Some(_)) => clean(&run.join(name))?,
+                _ => discard(open(run)?.as_fd(), &name).map(drop)?,
+            }
+        }
+        Ok(written)
     }
 
     /// Makes one layer of all. Only with the lock held alone. A layer that cannot be brought down is given up, so that
@@ -93,25 +142,45 @@ fn fold_stack(newer: &Path, older: &Path, stack: &OsStr) -> Result<()> {
     Ok(fold(from.as_fd(), into.as_fd(), below.as_ref().map(OwnedFd::as_fd))?)
 }
 
-/// Removes what the kernel needed, and says how much was written, in bytes. None if nothing was.
-///
-/// Where a stack is a cache itself, the command may have closed `upper` to everybody. What else it closed cannot be
-/// counted, and is no tool's work: that is an error.
-fn tidy(run: &Path) -> Result<Option<u64>> {
-    let mut written = None;
-    for stack in names(run)? {
-        let stack = run.join(stack);
-        let directory = open(&stack)?;
-        discard(directory.as_fd(), OsStr::new(WORK))?;
-        let upper = OsStr::new(UPPER);
-        rustix::fs::chmodat(&directory, upper, Mode::RWXU, AtFlags::empty())
-            .map_err(|errno| SessionError::io("chmod", &stack, errno.into()))?;
-        match names(&stack.join(UPPER))?.is_empty() {
-            true => discard(open(run)?.as_fd(), stack.file_name().unwrap_or_default()).map(drop)?,
-            false => *written.get_or_insert(0) += bytes_below(&stack)?,
-        }
+/// What was written through an overlay that took the place of several stacks becomes a layer of each.
+fn separate(shared: &CacheStack, run: &Path) -> Result<()> {
+    if shared.stands_for.is_empty() {
+        return Ok(());
     }
-    Ok(written)
+    let upper = open(&shared.layer.join(UPPER))?;
+    for within in &shared.stands_for {
+        let (Some(parent), Some(name)) = (within.parent(), within.file_name()) else { continue };
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        // The directories above a cache are there only if something was written below them.
+        let Ok(parent) = open_beneath(&upper, parent, OFlags::PATH | OFlags::DIRECTORY) else {
+            continue;
+        };
+        let failed = |operation| {
+            let path = shared.lower.join(within);
+            move |errno: Errno| SessionError::io(operation, &path, errno.into())
+        };
+        // Moving a directory takes the right to write to it, which the command may have taken away.
+        match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) if FileType::from_raw_mode(found.st_mode).is_dir() => {}
+            _ => continue,
+        }
+        rustix::fs::chmodat(&parent, name, Mode::RWXU, AtFlags::empty())
+            .map_err(failed("chmod"))?;
+        let own = run.join(layer_name(&shared.lower.join(within)));
+        make_private_dir(&own)?;
+        rustix::fs::renameat(&parent, name, CWD, own.join(UPPER)).map_err(failed("rename"))?;
+    }
+    Ok(())
+}
+
+/// Leaves of a stack what the next run needs of it: the kernel's directory, empty.
+fn clean(stack: &Path) -> Result<()> {
+    discard(open(stack)?.as_fd(), OsStr::new(UPPER))?;
+    let work = stack.join(WORK);
+    for name in names(&work)? {
+        discard(open(&work)?.as_fd(), &name)?;
+    }
+    Ok(())
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {

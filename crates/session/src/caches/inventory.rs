@@ -1,6 +1,7 @@
 //! What the caches of all projects hold, and their removal: on request, or because together they are too large.
 
 use super::removal::SetAside;
+use super::spare::SPARE;
 use super::{LOCK, all_caches, alone, finished, names};
 use crate::app_dirs::{AppDirs, replace_file};
 use crate::caller::Caller;
@@ -48,7 +49,7 @@ pub fn list(places: &AppDirs) -> Result<Vec<CacheEntry>> {
     let mut entries = Vec::new();
     for name in names(&all_caches(places))? {
         let store = all_caches(places).join(&name);
-        let is_store = SetAside::found(&store).is_none();
+        let is_store = SetAside::found(&store).is_none() && name != SPARE;
         let Some(last_used) = last_used(&store).filter(|_| is_store) else { continue };
         let parts = measure(&store)?;
         entries.push(CacheEntry {
@@ -151,7 +152,8 @@ pub(super) fn bytes_below(top: &Path) -> Result<u64> {
 pub(super) fn evict(own: &Path, most: Option<u64>) -> Result<()> {
     let (Some(most), Some(all)) = (most, own.parent()) else { return Ok(()) };
     let mut stores = Vec::new();
-    for store in names(all)?.into_iter().map(|name| all.join(name)) {
+    for name in names(all)?.into_iter().filter(|name| *name != SPARE) {
+        let store = all.join(name);
         if let Some(aside) = SetAside::found(&store) {
             aside.remove()?;
             continue;

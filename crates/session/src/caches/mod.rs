@@ -8,6 +8,7 @@
 //! caches/PROJECT/lock            shared by every run, alone by whoever changes layers
 //! caches/PROJECT/runs/ID/STACK/  what a run writes
 //! caches/PROJECT/layers/ID/STACK/  what ended runs wrote
+//! caches/spare/                  directories of a run that wrote nothing, for the next one
 //! ```
 //!
 //! Whoever holds the lock alone knows that nothing is mounted, makes one layer of several, and removes what runs left that
@@ -16,6 +17,7 @@
 mod ending;
 mod inventory;
 mod removal;
+mod spare;
 
 pub(crate) use ending::Leave;
 pub use inventory::{CacheEntry, ClearedCaches, clear, list, project_of};
@@ -63,6 +65,11 @@ fn store_of(places: &AppDirs, project: &Path) -> PathBuf {
         OsString::from(Digest::of(name.as_encoded_bytes()).to_string())
     };
     all_caches(places).join(name)
+}
+
+/// The directory that a store is in.
+fn all_stores(store: &Path) -> &Path {
+    store.parent().unwrap_or(store)
 }
 
 /// What a plan would use. Nothing is made or locked.
@@ -123,10 +130,11 @@ impl CacheUse {
             return Ok(None);
         };
         let InUse { store, lock } = taken?;
+        spare::use_run(&store, session);
         for stack in stacks {
             make_layer(&stack.layer, stack.idmap)?;
         }
-        Ok(Some(Caches { store, lock, session: session.to_owned() }))
+        Ok(Some(Caches { store, lock, session: session.to_owned(), stacks: stacks.to_vec() }))
     }
 }
 
@@ -155,6 +163,7 @@ impl InUse {
         let path = store.join(LOCK);
         let failed = |errno: Errno| SessionError::io("lock", &path, errno.into());
         let lock = loop {
+            spare::use_store(&store);
             make_private_dir(&store)?;
             let lock = open_lock_file(&path).map_err(failed)?;
             let try_lock = || try_lock_byte(&lock, LOCKED_BYTE, ByteLock::Shared);
@@ -199,4 +208,5 @@ pub(crate) struct Caches {
     store: PathBuf,
     lock: OwnedFd,
     session: String,
+    stacks: Vec<CacheStack>,
 }

@@ -1,6 +1,7 @@
 //! How directories of caches are removed: without following a link, so that nobody meets half of one, and so that nobody
 //! waits for the lock while a large tree is deleted.
 
+use super::all_stores;
 use crate::error::{Result, SessionError};
 use palisade_changes::discard;
 use rustix::fs::{Mode, OFlags};
@@ -35,12 +36,12 @@ pub(super) struct SetAside(PathBuf);
 impl SetAside {
     /// A store. Only with its lock held alone: whoever waits for the lock notices that it is no longer in its place.
     pub(super) fn take(store: &Path) -> Result<Self> {
-        Self::take_to(store, store.parent().unwrap_or(store))
+        Self::take_to(store, all_stores(store))
     }
 
     /// A directory of a store.
     pub(super) fn take_part(store: &Path, part: &Path) -> Result<Self> {
-        Self::take_to(part, store.parent().unwrap_or(store))
+        Self::take_to(part, all_stores(store))
     }
 
     fn take_to(from: &Path, all: &Path) -> Result<Self> {

@@ -47,6 +47,7 @@ Examples:
   cargo xtask compat                                 the short form, as in CI
   cargo xtask compat --suite git --filter t5601 --build debug --as user
   cargo xtask compat --long --suite registries       package managers, 20 rounds under load
+  cargo xtask compat --suite workloads --in session  the same work in sessions
   cargo xtask compat --document                      docs/compatibility.md from the last runs
   cargo xtask compat --list --long                   what would run"
 )]
@@ -75,6 +76,9 @@ pub(crate) struct CompatArguments {
     /// Who runs the tests; by default everyone the caller can be.
     #[arg(long = "as", value_enum)]
     run_as: Option<RunAs>,
+    /// What the inside is. Anything but `run` is for a look: the page is made from runs.
+    #[arg(long = "in", value_enum, default_value_t = Inside::Run)]
+    inside: Inside,
     /// Which build of `sandbox` runs them.
     #[arg(long, value_enum, default_value_t = WhichBuild::Dist)]
     build: WhichBuild,
@@ -96,6 +100,16 @@ pub(crate) struct CompatArguments {
     /// Run nothing: fail if docs/compatibility.md is not what its data says.
     #[arg(long)]
     check: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Inside {
+    /// `sandbox run`.
+    Run,
+    /// `sandbox run` in a transaction that is applied at the end.
+    Transaction,
+    /// `sandbox exec` in a session made for it.
+    Session,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -125,7 +139,10 @@ pub(crate) fn compat(arguments: &CompatArguments) -> Result<()> {
     let users = users(arguments)?;
     let tools = Tools::new(arguments.build)?;
     let _load = Load::start(arguments.load.unwrap_or(form.busy_processes()))?;
-    let mut records = Records::new(form, arguments.filter.is_empty() && arguments.suite.is_empty());
+    let is_whole = arguments.filter.is_empty()
+        && arguments.suite.is_empty()
+        && arguments.inside == Inside::Run;
+    let mut records = Records::new(form, is_whole);
     for suite in wanted {
         let source = suite.source.as_ref().map(fetch::source).transpose()?;
         let units = suite.units(form, source.as_deref(), &arguments.filter)?;
@@ -133,8 +150,13 @@ pub(crate) fn compat(arguments: &CompatArguments) -> Result<()> {
             continue;
         }
         for user in &users {
-            let needs =
-                Needs { suite, user: user.as_ref(), source: source.as_deref(), tools: &tools };
+            let needs = Needs {
+                suite,
+                user: user.as_ref(),
+                source: source.as_deref(),
+                tools: &tools,
+                inside: arguments.inside,
+            };
             let comparison = Comparison {
                 places: &WorkerDirectories::new(needs, arguments.keep)?,
                 differences: &differences,

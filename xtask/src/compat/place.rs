@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::Tools;
 use super::suites::{Home, Suite};
+use super::{Inside, Tools};
 use crate::setup::TestUser;
 use crate::tree;
 
@@ -30,6 +30,7 @@ pub(crate) struct Needs<'a> {
     pub(crate) user: Option<&'a TestUser>,
     pub(crate) source: Option<&'a Path>,
     pub(super) tools: &'a Tools,
+    pub(super) inside: Inside,
 }
 
 /// The places of one suite and one user; removed when dropped.

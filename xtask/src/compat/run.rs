@@ -1,4 +1,4 @@
-//! Runs one unit on one side, up to its deadline. What differs between the sides is `sandbox run` and nothing else.
+//! Runs one unit on one side, up to its deadline. What differs between the sides is the sandbox and nothing else.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::Inside;
 use super::parse::{Found, Output};
-use super::place::{Side, WorkerDirectories, WorkerDirectory};
+use super::place::{Needs, Side, WorkerDirectories, WorkerDirectory};
 use super::suites::{Home, Suite, Unit};
 use crate::suite::{self, Ended};
 
@@ -45,12 +46,19 @@ pub(crate) fn run(
     let suite = places.needs.suite;
     places.clear(place)?;
     let log = tempfile::tempfile().context("cannot make a log file")?;
-    let mut command = command(places, place, unit, side);
+    let is_in_session = side == Side::Inside && places.needs.inside == Inside::Session;
+    let session = is_in_session.then(|| Session::create(places, place, unit)).transpose()?;
+    let mut command = match (side, &session) {
+        (Side::Bare, _) => command(places, place, unit, Vec::new()),
+        (Side::Inside, None) => command(places, place, unit, run_words(places, unit)),
+        (Side::Inside, Some(session)) => command(places, place, unit, session.exec_words()),
+    };
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).process_group(0);
     let start = Instant::now();
     let mut child =
         command.spawn().with_context(|| format!("cannot start {}", crate::tree::show(&command)))?;
     let ended = suite::wait_until(&mut child, deadline)?;
+    session.map_or(Ok(()), Session::end)?;
     let log = suite::read_back(log)?;
     let records = fs::read_to_string(&place.records).unwrap_or_default();
     let status = match ended {
@@ -62,29 +70,87 @@ pub(crate) fn run(
     Ok(Ran { found, took: start.elapsed(), log })
 }
 
+/// A session that a unit runs in, by `sandbox exec`.
+struct Session<'a> {
+    places: &'a WorkerDirectories<'a>,
+    place: &'a WorkerDirectory,
+    id: String,
+}
+
+impl<'a> Session<'a> {
+    fn create(
+        places: &'a WorkerDirectories<'a>,
+        place: &'a WorkerDirectory,
+        unit: &Unit,
+    ) -> Result<Self> {
+        let mut words = vec![sandbox(places), "create".to_owned()];
+        words.extend(options(places, unit));
+        let id = output_of(as_caller(&words, places, place))?;
+        Ok(Self { places, place, id })
+    }
+
+    fn exec_words(&self) -> Vec<String> {
+        [&sandbox(self.places), "exec", &self.id, "--"].map(str::to_owned).into()
+    }
+
+    fn end(self) -> Result<()> {
+        for verb in ["kill", "rm"] {
+            let words = [&sandbox(self.places), verb, &self.id].map(str::to_owned);
+            output_of(as_caller(&words, self.places, self.place))?;
+        }
+        Ok(())
+    }
+}
+
+fn output_of(mut command: Command) -> Result<String> {
+    let shown = crate::tree::show(&command);
+    let output = command.output().with_context(|| format!("cannot start {shown}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "{shown}: {}: {said}", output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn sandbox(places: &WorkerDirectories<'_>) -> String {
+    places.needs.tools.sandbox.display().to_string()
+}
+
+/// What the sandbox of a unit is told, whichever command makes it.
+fn options(places: &WorkerDirectories<'_>, unit: &Unit) -> Vec<String> {
+    let Needs { suite, tools, .. } = &places.needs;
+    let readable = std::iter::once(&tools.toolchain).chain(&tools.unpacked);
+    let readable = readable.flat_map(|path| ["--ro".to_owned(), path.display().to_string()]);
+    readable.chain(suite.options.iter().chain(&unit.options).cloned()).collect()
+}
+
+/// Everything before a command that is run inside.
+fn run_words(places: &WorkerDirectories<'_>, unit: &Unit) -> Vec<String> {
+    let mut words = vec![sandbox(places), "run".to_owned()];
+    if places.needs.inside == Inside::Transaction {
+        words.push("--transaction=auto".to_owned());
+    }
+    words.extend(options(places, unit));
+    words.push("--".to_owned());
+    words
+}
+
 fn command(
     places: &WorkerDirectories<'_>,
     place: &WorkerDirectory,
     unit: &Unit,
-    side: Side,
+    before: Vec<String>,
 ) -> Command {
     let suite = places.needs.suite;
-    let mut words: Vec<String> = Vec::new();
-    if side == Side::Inside {
-        words.push(places.needs.tools.sandbox.display().to_string());
-        words.push("run".to_owned());
-        words.extend(["--ro".to_owned(), places.needs.tools.toolchain.display().to_string()]);
-        for package in &places.needs.tools.unpacked {
-            words.extend(["--ro".to_owned(), package.display().to_string()]);
-        }
-        words.extend(suite.options.iter().chain(&unit.options).cloned());
-        words.push("--".to_owned());
-    }
+    let mut words = before;
     words.extend(["/usr/bin/env".to_owned()]);
     words.extend(environment(places, place, suite));
     words.extend(["sh", "-c", IN_WORK, "sh"].map(str::to_owned));
     words.extend(suite.command.iter().map(|word| expand(word, place, unit)));
+    as_caller(&words, places, place)
+}
 
+/// In the project, with the user's own variables.
+fn as_caller(words: &[String], places: &WorkerDirectories<'_>, place: &WorkerDirectory) -> Command {
+    let suite = places.needs.suite;
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(&place.project);
     if let Some(user) = places.needs.user {

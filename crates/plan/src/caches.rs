@@ -7,6 +7,7 @@
 
 use crate::facts::{HostFacts, HostMount};
 use crate::host::Host;
+use crate::kept_layer::UPPER;
 use crate::model::{CacheStack, MountOp, Owner};
 use crate::request::{CacheStore, PlanRequest};
 use std::collections::BTreeMap;
@@ -92,7 +93,7 @@ fn new_stack(lower: &Path, idmap: Option<Owner>, store: &CacheStore) -> CacheSta
     CacheStack {
         lower: lower.to_owned(),
         layer: store.top.join(&name),
-        below: with_it.map(|layer| layer.directory.join(&name).join("upper")).collect(),
+        below: with_it.map(|layer| layer.directory.join(&name).join(UPPER)).collect(),
         hidden: Vec::new(),
         stands_for: Vec::new(),
         idmap,

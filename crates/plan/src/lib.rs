@@ -26,6 +26,7 @@ mod host;
 mod identity;
 mod indirect;
 mod installed;
+pub mod kept_layer;
 mod landlock;
 pub mod layer;
 #[cfg(any(test, feature = "layers-off"))]

@@ -2,15 +2,11 @@
 
 use crate::app_dirs::make_private_dir;
 use crate::error::{Result, SessionError};
+pub(crate) use palisade_plan::kept_layer::{UPPER, WORK};
 use palisade_plan::model::Owner;
 use rustix::fs::{Gid, Uid};
 use rustix::io::Errno;
 use std::path::Path;
-
-/// Where the kernel puts what is written.
-pub(crate) const UPPER: &str = "upper";
-/// The kernel's own directory beside it, which nobody may read.
-pub(crate) const WORK: &str = "work";
 
 /// All belong to who owns what lies below: through the sandbox's id map nobody else could make a file there.
 pub(crate) fn make_layer(layer: &Path, owner: Option<Owner>) -> Result<()> {

@@ -8,6 +8,7 @@ use super::Builder;
 use super::scratch::Shared;
 use crate::error::{During, LaunchError, Result};
 use crate::sources::Source;
+use palisade_plan::kept_layer::{UPPER, WORK};
 use palisade_plan::model::{CacheStack, MountAccess};
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
@@ -18,9 +19,6 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 const STEP: &str = "mounting an overlay";
-/// In the directory that holds both.
-const UPPER: &str = "upper";
-const WORK: &str = "work";
 const DIR_MODE: Mode = Mode::from_raw_mode(0o755);
 /// Enough for `/usr/local` or a language's library directory; mirroring all of `/usr` would be a mistake.
 const MAX_MIRRORED: usize = 20_000;

@@ -4,6 +4,7 @@
 //! one file system, so that one may grow while another stays small.
 
 use crate::error::{PlanError, Result};
+use crate::kept_layer::UPPER;
 use crate::limit::LimitKind;
 use crate::model::{Confinement, MountAccess, MountOp, Scratch};
 use palisade_policy::model::Policy;
@@ -62,7 +63,7 @@ pub(crate) fn room(confinement: &Confinement, writable: &[PathBuf]) -> Room {
             });
             let caches = inside.caches.iter().map(|stack| &stack.layer);
             // Beside it is the kernel's own directory, which nobody may read.
-            let upper = |layer: &PathBuf| layer.join("upper");
+            let upper = |layer: &PathBuf| layer.join(UPPER);
             Room::Own {
                 trees: outermost(trees.collect()),
                 layers: transactions.chain(caches).map(upper).collect(),

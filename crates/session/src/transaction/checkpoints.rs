@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use palisade_changes::{ChangeSet, CopiedLayer, Layers};
 use palisade_record::{CheckpointMade, EventKind};
 use palisade_sys::beneath::open_beneath;
-use palisade_sys::{At as _, Errno, OFlags};
+use palisade_sys::{At as _, Errno, OFlags, fault};
 use rustix::fs::{Dir, Mode, RenameFlags};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -160,18 +160,22 @@ impl WaitingChanges {
         message: Option<&str>,
         reason: CheckpointReason,
     ) -> Result<Checkpoint> {
+        fault::point("copying", "the layer");
         let place = open_beneath(all, Path::new(name), DIRECTORY)?;
         let upper = self.open_upper()?;
         let CopiedLayer { entries, bytes } =
             palisade_changes::copy_layer(upper.as_fd(), place.as_fd(), OsStr::new(IMAGE))?;
+        fault::point("copied", "the layer");
         let message = message.map(|text| text.chars().take(MAX_MESSAGE).collect::<String>());
         let created_at = Timestamp::now();
         let made = Checkpoint { number, created_at, reason, message, entries, bytes };
         write_record(&place, &made)?;
+        fault::point("listing", "the checkpoint");
         // From here on it counts.
         let flags = RenameFlags::NOREPLACE;
         rustix::fs::renameat_with(all, name, all, number.to_string(), flags)
             .at("rename", Path::new(name))?;
+        fault::point("listed", "the checkpoint");
         Ok(made)
     }
 

@@ -48,7 +48,7 @@ impl Supervisor<'_> {
         let message = match turn {
             Turn::Message(message) => message,
             Turn::Gone if self.is_started() => {
-                self.phase = Phase::Gone;
+                self.enter(Phase::Gone);
                 return Ok(());
             }
             Turn::Gone => return Err(self.why_not_started()),
@@ -82,7 +82,7 @@ impl Supervisor<'_> {
     /// Pid 1 has ended everybody inside.
     fn hear_exit(&mut self, cause: ExitCause) -> Result<()> {
         self.ending = Some(cause);
-        self.phase = Phase::Leaving;
+        self.enter(Phase::Leaving);
         self.clock.deadlines.forget();
         self.clock.limits.forget();
         if self.running.spawner().is_none() {

@@ -111,6 +111,7 @@ mod sessions_attach;
 mod sessions_end;
 mod sessions_killed;
 mod sessions_killed_clients;
+mod sessions_many;
 mod sessions_support;
 mod signals;
 mod static_mode;

@@ -22,6 +22,7 @@ mod caches;
 mod check_path;
 mod checkpoints;
 mod checkpoints_attacked;
+mod checkpoints_disk;
 mod delegation;
 mod doctor;
 mod egress;

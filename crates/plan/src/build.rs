@@ -315,6 +315,7 @@ impl Hardening {
             private_mounts: true,
             escaped_text: true,
             audit_budgets: true,
+            reviewed_changes: true,
             known_terminal: true,
             armed_keys: true,
         }

@@ -8,6 +8,21 @@
 pub const LIST: &str = "PALISADE_FAULT_LIST";
 /// `NAME#N`: this process dies when it comes to the moment of this name for the Nth time.
 pub const KILL_AT: &str = "PALISADE_FAULT_KILL";
+/// The step of this name fails, where a test could not make it fail otherwise.
+pub const FAIL: &str = "PALISADE_FAULT_FAIL";
+
+/// Whether this step is to fail.
+#[cfg(not(feature = "fault-points"))]
+#[inline]
+pub fn fails(_step: &str) -> bool {
+    false
+}
+
+/// Whether this step is to fail.
+#[cfg(feature = "fault-points")]
+pub fn fails(step: &str) -> bool {
+    std::env::var_os(FAIL).is_some_and(|wanted| wanted == step)
+}
 
 /// A moment: `what` is about to happen or has happened, to `whom`.
 #[cfg(not(feature = "fault-points"))]

@@ -92,6 +92,8 @@ pub(super) fn finish_ended_locked(directory: &SessionDirectory) -> Result<()> {
     palisade_changes::discard(layer.as_fd(), replacement)?;
     fault::point("copying", "the replacement");
     palisade_changes::copy_layer(image.as_fd(), layer.as_fd(), replacement)?;
+    // The mark may be gone from the disk before the copy is there.
+    rustix::fs::syncfs(&layer).call("syncfs")?;
     fault::point("exchanging", "the layers");
     let flags = RenameFlags::EXCHANGE;
     rustix::fs::renameat_with(&layer, REPLACEMENT, &layer, kept_layer::UPPER, flags)

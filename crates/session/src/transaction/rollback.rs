@@ -64,7 +64,7 @@ impl WaitingChanges {
         fault::point("project held", "");
         let message = format!("before the rollback to {to}");
         let reason = CheckpointReason::BeforeRollback;
-        let kept = self.checkpoint_locked(places, Some(&message), reason)?;
+        let kept = self.checkpoint_locked(places, Some(&message), reason, Some(to))?;
         match &held {
             Some((_client, tree)) => self.restore(to, tree)?,
             None => {

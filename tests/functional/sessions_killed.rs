@@ -107,7 +107,7 @@ fn assert_nothing_is_left(
         sandbox(&["rm", "s"]);
     }
     assert_eq!(names_in(&state(world).join("sessions")), ["names.lock"], "{when}");
-    assert_eq!(unfinished_files(&state(world)), [PathBuf::new(); 0], "{when}");
+    assert_eq!(unfinished_files(&state(world)), Vec::<PathBuf>::new(), "{when}");
     let word = |key: &str| session.map(|session| session[key].as_str().unwrap().to_owned());
     word("id").zip(word("state"))
 }
@@ -137,7 +137,7 @@ fn kill_at(end: End, is_wanted: impl Fn(&[String]) -> Vec<String>) {
     // The next start has swept what the last one left.
     let last = live((&world, &sessions), &Fault::list(&world), End::Stopped);
     assert_nothing_is_left(&world, &last, "the last one", true);
-    assert_eq!(groups_of(&ids), [PathBuf::new(); 0]);
+    assert_eq!(groups_of(&ids), Vec::<PathBuf>::new());
     assert_eq!(names_in(&state(&world).join("run/runs")), [""; 0]);
 }
 

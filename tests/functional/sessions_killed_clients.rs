@@ -59,7 +59,7 @@ fn a_checkpoint_that_is_killed_at_any_moment_is_whole_or_none() {
     let check = |when: &str| {
         assert_all_states_can_be_compared(&sessions, when);
         sessions.sandbox(&["checkpoint", "s"]).assert_code(0);
-        assert_eq!(unfinished_files(&directory), [PathBuf::new(); 0], "{when}");
+        assert_eq!(unfinished_files(&directory), Vec::<PathBuf>::new(), "{when}");
     };
     kill_at_every_moment(
         &world,
@@ -90,7 +90,7 @@ fn a_rollback_that_is_killed_at_any_moment_is_done_or_not() {
         sessions.sandbox(&back).assert_code(0);
         assert_eq!(sessions.output_of("s", &["sh", "-c", "ls -A; cat notes"]), "notes\none\n");
         assert!(!directory.join("rollback.json").exists(), "{when}");
-        assert_eq!(unfinished_files(&directory), [PathBuf::new(); 0], "{when}");
+        assert_eq!(unfinished_files(&directory), Vec::<PathBuf>::new(), "{when}");
     });
     sessions.sandbox(&["stop", "s"]).assert_code(0);
     kill_at_every_moment(&world, &back, other, |when| {
@@ -101,7 +101,7 @@ fn a_rollback_that_is_killed_at_any_moment_is_done_or_not() {
         sessions.sandbox(&back).assert_code(0);
         assert!(sessions.sandbox(&["diff", "s"]).out().contains("+one"), "{when}");
         assert!(!directory.join("rollback.json").exists(), "{when}");
-        assert_eq!(unfinished_files(&directory), [PathBuf::new(); 0], "{when}");
+        assert_eq!(unfinished_files(&directory), Vec::<PathBuf>::new(), "{when}");
     });
 }
 
@@ -121,7 +121,7 @@ fn an_exec_that_is_killed_at_any_moment_leaves_a_session_that_goes_on() {
             wait_until(when, is_idle);
             assert_eq!(sessions.output_of("s", &["echo", "on"]), "on\n", "{when}");
             assert_all_states_can_be_compared(&sessions, when);
-            assert_eq!(unfinished_files(&sessions.directory(&id)), [PathBuf::new(); 0], "{when}");
+            assert_eq!(unfinished_files(&sessions.directory(&id)), Vec::<PathBuf>::new(), "{when}");
         },
     );
     // Who asks for the end need not live to see it.
@@ -149,7 +149,7 @@ fn changes_are_applied_discarded_or_removed_by_the_next_try() {
     let clean_up = |when: &str| {
         world.sandbox(["prune"]).run().assert_code(0);
         assert_eq!(names_in(&state(&world).join("sessions")), ["names.lock"], "{when}");
-        assert_eq!(unfinished_files(&state(&world)), [PathBuf::new(); 0], "{when}");
+        assert_eq!(unfinished_files(&state(&world)), Vec::<PathBuf>::new(), "{when}");
     };
     kill_at_every_moment(&world, &["apply"], run, |when| {
         // Refused if nothing is left to apply.

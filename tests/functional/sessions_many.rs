@@ -28,7 +28,7 @@ struct Seen {
 
 /// Makes a session, uses it, and ends it: one of three has so short a time that it ends by itself.
 fn live(sessions: &Sessions<'_>, number: u32) -> Seen {
-    let time = if number % 3 == 0 { patiently(EXPIRY) } else { patiently(EXPIRY * 1000) };
+    let time = if number.is_multiple_of(3) { patiently(EXPIRY) } else { patiently(EXPIRY * 1000) };
     let id = sessions.create(&["--ttl", &time.as_secs().to_string()]);
     let text = number.to_string();
     assert_eq!(sessions.output_of(&id, &["echo", &text]).trim(), text);
@@ -112,7 +112,7 @@ fn hundreds_of_sessions_that_expire_are_stopped_or_killed_leave_nothing() {
 
     sessions.sandbox(&["prune"]).assert_code(0);
     assert_eq!(names_in(&state(&world).join("sessions")), ["names.lock"]);
-    assert_eq!(unfinished_files(&state(&world)), [PathBuf::new(); 0]);
+    assert_eq!(unfinished_files(&state(&world)), Vec::<PathBuf>::new());
     let ids: Vec<String> = ids.into_iter().collect();
     wait_until("starts have swept what was left", || {
         let next = sessions.create(&[]);

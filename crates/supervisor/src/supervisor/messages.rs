@@ -103,7 +103,10 @@ impl Supervisor<'_> {
 
     /// To be called when [`Self::next_message`] has said that nothing is left. Gives the signals back to who waits after
     /// that.
-    pub fn finish(mut self, observers: Observers<'_>) -> Result<(ExitState, Signals), FailedEnd> {
+    pub fn finish(
+        mut self,
+        observers: Observers<'_>,
+    ) -> Result<(ExitState, Signals), Box<FailedEnd>> {
         let Observers { log, tell } = observers;
         let usage = match self.settle(Observers { log: &mut *log, tell }) {
             Ok(usage) => usage,
@@ -112,7 +115,7 @@ impl Supervisor<'_> {
                 let (report, incident) = self.take_escape();
                 // What led to it is what somebody will look for. If it is the log that failed, that is the error.
                 let _ = log(self.take_unlogged());
-                return Err(FailedEnd { error, report, incident });
+                return Err(Box::new(FailedEnd { error, report, incident }));
             }
         };
         let private_home = self.running.take_private_home();
@@ -127,7 +130,7 @@ impl Supervisor<'_> {
             Ok(tally) => tally,
             Err(error) => {
                 let (report, incident) = escape.end();
-                return Err(FailedEnd { error, report, incident });
+                return Err(Box::new(FailedEnd { error, report, incident }));
             }
         };
         tally.take_untold().into_iter().for_each(|event| control.outbox.emit(event));

@@ -8,6 +8,7 @@
 )]
 
 mod answering;
+mod applied;
 mod asking_people;
 mod attributes;
 mod audit;

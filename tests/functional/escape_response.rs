@@ -482,3 +482,27 @@ fn the_page_is_as_typed() {
     let file = world.write("example.yaml", policy).display().to_string();
     world.sandbox(["policy", "check", &file]).run().assert_code(0);
 }
+
+/// Something goes wrong in the last steps of a run, when nothing of it is left.
+///
+/// Proves: ESC-1 trace, ESC-1 quarantine, ESC-1 alert
+#[test]
+fn an_attempt_in_a_run_whose_end_fails_is_recorded_and_answered_all_the_same() {
+    for script in [calling(SETNS), calling_and_ending(SETNS)] {
+        let world = World::new();
+        let command = ["python3", "-c", &script];
+        let output = running(&world, "onCritical: quarantine", &["--transaction"], &command)
+            .layers_off(&[])
+            .env("PALISADE_FAULT_FAIL", "settling the end")
+            .run();
+        output.assert_code(125);
+        let escape = escape_of(&output);
+        assert_eq!(escape["response"]["indicator"], "syscall.blocked", "{escape}");
+        assert_eq!(escape["response"]["rollBack"], "discarded");
+        assert!(!events(&world, "ESCAPE_ATTEMPT").is_empty());
+        assert_eq!(events(&world, "ESCAPE_RESPONSE").len(), 1);
+        assert_eq!(events(&world, "SANDBOX_DESTROYED").len(), 1);
+        assert_eq!(quarantined(&world).len(), 1);
+        world.sandbox(["audit", "verify"]).run().assert_code(0);
+    }
+}

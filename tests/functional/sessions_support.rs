@@ -82,9 +82,13 @@ pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 /// All processes below this one.
 pub(crate) fn descendants(pid: u32) -> Vec<u32> {
-    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let children: Vec<u32> =
-        list.split_whitespace().filter_map(|child| child.parse().ok()).collect();
+    // Of every thread: a test itself has several.
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let children: Vec<u32> = lists
+        .flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .filter_map(|child| child.parse().ok())
+        .collect();
     let below = children.iter().flat_map(|child| descendants(*child)).collect::<Vec<_>>();
     children.into_iter().chain(below).collect()
 }

@@ -2,7 +2,8 @@
 
 use crate::entry::{EntryKind, Found};
 use crate::layers::Layers;
-use palisade_sys::{At as _, Result as SysResult};
+use palisade_sys::{At as _, Errno, Result as SysResult};
+use rustix::fs::SeekFrom;
 use sha2::{Digest as _, Sha256};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -41,6 +42,15 @@ impl Blocks {
         }
         Ok(filled)
     }
+
+    /// Where the next bytes are that take room on disk. None if nothing but a hole follows.
+    fn next_data(&self) -> Option<u64> {
+        match rustix::fs::seek(&self.file, SeekFrom::Data(self.at)) {
+            Err(Errno::NXIO) => None,
+            // A file system that does not say has no holes.
+            found => Some(found.unwrap_or(self.at)),
+        }
+    }
 }
 
 /// Whether two files have the same content. False for a file of the host that we may not read.
@@ -58,6 +68,14 @@ pub(crate) fn is_same_content(
     let block = usize::try_from(old.found.size + 1).unwrap_or(BLOCK).min(BLOCK);
     let (mut left, mut right) = (vec![0; block], vec![0; block]);
     loop {
+        // What neither has on disk is the same: a command makes holes of any length for nothing.
+        if one.at > 0 {
+            let Some(next) = [one.next_data(), other.next_data()].into_iter().flatten().min()
+            else {
+                return Ok(true);
+            };
+            (one.at, other.at) = (next, next);
+        }
         let (one, other) = (one.next(&mut left, path)?, other.next(&mut right, path)?);
         if left[..one] != right[..other] {
             return Ok(false);

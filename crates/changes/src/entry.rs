@@ -58,6 +58,10 @@ pub(crate) const KEPT_BITS: u32 = 0o1777;
 /// On a directory, the set-group-id bit gives no right; it passes the group on to what is in it.
 const KEPT_BITS_OF_DIRECTORIES: u32 = 0o3777;
 
+/// Without the layer `reviewed-changes`: changes come to the host as they are.
+#[cfg(feature = "layers-off")]
+pub static UNREVIEWED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
 impl Found {
     pub(crate) fn of(stat: &Stat) -> Self {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
@@ -96,6 +100,10 @@ impl Found {
 
     /// The permissions with which it comes to the host.
     pub(crate) fn kept_mode(&self) -> u32 {
+        #[cfg(feature = "layers-off")]
+        if UNREVIEWED.load(std::sync::atomic::Ordering::Relaxed) {
+            return self.mode & 0o7777;
+        }
         let bits = if self.is_directory() { KEPT_BITS_OF_DIRECTORIES } else { KEPT_BITS };
         self.mode & bits
     }

@@ -26,6 +26,8 @@ const MAX_OPEN: usize = 64;
 const MAX_ENTRIES: u64 = 1_000_000;
 /// Up to here, reading and writing is faster than asking the file system to copy.
 const SMALL_BYTES: u64 = 128 * 1024;
+/// The unit of `st_blocks`, whatever the file system (stat(2)).
+const BLOCK_BYTES: u64 = 512;
 /// How often a file is copied that somebody writes meanwhile.
 const MAX_TRIES: u32 = 3;
 
@@ -45,6 +47,8 @@ pub struct CopiedLayer {
     pub entries: u64,
     /// The length of its files.
     pub bytes: u64,
+    /// What these take on disk: less where they have holes.
+    pub disk_bytes: u64,
 }
 
 /// Copies the upper layer `from` to the new directory `name` of `parent`. Interrupted, it leaves a part there.
@@ -233,6 +237,9 @@ impl Copier<'_> {
             ftruncate(&made, 0).at("ftruncate", path)?;
         }
         self.copied.bytes = self.copied.bytes.saturating_add(now.size);
+        let blocks = u64::try_from(fstat(&made).at("fstat", path)?.st_blocks).unwrap_or(0);
+        self.copied.disk_bytes =
+            self.copied.disk_bytes.saturating_add(blocks.saturating_mul(BLOCK_BYTES));
         set_attributes(&made, &user_attributes(source, path)?, path)?;
         finish(made.as_fd(), &Found { mode: found.mode, ..now }, path)?;
         // A longer one leads nowhere.

@@ -40,6 +40,8 @@ pub use apply::{
 pub use changeset::{Change, ChangeKind, ChangeSet, Rename};
 pub use compare::compare;
 pub use discard::discard;
+#[cfg(feature = "layers-off")]
+pub use entry::UNREVIEWED;
 pub use entry::{Entry, EntryKind, Timestamp};
 pub use error::{ChangesError, Result};
 pub use fold::fold;

@@ -35,7 +35,7 @@ use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
-use palisade_sys::{Errno, Pid, net};
+use palisade_sys::{Errno, Pid, fault, net};
 use palisade_wire::{Received, WireError, WireMessage as _};
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -147,6 +147,7 @@ pub fn launch(
         .map(|group| RunGroup::create(group, &plan.session))
         .transpose()
         .map_err(|error| LaunchError::new("making the control group", error.to_string()))?;
+    fault::point("control group made", "");
     // Before the sandbox, not in parallel with it, where it would take a processor from one of the two
     // processes that set the sandbox up.
     let helpers = Helpers::default();
@@ -175,6 +176,7 @@ pub fn launch(
         Some((spawner, setup)) => (Some(spawner), None, Some(setup)),
         None => (None, handshake, None),
     };
+    fault::point("helpers started", "");
     const CREATING: &str = "creating the sandbox's namespaces";
     let (forked, to_join) = match &group {
         Some(group) => {
@@ -234,6 +236,7 @@ pub fn launch(
                 told_to_end: Cell::new(false),
                 reaped: false,
             };
+            fault::point("sandbox forked", "");
             if let Confinement::Namespaces(inside) = &plan.sandbox.confinement {
                 running.map_ids(&inside.identity)?;
             }

@@ -316,6 +316,7 @@ impl Hardening {
             private_mounts: true,
             escaped_text: true,
             audit_budgets: true,
+            reviewed_changes: true,
             known_terminal: true,
             armed_keys: true,
         }

@@ -81,6 +81,8 @@ layers! {
     EscapedText = "escaped-text",
     /// Each kind of event has its own budget in the audit log: a flood of one kind cannot hide others.
     AuditBudgets = "audit-budgets",
+    /// What a transaction brings to the host loses its privileges, and is refused where it leads out of the project.
+    ReviewedChanges = "reviewed-changes",
     /// A question is drawn on a terminal in a known state, in distinct colours.
     KnownTerminal = "known-terminal",
     /// A key press answers only a question that was visible before.

@@ -65,6 +65,7 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         Layer::Timer => plan.supervision.timeout_ms = None,
         Layer::EscapedText => plan.sandbox.hardening.escaped_text = false,
         Layer::AuditBudgets => plan.sandbox.hardening.audit_budgets = false,
+        Layer::ReviewedChanges => plan.sandbox.hardening.reviewed_changes = false,
         Layer::KnownTerminal => plan.sandbox.hardening.known_terminal = false,
         Layer::ArmedKeys => plan.sandbox.hardening.armed_keys = false,
         Layer::KnownCallers | Layer::BoundedQuestions => {

@@ -545,6 +545,8 @@ pub struct Hardening {
     /// Each kind of event has its own budget in the audit log, and the first grant of a path is always
     /// recorded.
     pub audit_budgets: bool,
+    /// What a transaction brings to the host loses its privileges, and is refused where it leads out of the project.
+    pub reviewed_changes: bool,
     /// A question is drawn on a terminal in a known state, in distinct colours.
     pub known_terminal: bool,
     /// A key press answers only a question that was visible before.

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use palisade_launch::probe::RealTree;
 use palisade_record::{State, redact};
 use palisade_sys::clone::{Forked, fork};
-use palisade_sys::proc;
+use palisade_sys::{fault, proc};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
 use std::fs::File;
@@ -87,14 +87,17 @@ pub fn create(
     let failed =
         |errno: rustix::io::Errno| SessionError::io("make", Path::new("a pipe"), errno.into());
     let (progress, pipe) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
+    fault::point("forking", "");
     match fork()? {
         Forked::Child => {
+            fault::point("forked", "");
             drop(progress);
             let code = supervise(caller, request, (made, record, new.command), pipe, conclude);
             proc::exit_now(code)
         }
         Forked::Parent { .. } => {
             drop((pipe, made));
+            fault::point("waiting for the supervisor", "");
             Ok(wait_for(progress, &record.id, tell))
         }
     }

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::trail::Trail;
 use palisade_record::metrics::Metrics;
 use palisade_record::{AuditLog, Destroyed, Event, EventKind, Failure, RecordError, State};
+use palisade_sys::fault;
 
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -46,6 +47,12 @@ impl Journal {
         journal.state = state;
         journal.add(kind);
         Ok(journal.commit()?)
+    }
+
+    /// For the end of a run whose own process was killed: its beginning is in the log already, or was lost with it.
+    pub(crate) fn resumed(mut self) -> Self {
+        self.created = true;
+        self
     }
 
     /// For what happens to a sandbox from outside, after it was set up.
@@ -109,7 +116,10 @@ impl Journal {
 
     pub(crate) fn commit(&mut self) -> Result<(), RecordError> {
         let events = std::mem::take(&mut self.pending);
+        let first = events.first().map_or("nothing", |event| event.kind.name());
+        fault::point("recording", first);
         self.log.append_batch(&events)?;
+        fault::point("recorded", first);
         for event in &events {
             self.metrics.hear(&event.kind);
             self.trail.add(event);

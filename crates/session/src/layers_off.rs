@@ -7,6 +7,7 @@ use palisade_plan::facts::HostFacts;
 use palisade_plan::layer::Layer;
 use palisade_plan::model::Plan;
 use std::ffi::OsStr;
+use std::sync::atomic::Ordering;
 
 /// Comma-separated names of layers.
 pub const VARIABLE: &str = "PALISADE_LAYERS_OFF";
@@ -25,6 +26,8 @@ pub(crate) fn apply(plan: Plan, facts: &HostFacts) -> Result<Plan> {
         .collect::<Result<Vec<Layer>>>()?;
     let plan = palisade_plan::layers_off::without(plan, facts, &RealTree, &layers);
     let as_it_is = !plan.sandbox.hardening.escaped_text;
-    palisade_record::escape::AS_IT_IS.store(as_it_is, std::sync::atomic::Ordering::Relaxed);
+    palisade_record::escape::AS_IT_IS.store(as_it_is, Ordering::Relaxed);
+    let unreviewed = !plan.sandbox.hardening.reviewed_changes;
+    palisade_changes::UNREVIEWED.store(unreviewed, Ordering::Relaxed);
     Ok(plan)
 }

@@ -416,37 +416,41 @@ fn carry_out(
                 supervisor.limits_so_far().report(report, plan, conclusion::not_started_for(error));
             }
         });
-        match next? {
+        let handled = match next? {
             Some(FromSupervisor::Response(Response::Created { .. })) => {
                 setup = Some(clock.elapsed());
                 reporting::observed(report, plan, &supervisor.checked().observations);
-                record_start(journal, plan, &supervisor, clock)?;
-                let announced = announced(plan, report, &supervisor);
-                supervisor.announce(FileRegistration::new(&caller.places, announced));
-                if let Some(life) = &mut life {
-                    life.started(plan, &mut supervisor)?;
-                }
+                record_start(journal, plan, &supervisor, clock).and_then(|()| {
+                    let announced = announced(plan, report, &supervisor);
+                    supervisor.announce(FileRegistration::new(&caller.places, announced));
+                    life.as_mut().map_or(Ok(()), |life| life.started(plan, &mut supervisor))
+                })
             }
             Some(FromSupervisor::Event(event)) => {
-                if let Some(life) = &mut life {
-                    life.hear(&event, &mut supervisor)?;
-                }
+                life.as_mut().map_or(Ok(()), |life| life.hear(&event, &mut supervisor))
             }
             // All other messages, about commands, questions and limits, end up in the report.
-            Some(_) => {}
+            Some(_) => Ok(()),
             None => break,
-        }
+        };
+        handled.inspect_err(|_| (report.escape, *incident) = supervisor.take_escape())?;
     }
     let mut log = |records| journal.record(records);
-    let (ended, mut signals) = supervisor.finish(Observers { log: &mut log, tell })?;
+    let finished = supervisor.finish(Observers { log: &mut log, tell });
+    let (ended, mut signals) = finished.map_err(|failed| {
+        (report.escape, *incident) = (failed.report, failed.incident);
+        failed.error
+    })?;
 
     let setup = setup.unwrap_or_default();
     let times = Times::of(plan, setup, clock.elapsed());
-    if plan.supervision.normalize_ms.is_some() {
-        normalize::wait_out(clock, times.total(), &mut signals)?;
-    }
+    let waited = match plan.supervision.normalize_ms {
+        Some(_) => normalize::wait_out(clock, times.total(), &mut signals).map(drop),
+        None => Ok(()),
+    };
     conclude(report, plan, &ended, times);
     (report.escape, *incident) = ended.escape.end();
+    waited?;
     record_end(journal, run, report, times.total())?;
     ended.incidents.report(report);
     report.unasked_questions = ended.unasked;

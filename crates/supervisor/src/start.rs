@@ -27,6 +27,7 @@ use palisade_gate::Rule;
 use palisade_launch::{Inherited, Streams};
 use palisade_plan::model::{Plan, SandboxLifetime};
 use palisade_record::cast::CastWriter;
+use palisade_sys::fault;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -92,8 +93,10 @@ pub fn start<'p, E: From<SupervisorError>>(
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
     let limits = Limits::prepare(plan)?;
     let deadlines = Deadlines::of(plan, Instant::now());
+    fault::point("launching", "");
     let launched = palisade_launch::launch(plan, &streams, &inherited, locks);
     let mut running = launched.map_err(SupervisorError::from)?;
+    fault::point("launched", "");
     let egress = egress()?;
     let outputs = Outputs::of(
         running.take_outputs(),

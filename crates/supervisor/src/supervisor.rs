@@ -40,6 +40,7 @@ use palisade_launch::{
 };
 use palisade_plan::limit::LimitKind;
 use palisade_record::{EventKind, RecordError, SignalForwarded, UnaskedQuestions};
+use palisade_sys::fault;
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -155,6 +156,19 @@ pub(crate) enum Phase {
     Gone,
 }
 
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Ending => "ending",
+            Self::Killing => "killing",
+            Self::Leaving => "leaving",
+            Self::Gone => "gone",
+        }
+    }
+}
+
 /// A running sandbox and everything outside that it needs.
 #[derive(Debug)]
 pub struct Supervisor<'p> {
@@ -236,6 +250,12 @@ impl<'p> Supervisor<'p> {
             serving: Vec::new(),
             turn: Turn::Nothing,
         }
+    }
+
+    /// Goes on to this phase. The audit log gets what belongs to it with the next turn of the loop.
+    pub(crate) fn enter(&mut self, phase: Phase) {
+        fault::point("phase", phase.name());
+        self.phase = phase;
     }
 
     /// Whether commands run, or can be started, and the terminal is theirs.

@@ -6,6 +6,7 @@ pub mod beneath;
 pub mod clone;
 pub mod creds;
 mod error;
+pub mod fault;
 pub mod fdpass;
 mod flags;
 mod identity;

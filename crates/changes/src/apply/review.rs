@@ -305,6 +305,10 @@ fn objection_to_entry(change: &Change) -> Option<RefusedReason> {
     if change.path.iter().any(is_reserved) {
         return Some(RefusedReason::ReservedName);
     }
+    #[cfg(feature = "layers-off")]
+    if crate::entry::UNREVIEWED.load(std::sync::atomic::Ordering::Relaxed) {
+        return None;
+    }
     let new = change.new.as_ref()?;
     match new.kind {
         EntryKind::File | EntryKind::Directory => None,

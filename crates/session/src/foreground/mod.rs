@@ -21,6 +21,7 @@ use palisade_supervisor::control::client::{Client, WireError};
 use palisade_supervisor::control::interface::{
     Event, Grace, Request, Response, SessionStatus, VERSION,
 };
+use palisade_sys::fault;
 use palisade_sys::proc::sig::SIGKILL;
 use palisade_sys::proc::{self, block_signals, is_ignored, read_signalfd, signalfd};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -66,7 +67,9 @@ pub fn ask(
     request: &Request,
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<Response> {
+    fault::point("asking", "");
     let (response, _) = client.ask(request, descriptors).map_err(SupervisorError::from)?;
+    fault::point("answered", "");
     match response {
         Response::Refused(refusal) => {
             Err(SessionError::SessionRefused { message: refusal.message })
@@ -108,6 +111,7 @@ pub fn end(
     }
     set_socket_timeout(&client, Timeout::Recv, Some(END_CHECK)).map_err(failed)?;
     client.send(&Request::End { signal, grace }, &[]).map_err(SupervisorError::from)?;
+    fault::point("asked for the end", "");
     // Its lock is free when the very last of it is done.
     while session.is_alive() {
         if Instant::now() > deadline {

@@ -4,6 +4,7 @@
 use super::record::SessionRecord;
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
+use palisade_sys::fault;
 use palisade_sys::lock::{lock_within, try_lock_file};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -23,6 +24,8 @@ const CHANGES_LOCK: &str = "changes.lock";
 const CONTROL: &str = "control";
 const LOG: &str = "supervisor.log";
 const OUTPUT: &str = "output";
+/// What the name of a file ends with that takes the place of another one when it is written.
+const TEMPORARY: &str = ".tmp";
 /// What the name of a directory that is being removed ends with.
 pub(super) const REMOVED: &str = ".removed";
 
@@ -66,14 +69,23 @@ pub(super) fn open_own(at: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<O
 }
 
 pub(super) fn take_lock(at: &OwnedFd, path: &Path, name: &str) -> Result<OwnedFd> {
+    let busy = || SessionError::io("lock", &path.join(name), Errno::AGAIN.into());
+    take_lock_within(LOCK_TIMEOUT, at, path, name)?.ok_or_else(busy)
+}
+
+/// None if somebody else still holds it.
+pub(super) fn take_lock_within(
+    patience: Duration,
+    at: &OwnedFd,
+    path: &Path,
+    name: &str,
+) -> Result<Option<OwnedFd>> {
     let failed = |errno: Errno| SessionError::io("lock", &path.join(name), errno.into());
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(at, name, flags, OWNER).map_err(failed)?;
     let exclusive = FlockOperation::NonBlockingLockExclusive;
-    match lock_within(LOCK_TIMEOUT, || try_lock_file(&file, exclusive)).map_err(failed)? {
-        true => Ok(file),
-        false => Err(failed(Errno::AGAIN)),
-    }
+    let is_held = lock_within(patience, || try_lock_file(&file, exclusive)).map_err(failed)?;
+    Ok(is_held.then_some(file))
 }
 
 impl SessionDirectory {
@@ -141,20 +153,46 @@ impl SessionDirectory {
         let path = self.path.join(name);
         let failed = |source: io::Error| SessionError::io("write", &path, source);
         let text = serde_json::to_vec_pretty(content).map_err(|error| failed(error.into()))?;
-        let temporary = format!("{name}.{}.tmp", Uuid::now_v7().simple());
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let temporary = format!("{name}{TEMPORARY}");
+        // Whoever writes it has the lock for it, so one that is there was left by somebody who was killed.
+        let flags = OFlags::CREATE
+            | OFlags::TRUNC
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::WRONLY
+            | OFlags::CLOEXEC;
         let written = rustix::fs::openat(&self.directory, &temporary, flags, OWNER)
             .map_err(io::Error::from)
-            .and_then(|file| File::from(file).write_all(&text))
+            .and_then(|file| {
+                fault::point("writing", name);
+                File::from(file).write_all(&text)
+            })
             .and_then(|()| {
+                fault::point("replacing", name);
                 let at = &self.directory;
                 Ok(rustix::fs::renameat(at, &temporary, at, name)?)
             });
+        fault::point("replaced", name);
         written.map_err(|source| {
             // If it cannot be removed either, the first error is the one that matters.
             let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
             failed(source)
         })
+    }
+
+    /// What somebody left who was killed while he replaced one of our files. To be called by who holds the supervisor's lock.
+    pub(super) fn remove_temporaries(&self) -> Result<()> {
+        // A client of the session may be busy with one, and will rename it.
+        let Some(_lock) = self.lock_changes(Duration::ZERO)? else { return Ok(()) };
+        let failed = |errno: Errno| SessionError::io("read", &self.path, errno.into());
+        for entry in rustix::fs::Dir::read_from(&self.directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name().to_bytes().ends_with(TEMPORARY.as_bytes()) {
+                rustix::fs::unlinkat(&self.directory, entry.file_name(), AtFlags::empty())
+                    .map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether its supervisor lives.
@@ -270,6 +308,7 @@ impl SessionDirectory {
         let removed = self.path.with_file_name(format!("{}{REMOVED}", self.id));
         fs::rename(&self.path, &removed)
             .map_err(|source| SessionError::io("remove", &self.path, source))?;
+        fault::point("out of sight", "");
         // A command wrote the layers of a transaction.
         let all = removed.parent().unwrap_or(Path::new("/"));
         let all = open_own(rustix::fs::CWD, all, all)?;

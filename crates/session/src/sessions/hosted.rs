@@ -16,6 +16,7 @@ use palisade_supervisor::control::interface::{
 };
 use palisade_supervisor::error::SIGNAL_BASE;
 use palisade_supervisor::recording::RecordingDirectory;
+use palisade_sys::fault;
 use palisade_sys::proc::sig::SIGTERM;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -101,6 +102,7 @@ impl HostedSession {
         record.supervisor = Some(std::process::id());
         directory.write_record(&record)?;
         let endpoint = Endpoint::listening(directory.listen()?);
+        fault::point("listening", "");
         let (running, outcome) = (None, None);
         let life = SessionLife { directory, record, _lock: lock, creator, first, running, outcome };
         Ok(Self { endpoint, life })
@@ -112,6 +114,7 @@ impl HostedSession {
         let exit_code = life.exit_code(report);
         let message = error.map(ToString::to_string);
         life.directory.remove_socket();
+        fault::point("socket removed", "");
         let escape = report.escape.as_ref().and_then(|escape| escape.response.as_ref());
         let escape =
             escape.map(|done| format!("ended for an attempt to break out ({})", done.indicator));
@@ -198,6 +201,7 @@ impl SessionLife {
     }
 
     fn tell_started(&mut self, supervisor: &mut Supervisor<'_>) -> Result<()> {
+        fault::point("telling the creator", "");
         // Nobody would know of it: its creator was ended while it waited.
         if !self.creator.tell(&Progress::Started) {
             return end(supervisor);
@@ -234,6 +238,7 @@ impl SessionLife {
             error.or(why_not_started).or_else(|| (outcome == Outcome::Timeout).then(expired));
         // If it cannot be written, the next sweep finds a supervisor that is gone.
         let _ = self.directory.write_record(&self.record);
+        let _ = self.directory.remove_temporaries();
     }
 }
 

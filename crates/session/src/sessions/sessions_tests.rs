@@ -113,7 +113,47 @@ fn a_living_session_cannot_be_removed_and_half_a_removal_is_finished() {
     fs::rename(&path, path.with_file_name(format!("{}.removed", made.id()))).unwrap();
     assert!(list(&places).unwrap().is_empty());
     assert_eq!(sweep(&places, SWEPT_BY_COMMANDS), Swept { removed: 1, ..Swept::default() });
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+    assert_eq!(names_in(path.parent().unwrap()), ["names.lock"]);
+}
+
+/// Proves: LIFE-4 crash
+#[test]
+fn a_session_whose_creator_was_killed_before_it_had_a_record_is_removed_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let places = places(directory.path());
+    let (made, lock) = create(&places, &record(None)).unwrap();
+    fs::remove_file(made.path().join("session.json")).unwrap();
+    fs::write(made.path().join("session.json.tmp"), "{").unwrap();
+    drop(lock);
+    let all = made.path().parent().unwrap();
+    let names = fs::File::open(all.join("names.lock")).unwrap();
+    names.lock().unwrap();
+    assert_eq!(sweep(&places, SWEPT_BY_COMMANDS), Swept::default(), "somebody is making one");
+    drop(names);
+    assert_eq!(sweep(&places, SWEPT_BY_COMMANDS), Swept { removed: 1, ..Swept::default() });
+    assert_eq!(names_in(all), ["names.lock"]);
+}
+
+/// There may be changes in it that somebody wants.
+///
+/// Proves: LIFE-4 crash
+#[test]
+fn a_session_whose_record_cannot_be_read_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let places = places(directory.path());
+    let (made, lock) = create(&places, &record(None)).unwrap();
+    fs::write(made.path().join("session.json"), "").unwrap();
+    drop(lock);
+    assert_eq!(sweep(&places, SWEPT_BY_COMMANDS), Swept { failed: 1, ..Swept::default() });
+    assert!(made.path().join("session.json").exists());
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
 }
 
 /// Proves: LIFE-4 private-files

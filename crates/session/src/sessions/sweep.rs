@@ -1,13 +1,15 @@
 //! Puts right what supervisors left that were killed, by a crash or with the whole machine. Their sandboxes ended with them;
 //! what is left is a record that says otherwise. Every start does a little of it.
 
-use super::directory::{REMOVED, SessionDirectory, all_sessions, open_own};
+use super::create::NAMES_LOCK;
+use super::directory::{REMOVED, SessionDirectory, all_sessions, open_own, take_lock_within};
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
 use crate::journal::Journal;
 use jiff::Timestamp;
 use palisade_record::{Destroyed, Failure, State};
 use std::fs;
+use std::io;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -17,8 +19,6 @@ pub const SWEPT_BY_COMMANDS: usize = 64;
 pub(crate) const SWEPT_BY_RUNS: usize = 4;
 /// Of the names in the directory, beyond which nobody looks: a start must not take longer for each session that was.
 const MAX_NAMES: usize = 1_000;
-/// A directory has its record within milliseconds. One of this age without any will never have one.
-const UNFINISHED: Duration = Duration::from_secs(3600);
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,9 +81,9 @@ fn mark_if_killed(places: &AppDirs, directory: &SessionDirectory) -> Result<Look
     match directory.record() {
         Ok(record) if record.is_over() => return Ok(Looked::AsItShould),
         Ok(_) => {}
-        Err(_) if is_old(directory) => return Ok(Looked::Unfinished),
-        // Its creator is about to write it.
-        Err(_) => return Ok(Looked::AsItShould),
+        Err(error) if is_missing(&error) => return look_at_unfinished(places, directory),
+        // Nobody knows what is in it, so it stays.
+        Err(error) => return Err(error),
     }
     let Some(_lock) = directory.try_lock()? else { return Ok(Looked::AsItShould) };
     // Read again: it may have ended in an orderly way since.
@@ -97,13 +97,26 @@ fn mark_if_killed(places: &AppDirs, directory: &SessionDirectory) -> Result<Look
     // Its own supervisor could not: the log would have a session without an end.
     let lived = Timestamp::now().duration_since(record.created_at).as_millis();
     let destroyed = Destroyed { duration_ms: u64::try_from(lived).unwrap_or_default() };
-    Journal::open(places, &record.id)?.fail(Failure::of(why.kind(), &why), destroyed)?;
+    Journal::open(places, &record.id)?.resumed().fail(Failure::of(why.kind(), &why), destroyed)?;
     directory.remove_socket();
+    directory.remove_temporaries()?;
     directory.write_record(&record)?;
     Ok(Looked::Marked)
 }
 
-fn is_old(directory: &SessionDirectory) -> bool {
-    let made = fs::symlink_metadata(directory.path()).and_then(|found| found.modified()).ok();
-    made.and_then(|made| made.elapsed().ok()).is_some_and(|age| age > UNFINISHED)
+/// Who makes a session holds the lock on names until it has a record.
+fn look_at_unfinished(places: &AppDirs, directory: &SessionDirectory) -> Result<Looked> {
+    let all = all_sessions(places);
+    let all_directory = open_own(rustix::fs::CWD, &all, &all)?;
+    let names = take_lock_within(Duration::ZERO, &all_directory, &all, NAMES_LOCK)?;
+    let Some(_names) = names else { return Ok(Looked::AsItShould) };
+    match directory.record() {
+        Err(error) if is_missing(&error) => {}
+        _ => return Ok(Looked::AsItShould),
+    }
+    Ok(Looked::Unfinished)
+}
+
+fn is_missing(error: &SessionError) -> bool {
+    matches!(error, SessionError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }

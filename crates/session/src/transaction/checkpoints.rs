@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use palisade_changes::{ChangeSet, CopiedLayer, Layers};
 use palisade_record::{CheckpointMade, EventKind};
 use palisade_sys::beneath::open_beneath;
-use palisade_sys::{At as _, Errno, OFlags};
+use palisade_sys::{At as _, Errno, OFlags, fault};
 use rustix::fs::{Dir, Mode, RenameFlags};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -35,6 +35,9 @@ const MAX_RECORD_BYTES: u64 = 64 << 10;
 const MAX_MESSAGE: usize = 4096;
 /// Those that nobody asked for; the oldest go.
 const MAX_AUTOMATIC: usize = 50;
+/// What they may take on disk together: a command must not fill the disk by way of them. A session cannot have a limit on
+/// its changes (`--disk`), which is enforced by polling.
+const MAX_AUTOMATIC_DISK: u64 = 4 << 30;
 /// All of them.
 const MAX_CHECKPOINTS: usize = 1000;
 
@@ -51,6 +54,9 @@ pub struct Checkpoint {
     pub entries: u64,
     /// The length of these files.
     pub bytes: u64,
+    /// What they take on disk.
+    #[serde(default)]
+    pub disk_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,14 +124,16 @@ impl WaitingChanges {
         reason: CheckpointReason,
     ) -> Result<Checkpoint> {
         let _lock = self.lock()?;
-        self.checkpoint_locked(places, message, reason)
+        self.checkpoint_locked(places, message, reason, None)
     }
 
+    /// The same for who has the lock. `spared` is not dropped, however old it is.
     pub(super) fn checkpoint_locked(
         &self,
         places: &AppDirs,
         message: Option<&str>,
         reason: CheckpointReason,
+        spared: Option<u32>,
     ) -> Result<Checkpoint> {
         let all = self.make_checkpoints()?;
         remove_unfinished(&all)?;
@@ -141,7 +149,11 @@ impl WaitingChanges {
             // The first error is the one that matters; the next checkpoint tries again.
             let _ = palisade_changes::discard(all.as_fd(), OsStr::new(&name));
         })?;
-        drop_oldest(&all, existing, reason)?;
+        let automatic: Vec<_> =
+            existing.into_iter().filter(|checkpoint| checkpoint.reason.is_automatic()).collect();
+        for number in to_drop(&automatic, &made, spared, MAX_AUTOMATIC_DISK) {
+            drop_checkpoint(&all, number)?;
+        }
         let event = CheckpointMade {
             checkpoint: number,
             reason: reason.name().to_owned(),
@@ -160,18 +172,24 @@ impl WaitingChanges {
         message: Option<&str>,
         reason: CheckpointReason,
     ) -> Result<Checkpoint> {
+        fault::point("copying", "the layer");
         let place = open_beneath(all, Path::new(name), DIRECTORY)?;
         let upper = self.open_upper()?;
-        let CopiedLayer { entries, bytes } =
+        let CopiedLayer { entries, bytes, disk_bytes } =
             palisade_changes::copy_layer(upper.as_fd(), place.as_fd(), OsStr::new(IMAGE))?;
+        fault::point("copied", "the layer");
         let message = message.map(|text| text.chars().take(MAX_MESSAGE).collect::<String>());
         let created_at = Timestamp::now();
-        let made = Checkpoint { number, created_at, reason, message, entries, bytes };
+        let made = Checkpoint { number, created_at, reason, message, entries, bytes, disk_bytes };
         write_record(&place, &made)?;
+        // After a loss of power it is either whole or not listed. All files at once: one by one takes far longer.
+        rustix::fs::syncfs(&place).call("syncfs")?;
+        fault::point("listing", "the checkpoint");
         // From here on it counts.
         let flags = RenameFlags::NOREPLACE;
         rustix::fs::renameat_with(all, name, all, number.to_string(), flags)
             .at("rename", Path::new(name))?;
+        fault::point("listed", "the checkpoint");
         Ok(made)
     }
 
@@ -270,18 +288,35 @@ fn remove_unfinished(all: &OwnedFd) -> Result<()> {
     Ok(())
 }
 
-/// Of those that nobody asked for. `existing` are those before the last one.
-fn drop_oldest(all: &OwnedFd, existing: Vec<Checkpoint>, last: CheckpointReason) -> Result<()> {
-    let automatic: Vec<_> =
-        existing.into_iter().filter(|checkpoint| checkpoint.reason.is_automatic()).collect();
-    let count = automatic.len() + usize::from(last.is_automatic());
-    for checkpoint in automatic.iter().take(count.saturating_sub(MAX_AUTOMATIC)) {
-        // Out of the list first: half of a state is none.
-        let (number, gone) =
-            (checkpoint.number.to_string(), format!("{UNFINISHED}{}", checkpoint.number));
-        rustix::fs::renameat(all, &number, all, &gone).at("rename", Path::new(&number))?;
-        palisade_changes::discard(all.as_fd(), OsStr::new(&gone))?;
+/// The oldest of those that nobody asked for, if they are too many or take too much. `last` stays.
+fn to_drop(
+    automatic: &[Checkpoint],
+    last: &Checkpoint,
+    spared: Option<u32>,
+    disk_limit: u64,
+) -> Vec<u32> {
+    let is_counted = last.reason.is_automatic();
+    let mut count = automatic.len() + usize::from(is_counted);
+    let counted = automatic.iter().chain(Some(last).filter(|_| is_counted));
+    // A record may say anything, as nobody checks it.
+    let mut disk_bytes: u128 = counted.map(|checkpoint| u128::from(checkpoint.disk_bytes)).sum();
+    let mut dropped = Vec::new();
+    for checkpoint in automatic.iter().filter(|checkpoint| Some(checkpoint.number) != spared) {
+        if count <= MAX_AUTOMATIC && disk_bytes <= disk_limit.into() {
+            break;
+        }
+        count -= 1;
+        disk_bytes = disk_bytes.saturating_sub(checkpoint.disk_bytes.into());
+        dropped.push(checkpoint.number);
     }
+    dropped
+}
+
+fn drop_checkpoint(all: &OwnedFd, number: u32) -> Result<()> {
+    // Out of the list first: half of a state is none.
+    let (number, gone) = (number.to_string(), format!("{UNFINISHED}{number}"));
+    rustix::fs::renameat(all, &number, all, &gone).at("rename", Path::new(&number))?;
+    palisade_changes::discard(all.as_fd(), OsStr::new(&gone))?;
     Ok(())
 }
 
@@ -301,7 +336,9 @@ fn write_record(place: &OwnedFd, record: &Checkpoint) -> Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(place, RECORD, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|errno| failed(errno.into()))?;
-    let mut file = File::from(file);
-    // After a loss of power, an empty record would be a state that nobody is told of.
-    file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)
+    File::from(file).write_all(&text).map_err(failed)
 }
+
+#[cfg(test)]
+#[path = "checkpoints_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@ use crate::error::{Result, SessionError};
 use crate::kept_layer;
 use crate::sessions::SessionDirectory;
 use palisade_sys::beneath::open_beneath;
-use palisade_sys::{At as _, Errno};
+use palisade_sys::{At as _, Errno, fault};
 use rustix::fs::{AtFlags, RenameFlags};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -90,11 +90,17 @@ pub(super) fn finish_ended_locked(directory: &SessionDirectory) -> Result<()> {
     };
     let replacement = OsStr::new(REPLACEMENT);
     palisade_changes::discard(layer.as_fd(), replacement)?;
+    fault::point("copying", "the replacement");
     palisade_changes::copy_layer(image.as_fd(), layer.as_fd(), replacement)?;
+    // The mark may be gone from the disk before the copy is there.
+    rustix::fs::syncfs(&layer).call("syncfs")?;
+    fault::point("exchanging", "the layers");
     let flags = RenameFlags::EXCHANGE;
     rustix::fs::renameat_with(&layer, REPLACEMENT, &layer, kept_layer::UPPER, flags)
         .at("rename", Path::new(REPLACEMENT))?;
-    remove_mark(directory)?;
+    fault::point("exchanged", "the layers");
+    // Before the mark goes: without it nobody would look for the old one. Interrupted, all of it is done once more.
     palisade_changes::discard(layer.as_fd(), replacement)?;
-    Ok(())
+    fault::point("discarded", "the replaced layer");
+    remove_mark(directory)
 }

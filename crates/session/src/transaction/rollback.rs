@@ -16,8 +16,8 @@ use palisade_record::EventKind;
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{Request, Response, VERSION};
-use palisade_sys::Errno;
 use palisade_sys::proc::sig::SIGKILL;
+use palisade_sys::{Errno, fault};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
@@ -61,9 +61,10 @@ impl WaitingChanges {
             true => Some(self.hold_project(running)?),
             false => None,
         };
+        fault::point("project held", "");
         let message = format!("before the rollback to {to}");
         let reason = CheckpointReason::BeforeRollback;
-        let kept = self.checkpoint_locked(places, Some(&message), reason)?;
+        let kept = self.checkpoint_locked(places, Some(&message), reason, Some(to))?;
         match &held {
             Some((_client, tree)) => self.restore(to, tree)?,
             None => {
@@ -102,6 +103,7 @@ impl WaitingChanges {
         let restoration = Restoration::plan(&layers)?;
         Mark { checkpoint: to }.write(self.directory())?;
         restoration.perform(tree.as_fd())?;
+        fault::point("restored", "");
         interrupted::remove_mark(self.directory())
     }
 

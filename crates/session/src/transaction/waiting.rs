@@ -15,7 +15,7 @@ use palisade_changes::{
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_policy::model::ProjectAccess;
 use palisade_sys::beneath::open_beneath;
-use palisade_sys::{At as _, Errno, OFlags};
+use palisade_sys::{At as _, Errno, OFlags, fault};
 use rustix::fs::{CWD, Mode};
 use std::ffi::OsString;
 use std::io;
@@ -168,6 +168,11 @@ impl WaitingChanges {
         discard(directory, session, record.is_of_one_run)
     }
 
+    /// Whether an apply has to be finished or undone.
+    pub fn is_apply_interrupted(&self) -> bool {
+        self.directory.refuse_interrupted_apply().is_err()
+    }
+
     /// Finishes or undoes an apply that was interrupted.
     pub fn recover(&self) -> Result<Recovery> {
         Ok(palisade_changes::recover(&self.layers, self.journal()?.as_fd())?)
@@ -221,6 +226,7 @@ impl WaitingChanges {
         palisade_changes::discard(layer.as_fd(), SPENT.as_ref())?;
         let upper = kept_layer::UPPER;
         rustix::fs::renameat(&layer, upper, &layer, SPENT).at("rename", Path::new(UPPER))?;
+        fault::point("emptying", "the layer");
         rustix::fs::mkdirat(&layer, upper, Mode::RWXU).at("mkdir", Path::new(UPPER))?;
         palisade_changes::discard(layer.as_fd(), SPENT.as_ref())?;
         Ok(())

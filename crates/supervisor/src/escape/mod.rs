@@ -7,6 +7,7 @@ mod processes;
 
 pub(crate) use processes::descendants;
 
+use crate::error::SupervisorError;
 use palisade_launch::CommandId;
 use palisade_policy::model::{Escape, EscapeAction as Wanted};
 use palisade_record::indicators::{self, TOO_MANY_CALLS};
@@ -44,6 +45,14 @@ pub struct Incident {
     pub tools: Vec<StartedTool>,
     /// The last refused calls.
     pub calls: Vec<SyscallBlocked>,
+}
+
+/// A sandbox of which nothing is left, but whose end could not be settled. What it attempted is known all the same.
+#[derive(Debug)]
+pub struct FailedEnd {
+    pub error: SupervisorError,
+    pub report: Option<EscapeReport>,
+    pub incident: Option<Incident>,
 }
 
 /// Who knows which commands must not be started.

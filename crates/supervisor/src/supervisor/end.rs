@@ -27,7 +27,7 @@ impl Supervisor<'_> {
         if self.phase < Phase::Ending {
             self.record_ending();
         }
-        self.phase = self.phase.max(Phase::Ending);
+        self.enter(self.phase.max(Phase::Ending));
         self.signal_groups(signal)?;
         // A stopped process hears nothing else.
         self.signal_groups(Signal::CONT.as_raw())?;
@@ -41,7 +41,7 @@ impl Supervisor<'_> {
             return self.kill(Killed::Asked);
         }
         // Each command's own end is still told.
-        self.phase = Phase::Killing;
+        self.enter(Phase::Killing);
         self.clock.deadlines.insist(Instant::now() + TO_END_EVERYBODY);
         self.signal_groups(Signal::KILL.as_raw())
     }
@@ -52,7 +52,7 @@ impl Supervisor<'_> {
         if !is_ending || self.running.spawner().is_none() || !self.control.commands.is_empty() {
             return Ok(());
         }
-        self.phase = Phase::Leaving;
+        self.enter(Phase::Leaving);
         self.clock.deadlines.insist(Instant::now() + TO_END_EVERYBODY);
         Ok(self.running.end()?)
     }

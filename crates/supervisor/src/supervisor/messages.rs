@@ -2,11 +2,14 @@
 
 use crate::control::interface::{Event, FromSupervisor};
 use crate::egress::EgressControl;
-use crate::error::Result;
+use crate::error::{Result, SupervisorError};
+use crate::escape::FailedEnd;
 use crate::gate::Gate;
 use crate::signals::Signals;
+use crate::supervisor::sources::DEATH_OF_INIT;
 use crate::supervisor::{Clock, ExitState, Observers, OwnClient, Phase, Supervisor, Turn, sources};
-use palisade_launch::{ExitCause, FromInit};
+use palisade_launch::{ExitCause, FromInit, RunUsage};
+use palisade_sys::fault;
 
 impl Supervisor<'_> {
     /// The next message, as a client at a socket gets it: the sandbox that was asked for is there
@@ -48,7 +51,7 @@ impl Supervisor<'_> {
         let message = match turn {
             Turn::Message(message) => message,
             Turn::Gone if self.is_started() => {
-                self.phase = Phase::Gone;
+                self.enter(Phase::Gone);
                 return Ok(());
             }
             Turn::Gone => return Err(self.why_not_started()),
@@ -82,7 +85,7 @@ impl Supervisor<'_> {
     /// Pid 1 has ended everybody inside.
     fn hear_exit(&mut self, cause: ExitCause) -> Result<()> {
         self.ending = Some(cause);
-        self.phase = Phase::Leaving;
+        self.enter(Phase::Leaving);
         self.clock.deadlines.forget();
         self.clock.limits.forget();
         if self.running.spawner().is_none() {
@@ -100,30 +103,21 @@ impl Supervisor<'_> {
 
     /// To be called when [`Self::next_message`] has said that nothing is left. Gives the signals back to who waits after
     /// that.
-    pub fn finish(mut self, observers: Observers<'_>) -> Result<(ExitState, Signals)> {
+    pub fn finish(
+        mut self,
+        observers: Observers<'_>,
+    ) -> Result<(ExitState, Signals), Box<FailedEnd>> {
         let Observers { log, tell } = observers;
-        self.drain()?;
-        self.control.held.conclude(&mut self.control.outbox);
-        // What was told before the last of them died; nobody is left to tell more.
-        self.hear_broker(usize::MAX)?;
-        self.close_way_out();
-        self.record_lost_commands();
-        self.sum_up();
-        // It may have ended before we could end it.
-        self.respond()?;
-        if !self.unlogged.is_empty() {
-            log(self.take_unlogged())?;
-        }
-        self.end_recordings();
-        if let Some(terminal) = &mut self.display.terminal {
-            terminal.give_back();
-        }
-        for note in self.display.notes.drain(..) {
-            tell(&note);
-        }
-        self.check_that_nobody_died(self.ending)?;
-        self.tell_of_questions();
-        let usage = self.running.wait()?;
+        let usage = match self.settle(Observers { log: &mut *log, tell }) {
+            Ok(usage) => usage,
+            Err(error) => {
+                self.sum_up();
+                let (report, incident) = self.take_escape();
+                // What led to it is what somebody will look for. If it is the log that failed, that is the error.
+                let _ = log(self.take_unlogged());
+                return Err(Box::new(FailedEnd { error, report, incident }));
+            }
+        };
         let private_home = self.running.take_private_home();
         let network_counters = self.running.take_network_counters();
         let group = self.running.take_group();
@@ -132,7 +126,13 @@ impl Supervisor<'_> {
         let Clock { limits, .. } = self.clock;
         let mut output = display.outputs.end();
         output.capped.extend(display.relay.capped());
-        let mut tally = limits.end(group, ending, &usage, &output.capped)?;
+        let mut tally = match limits.end(group, ending, &usage, &output.capped) {
+            Ok(tally) => tally,
+            Err(error) => {
+                let (report, incident) = escape.end();
+                return Err(Box::new(FailedEnd { error, report, incident }));
+            }
+        };
         tally.take_untold().into_iter().for_each(|event| control.outbox.emit(event));
         let ended = ExitState {
             ending,
@@ -151,6 +151,36 @@ impl Supervisor<'_> {
             output,
         };
         Ok((ended, signals))
+    }
+
+    /// What is left to hear and to record when nobody is there any more.
+    fn settle(&mut self, observers: Observers<'_>) -> Result<RunUsage> {
+        let Observers { log, tell } = observers;
+        self.drain()?;
+        self.control.held.conclude(&mut self.control.outbox);
+        // What was told before the last of them died; nobody is left to tell more.
+        self.hear_broker(usize::MAX)?;
+        self.close_way_out();
+        self.record_lost_commands();
+        self.sum_up();
+        // It may have ended before we could end it.
+        self.respond()?;
+        if fault::fails("settling the end") {
+            return Err(SupervisorError::HelperDied(DEATH_OF_INIT));
+        }
+        if !self.unlogged.is_empty() {
+            log(self.take_unlogged())?;
+        }
+        self.end_recordings();
+        if let Some(terminal) = &mut self.display.terminal {
+            terminal.give_back();
+        }
+        for note in self.display.notes.drain(..) {
+            tell(&note);
+        }
+        self.check_that_nobody_died(self.ending)?;
+        self.tell_of_questions();
+        Ok(self.running.wait()?)
     }
 
     /// What was only counted so far comes into the log: nothing more is counted.

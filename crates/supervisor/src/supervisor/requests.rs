@@ -14,7 +14,7 @@ use crate::escape::StartedTool;
 use crate::supervisor::{Control, Phase, Supervisor};
 use palisade_launch::{CommandId, Spawner};
 use palisade_record::CommandDigest;
-use palisade_sys::tty;
+use palisade_sys::{fault, tty};
 use palisade_wire::WireError;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -135,7 +135,9 @@ impl Supervisor<'_> {
             Err(why) => return refuse(RefusalKind::Failed, why),
         };
         let request = defaults.complete(commands.next_id(), start, has_terminal);
+        fault::point("starting a command", "");
         let started = spawner.start_command(request, streams.of_command);
+        fault::point("command asked for", "");
         if started.is_err() {
             held.forget_recording(id);
         }

@@ -14,7 +14,7 @@ impl Supervisor<'_> {
         if self.killed.is_some() {
             return Err(self.why_not_started());
         }
-        self.phase = Phase::Running;
+        self.enter(Phase::Running);
         self.clock.limits.started(&self.running);
         self.control.outbox.created(&self.control.session);
         if self.running.spawner().is_none() {

@@ -63,5 +63,7 @@ fn of_project(
         return Ok(None);
     }
     let Some(waiting) = WaitingChanges::open(directory, session)? else { return Ok(None) };
-    Ok((!waiting.scan()?.is_empty()).then_some(waiting))
+    // Whose last step was interrupted has nothing left to show, but something to finish.
+    let is_wanted = waiting.is_apply_interrupted() || !waiting.scan()?.is_empty();
+    Ok(is_wanted.then_some(waiting))
 }

@@ -37,8 +37,11 @@ impl Prune {
             if !record.is_over() || !self.is_old_enough(&record) {
                 continue;
             }
+            // What an interrupted apply holds of the host goes back first.
+            let unapplied = WaitingChanges::recover_of(&directory, &record)
+                .and_then(|()| WaitingChanges::unapplied(&directory, &record));
             // What cannot be told counts as something that somebody may want.
-            if !WaitingChanges::unapplied(&directory, &record).is_ok_and(Unapplied::is_none) {
+            if !unapplied.is_ok_and(Unapplied::is_none) {
                 waiting.push(record.label().to_owned());
                 continue;
             }

@@ -2,6 +2,7 @@
 //! opens entries for reading. Must never follow a link, leave a layer or cross a mount, nor wait for a FIFO.
 
 use crate::attributes::is_opaque;
+use crate::copy_record::CopyRecord;
 use crate::entry::{Found, KEPT_BITS};
 use crate::paths::{or_dot, parent_and_name};
 use palisade_sys::beneath::{open_entry, open_on_mount};
@@ -32,6 +33,8 @@ pub struct Layers {
     fresh: usize,
     /// Paths of the project that the session could not see.
     hidden: HashSet<PathBuf>,
+    /// The newest layer is a copy of the project, and this is what it was before the session could change it.
+    copied: Option<CopyRecord>,
     unlocked: Mutex<Vec<Unlocked>>,
 }
 
@@ -52,7 +55,19 @@ impl Layers {
     pub fn between(project: OwnedFd, base: Vec<OwnedFd>, uppers: Vec<OwnedFd>) -> Self {
         let fresh = uppers.len();
         let dirs = uppers.into_iter().chain(base).chain([project]).collect();
-        Self { dirs, fresh, hidden: HashSet::new(), unlocked: Mutex::default() }
+        Self { dirs, fresh, hidden: HashSet::new(), copied: None, unlocked: Mutex::default() }
+    }
+
+    /// A project and a copy of it that a session worked in.
+    pub fn of_copy(project: OwnedFd, copy: OwnedFd, record: CopyRecord) -> Self {
+        let mut layers = Self::new(project, vec![copy]);
+        layers.copied = Some(record);
+        layers
+    }
+
+    /// Where the changes are made in a copy, not in an overlay.
+    pub(crate) fn copied(&self) -> Option<&CopyRecord> {
+        self.copied.as_ref()
     }
 
     /// Two states of one session, each as one upper layer that holds all of its changes ([`crate::compare`]).
@@ -98,8 +113,12 @@ impl Layers {
         self.fresh == self.project()
     }
 
+    /// The layers that show the project with all changes. A copy shows all of it by itself.
     pub(crate) fn all(&self) -> Vec<usize> {
-        (0..self.dirs.len()).collect()
+        match &self.copied {
+            Some(_) => (0..self.fresh).collect(),
+            None => (0..self.dirs.len()).collect(),
+        }
     }
 
     /// The layers that the changes are compared with.
@@ -189,13 +208,16 @@ impl Layers {
                 Some(found) if found.is_directory() => {
                     stack.top.get_or_insert((*layer, found));
                     stack.layers.push(*layer);
-                    if self.is_upper(*layer) && is_opaque(self.open_directory(*layer, path)?) {
+                    if self.is_upper(*layer)
+                        && (self.copied.is_some() || is_opaque(self.open_directory(*layer, path)?))
+                    {
                         stack.hides_below = true;
                         return Ok(stack);
                     }
                 }
                 Some(found) => {
-                    let is_deletion = self.is_upper(*layer) && found.is_whiteout;
+                    let is_deletion =
+                        self.is_upper(*layer) && found.is_whiteout && self.copied.is_none();
                     if stack.top.is_none() && !is_deletion {
                         stack.top = Some((*layer, found));
                     }

@@ -1,6 +1,7 @@
 //! The upper layers of overlays, as data: what a session changed (`scan`), how it reads (`render`), how it comes to the
 //! host (`apply`, with a journal that survives a crash), how it goes away (`discard`), and how earlier states of it are kept
-//! (`layer_copy`), compared (`compare`) and brought back (`restore`).
+//! (`layer_copy`), compared (`compare`) and brought back (`restore`). Where there is no overlay, a copy of the project
+//! (`project_copy`) is read as if it were one (`copy_record`).
 //!
 //! A hostile session wrote the upper layers. So every name, link, mode and attribute in them is hostile: nothing is
 //! followed, everything is opened below two roots by descriptor (openat2(2)), and nothing reaches a terminal or the host
@@ -12,6 +13,7 @@ mod attributes;
 mod changeset;
 mod compare;
 mod contents;
+mod copy_record;
 mod discard;
 mod entry;
 mod error;
@@ -25,6 +27,7 @@ mod merge;
 mod merged_tree;
 mod objection;
 mod paths;
+mod project_copy;
 mod python;
 mod renames;
 mod render;
@@ -39,6 +42,7 @@ pub use apply::{
 };
 pub use changeset::{Change, ChangeKind, ChangeSet, Rename};
 pub use compare::compare;
+pub use copy_record::CopyRecord;
 pub use discard::discard;
 pub use entry::{Entry, EntryKind, Timestamp};
 pub use error::{ChangesError, Result};
@@ -49,6 +53,7 @@ pub use layer_copy::{CopiedLayer, copy_layer, look_like};
 pub use layers::Layers;
 pub use merged_tree::MergedTree;
 pub use objection::{Objection, Verdict};
+pub use project_copy::{CopyLimits, ProjectCopy, copy_project};
 pub use render::{
     RenderOptions, quoted, write_hunk, write_name_status, write_names, write_stat, write_unified,
 };

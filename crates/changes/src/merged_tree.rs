@@ -53,7 +53,7 @@ impl<'l> MergedTree<'l> {
     /// The names in a directory, before or after.
     pub fn names(&self, directory: &Path) -> BTreeSet<OsString> {
         let mut names = BTreeSet::new();
-        for layer in self.layers.all() {
+        for layer in 0..=self.layers.project() {
             let listed = self.layers.open_directory(layer, directory);
             if let Ok(listed) = listed.and_then(|dir| names_in(&dir, directory)) {
                 names.extend(listed);

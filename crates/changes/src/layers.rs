@@ -80,6 +80,25 @@ impl Layers {
         states
     }
 
+    /// The same for a session that works in a copy, of which each state is the whole tree. The project itself can be one.
+    pub fn states_of_copies(
+        project: OwnedFd,
+        before: OwnedFd,
+        now: OwnedFd,
+        hidden: &[PathBuf],
+    ) -> Self {
+        let mut states = Self::states(project, before, now, hidden);
+        states.copied = Some(CopyRecord::default());
+        states
+    }
+
+    /// Whether a layer is the project, where hidden paths are the host's.
+    fn is_of_host(&self, layer: usize) -> bool {
+        let inode = |layer| fstat(self.root(layer)).map(|stat| (stat.st_dev, stat.st_ino));
+        !self.is_upper(layer)
+            || (self.copied.is_some() && inode(layer).ok() == inode(self.project()).ok())
+    }
+
     fn is_hidden(&self, path: &Path) -> bool {
         !self.hidden.is_empty() && path.ancestors().any(|above| self.hidden.contains(above))
     }
@@ -200,7 +219,7 @@ impl Layers {
     ) -> SysResult<Stack> {
         let mut stack = Stack::default();
         for (layer, dir) in dirs {
-            if !self.is_upper(*layer) && self.is_hidden(path) {
+            if self.is_hidden(path) && self.is_of_host(*layer) {
                 continue;
             }
             match self.stat_in(dir.as_fd(), name)? {

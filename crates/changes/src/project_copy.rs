@@ -42,14 +42,14 @@ impl std::fmt::Debug for ProjectCopy<'_> {
 pub fn copy_project(
     project: BorrowedFd<'_>,
     (parent, name): (BorrowedFd<'_>, &OsStr),
-    wanted: ProjectCopy<'_>,
+    ProjectCopy { hidden, limits, progress }: ProjectCopy<'_>,
 ) -> Result<(CopiedLayer, CopyRecord)> {
     let path = Path::new(name);
     mkdirat(parent, name, Mode::RWXU).at("mkdir", path)?;
     let top = open_on_mount(parent, path, DIRECTORY)?;
     let found = Found::of(&fstat(project).at("fstat", path)?);
-    let hidden = wanted.hidden.iter().map(PathBuf::as_path).collect();
-    let mut rules = OfHost { hidden, limits: wanted.limits, progress: wanted.progress };
+    let hidden = hidden.iter().map(PathBuf::as_path).collect();
+    let mut rules = OfHost { hidden, limits, progress };
     let copied = copy_tree(project, top.as_fd(), found, &mut rules)?;
     Ok((copied, CopyRecord::of(top.as_fd())?))
 }

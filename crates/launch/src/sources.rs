@@ -15,6 +15,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 const STEP: &str = "taking a part of the host's tree";
+/// In a directory that keeps changes: an overlay's upper layer, or the copy that a command works in.
+pub(crate) const UPPER: &str = "upper";
 
 /// Detached mounts by the index of their step in the plan; a step that makes a name has none.
 pub(crate) type Sources = Vec<Option<Source>>;
@@ -120,6 +122,18 @@ fn take(
             let mount = clone_tree(root, source)?;
             take_owner(&mount, source, *idmap, *access, maps)?;
             set(&mount, source, attrs, hardening)?;
+            Ok(Some(mount.into()))
+        }
+        // The copy is there already, and is all that the command sees.
+        MountOp::Overlay { layer: Some(layer), is_copied: true, idmap, exec, .. } => {
+            let copy = layer.join(UPPER);
+            let mount = clone_tree(root, &copy)?;
+            take_owner(&mount, &copy, *idmap, MountAccess::ReadWrite, maps)?;
+            let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+            if !exec {
+                attrs |= MountAttrs::NOEXEC;
+            }
+            set(&mount, &copy, attrs, hardening)?;
             Ok(Some(mount.into()))
         }
         MountOp::Overlay { lower, idmap, layer, .. } => {

@@ -192,6 +192,7 @@ pub(crate) fn policy() -> Policy {
             denied_paths: Vec::new(),
             rules: Vec::new(),
             project: ProjectAccess::ReadWrite,
+            transaction_by: palisade_policy::model::TransactionBy::Auto,
             checkpoint_each_command: false,
             // As many tests need what a command writes to the host; `caches_tests.rs` has the default.
             caches: palisade_policy::CacheAccess::Host,

@@ -7,7 +7,7 @@
 use super::scratch::Shared;
 use super::{Builder, STAGE};
 use crate::error::{During, LaunchError, Result};
-use crate::sources::Source;
+use crate::sources::{Source, UPPER};
 use palisade_plan::model::{CacheStack, MountAccess, NodeKind};
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
@@ -18,8 +18,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 const STEP: &str = "mounting an overlay";
-/// In the directory that holds both.
-const UPPER: &str = "upper";
+/// Beside the upper layer.
 const WORK: &str = "work";
 const DIR_MODE: Mode = Mode::from_raw_mode(0o755);
 /// Enough for `/usr/local` or a language's library directory; mirroring all of `/usr` would be a mistake.
@@ -70,7 +69,11 @@ impl Builder {
         layer: &OwnedFd,
         parts: &OverlayParts<'_>,
     ) -> Result<OwnedFd> {
-        self.kept(lower, &[], layer, parts.hidden, parts.exec)
+        self.kept(lower, &[], layer, parts.hidden, parts.exec).map_err(|error| match error.fix {
+            Some(_) => error,
+            None => error
+                .with_fix("--transaction=copy works in a copy of the project, without an overlay"),
+        })
     }
 
     /// The overlay behind caches: above the host's files there is what earlier runs wrote, and above that what this one

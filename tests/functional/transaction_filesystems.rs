@@ -19,7 +19,7 @@ const FILE_SYSTEMS: &[(&str, &str, &str)] = &[
 /// Everything in the project but for the times, as text.
 const LISTED: &str = "listed() { (cd \"$1\" && find . -printf '%p %m %y %l\\n' | sort && \
     find . -type f -print0 | sort -z | xargs -0 sha256sum && \
-    getfattr -R -d . 2>/dev/null; true); }";
+    python3 -c 'import os; print([os.getxattr(\"kept\", name) for name in os.listxattr(\"kept\")])'); }";
 
 /// The last line makes a file that was one of the host's, large enough that blocks are shared where they can be.
 const EDITS: &str = "
@@ -30,7 +30,7 @@ const EDITS: &str = "
 
 fn script(make: &str, flags: &str) -> String {
     format!(
-        "image=$PWD/../image; at=$PWD/../at; mkdir \"$at\"; truncate -s 512M \"$image\"
+        "top=$(realpath ..); image=$top/image; at=$top/at; mkdir \"$at\"; truncate -s 512M \"$image\"
          {make}
          export HOME=$at/home XDG_STATE_HOME=$at/state; mkdir -p \"$HOME/.cargo/registry\" \"$at/bare\" \"$at/project\"
          echo warm > \"$HOME/.cargo/registry/warm\"
@@ -40,13 +40,13 @@ fn script(make: &str, flags: &str) -> String {
              ln -s kept link; head -c 3000000 /dev/urandom > large; }}
          fill \"$at/project\"; cp -a \"$at/project/.\" \"$at/bare\"
          listed \"$at/project\" > ../before
-         \"$PALISADE\" run {flags} -- sh -c '{EDITS}'
+         \"$PALISADE\" run {flags} -- sh -ec \"$EDITS\"
          listed \"$at/project\" > ../during; cmp ../before ../during
          \"$PALISADE\" discard
          listed \"$at/project\" > ../discarded; cmp ../before ../discarded
-         \"$PALISADE\" run {flags} -- sh -c '{EDITS}'
+         \"$PALISADE\" run {flags} -- sh -ec \"$EDITS\"
          \"$PALISADE\" apply
-         (cd \"$at/bare\"; {EDITS})
+         (cd \"$at/bare\"; sh -ec \"$EDITS\")
          listed \"$at/project\" > ../applied; listed \"$at/bare\" > ../bare-run; diff ../bare-run ../applied
          \"$PALISADE\" create --name s {flags} --quiet
          \"$PALISADE\" exec s -- sh -c 'echo one > notes; echo more >> large'
@@ -85,7 +85,7 @@ fn transactions_and_caches_work_on_every_usual_file_system() {
         }
         for flags in ["--transaction", "--transaction=copy"] {
             let world = World::new();
-            let output = private_mounts(&world, &script(make, flags)).run();
+            let output = private_mounts(&world, &script(make, flags)).env("EDITS", EDITS).run();
             assert_eq!(output.code(), 0, "{name} {flags}: {}{}", output.out(), output.err());
             let end = "1\none\nx\nmore\nwarm\ncold\ndone\n";
             assert!(

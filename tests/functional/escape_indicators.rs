@@ -4,12 +4,14 @@ use palisade_testkit::{Output, World};
 
 use crate::egress_support::Net;
 use crate::escape_response::{escape_of, ids, policy, quarantined};
+use crate::limits_told::forks;
 
 /// Warned of first, and then ended for. Both are told apart from a command that just failed.
 #[track_caller]
 fn assert_indicates(id: &str, severity: &str, run: impl Fn(&str, &str) -> (Output, bool)) {
     let key = format!("on{severity}");
-    let (warned, _) = run(&format!("{key}: warn"), ":");
+    // A reached limit makes a failure of a success.
+    let (warned, _) = run(&format!("{key}: warn"), "exit 3");
     assert!(warned.code() != 137, "{id}: {}", warned.err());
     assert!(ids(&warned).iter().any(|seen| seen == id), "{id}: {:?}{}", ids(&warned), warned.err());
     let (ended, is_quarantined) = run(&format!("{key}: quarantine"), "sleep 1000");
@@ -41,9 +43,9 @@ fn a_program_in_memory_is_an_indicator_where_programs_are_listed() {
 /// Proves: ESC-1 indicators
 #[test]
 fn a_reached_limit_of_processes_is_an_indicator() {
-    let script = "for i in $(seq 40); do sleep 3 & done";
+    let script = format!("/usr/bin/python3 -c '{}'", forks(40));
     assert_indicates("process.limit", "Low", |escape, end| {
-        in_world(&["--static", "--pids", "20"], "", script, escape, &format!("wait; {end}"))
+        in_world(&["--static", "--pids", "20"], "", &script, escape, end)
     });
 }
 

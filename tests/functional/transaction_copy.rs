@@ -146,7 +146,7 @@ fn a_project_that_cannot_be_copied_is_told_before_the_command() {
     let world = World::new();
     world.write_in_project("closed", "x");
     let closed = world.project().join("closed");
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     let output = inside(&world, COPY, "echo ran");
     output.assert_code(125);
     assert_eq!(output.out(), "");

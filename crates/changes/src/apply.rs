@@ -12,7 +12,6 @@
 //! staged copies are beside it if that is on the project's mount, and otherwise in the project's root.
 
 mod baseline;
-pub(crate) mod bytes_path;
 mod conflicts;
 mod faults;
 mod journal;

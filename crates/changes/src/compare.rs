@@ -4,7 +4,8 @@
 use crate::changeset::{ChangeKind, ChangeSet};
 use crate::contents::Located;
 use crate::error::{ChangesError, Result};
-use crate::layers::{Layers, names_in};
+use crate::layers::Layers;
+use crate::listing::names_in;
 use crate::paths::{MAX_PATH_BYTES, order};
 use crate::renames;
 use crate::scan::{MAX_CHANGES, MAX_DEPTH, beside_a_session, change, difference};

@@ -4,7 +4,7 @@
 
 use crate::entry::{EntryKind, Found, Timestamp};
 use crate::error::{ChangesError, Result};
-use crate::layers::names_in;
+use crate::listing::names_in;
 use palisade_sys::beneath::open_on_mount;
 use palisade_sys::{At as _, OFlags};
 use rustix::fs::{AtFlags, fstatfs, statat};
@@ -34,7 +34,7 @@ struct Mark {
 /// One entry as it is written down.
 #[derive(Serialize, Deserialize)]
 struct Row {
-    #[serde(with = "crate::apply::bytes_path")]
+    #[serde(with = "crate::bytes_path")]
     path: PathBuf,
     mark: Mark,
 }

@@ -4,7 +4,8 @@
 use crate::attributes::{copy_opaque, set_attributes, user_attributes};
 use crate::entry::{EntryKind, Found, KEPT_BITS};
 use crate::error::{ChangesError, Result};
-use crate::layers::{is_absence, names_in, set_mode};
+use crate::layers::{is_absence, set_mode};
+use crate::listing::names_in;
 use crate::paths::MAX_PATH_BYTES;
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult, SysError};

@@ -7,11 +7,11 @@ use crate::entry::{Found, KEPT_BITS};
 use crate::paths::{or_dot, parent_and_name};
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult, SysError};
-use rustix::fs::{AtFlags, Dir, chmod, fstat, readlinkat, statat};
+use rustix::fs::{AtFlags, chmod, fstat, readlinkat, statat};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -344,19 +344,6 @@ impl Drop for Layers {
     fn drop(&mut self) {
         self.lock_again();
     }
-}
-
-/// The names in a directory, in no order.
-pub(crate) fn names_in(dir: impl AsFd, path: &Path) -> SysResult<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(dir).at("getdents", path)? {
-        let entry = entry.at("getdents", path)?;
-        let name = entry.file_name().to_bytes();
-        if !matches!(name, b"." | b"..") {
-            names.push(OsStr::from_bytes(name).to_owned());
-        }
-    }
-    Ok(names)
 }
 
 /// What several layers show at one path.

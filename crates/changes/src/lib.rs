@@ -10,6 +10,7 @@
 
 mod apply;
 mod attributes;
+mod bytes_path;
 mod changeset;
 mod compare;
 mod contents;
@@ -23,6 +24,7 @@ mod hunks;
 mod judge;
 mod layer_copy;
 mod layers;
+mod listing;
 mod merge;
 mod merged_tree;
 mod objection;

@@ -3,7 +3,8 @@
 
 use crate::contents::{Located, read};
 use crate::entry::EntryKind;
-use crate::layers::{Layers, names_in};
+use crate::layers::Layers;
+use crate::listing::names_in;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Paths in the journal: any bytes, where serde would only take UTF-8.
+//! Paths in what is written down: any bytes, where serde would only take UTF-8.
 
 use serde::{Deserialize as _, Deserializer, Serializer};
 use serde_bytes::{ByteBuf, Bytes};

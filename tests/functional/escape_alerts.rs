@@ -1,9 +1,11 @@
 //! Who is told of an attempt to break out, and what becomes of a run when nobody can be (ESC-1).
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -107,6 +109,67 @@ fn a_webhook_gets_the_incident_without_secrets() {
         let shown = world.sandbox(words.iter().copied()).run();
         assert!(!shown.assert_code(0).out().contains("token=hidden"), "{}", shown.out());
     }
+}
+
+/// A server of one request, with a certificate that vouches for itself. Prints its port, then what it was sent.
+const TLS_SERVER: &str = "
+import http.server, ssl, sys
+class Hook(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        self.send_response(204); self.end_headers()
+        print(self.path, body.decode(), flush=True)
+    def log_message(self, *words): pass
+server = http.server.HTTPServer(('127.0.0.1', 0), Hook)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1], sys.argv[2])
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.timeout = 60
+print(server.server_address[1], flush=True)
+for _ in range(3): server.handle_request()
+";
+
+/// Who cannot be told from somebody else gets nothing.
+///
+/// Proves: ESC-1 alert
+#[test]
+fn a_webhook_over_tls_must_have_a_certificate_that_is_trusted() {
+    let world = World::new();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let certificate = world.write("hook.pem", made.cert.pem());
+    let key = world.write("hook.key", made.signing_key.serialize_pem());
+    let mut server = Command::new("/usr/bin/python3")
+        .args(["-c", TLS_SERVER])
+        .args([&certificate, &key])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut heard = BufReader::new(server.stdout.take().unwrap()).lines();
+    let port = heard.next().unwrap().unwrap();
+    let escape = format!("onCritical: quarantine, webhook: 'https://127.0.0.1:{port}/hook'");
+    let alerted = |round: u32, trusted: Option<&Path>| {
+        let script = format!("{}  # {round}", calling_and_ending(SETNS));
+        let invocation = running(&world, &escape, &[], &["python3", "-c", &script]);
+        let output = match trusted {
+            Some(file) => invocation.env("SSL_CERT_FILE", file.as_os_str()).run(),
+            None => invocation.run(),
+        };
+        output.assert_code(137);
+        escape_of(&output)["response"]["alerts"][0].clone()
+    };
+    // Tried twice, and never sent.
+    let refused = alerted(0, None);
+    assert!(refused["error"].as_str().unwrap().contains("certificate"), "{refused}");
+    let told = alerted(1, Some(&certificate));
+    assert!(told.get("error").is_none(), "{told}");
+    let request = heard.next().unwrap().unwrap();
+    let (path, body) = request.split_once(' ').unwrap();
+    assert_eq!(path, "/hook");
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["attempt"]["id"], "syscall.blocked");
+    // It has ended by now, or does with this.
+    let _ = server.kill();
+    server.wait().unwrap();
 }
 
 /// Proves: ESC-1 alert

@@ -38,7 +38,7 @@ pub(crate) fn calling_and_ending(number: u32) -> String {
     format!("import ctypes; ctypes.CDLL(None).syscall({number}, 0x10000000, 0x10000000)")
 }
 
-fn policy(world: &World, escape: &str) -> String {
+pub(crate) fn policy(world: &World, escape: &str) -> String {
     let path = world.write("policy.yaml", format!("version: 1\nescape: {{ {escape} }}\n"));
     path.display().to_string()
 }
@@ -78,7 +78,7 @@ pub(crate) fn escape_of(output: &Output) -> &Value {
     &output.report.as_ref().expect("a report")["escape"]
 }
 
-fn ids(output: &Output) -> Vec<String> {
+pub(crate) fn ids(output: &Output) -> Vec<String> {
     let seen = escape_of(output)["indicators"].as_array().cloned().unwrap_or_default();
     seen.iter().map(|seen| seen["id"].as_str().unwrap().to_owned()).collect()
 }

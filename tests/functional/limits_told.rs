@@ -10,7 +10,7 @@ use crate::limits_support::{
 
 /// Starts so many children that wait, and says whether it could. Those that hold a limit by counting look every
 /// second at least, so it stays for longer.
-fn forks(count: u32) -> String {
+pub(crate) fn forks(count: u32) -> String {
     format!(
         "import os, signal, sys, time\nrefused = False\nchildren = []\n\
          for _ in range({count}):\n try: child = os.fork()\n except OSError: refused = True; break\n \

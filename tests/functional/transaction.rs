@@ -11,7 +11,7 @@ use crate::inside::{inside, tree};
 const TRANSACTION: &[&str] = &["--transaction"];
 
 /// Names, contents, modes and links below a directory, for comparing.
-fn everything(directory: &Path) -> Vec<String> {
+pub(crate) fn everything(directory: &Path) -> Vec<String> {
     let describe = |path: String| {
         let found = fs::symlink_metadata(&path).unwrap();
         let content = match found.file_type() {
@@ -26,18 +26,18 @@ fn everything(directory: &Path) -> Vec<String> {
     tree(directory).into_iter().map(describe).collect()
 }
 
-fn sandbox(world: &World, words: &[&str]) -> Output {
+pub(crate) fn sandbox(world: &World, words: &[&str]) -> Output {
     world.sandbox(words).run()
 }
 
 /// Directories of sessions that are left.
-fn sessions(world: &World) -> usize {
+pub(crate) fn sessions(world: &World) -> usize {
     let all = world.home().join(".local/state/palisade/sessions");
     let is_session = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     fs::read_dir(all).map_or(0, |entries| entries.flatten().filter(is_session).count())
 }
 
-fn project(world: &World) {
+pub(crate) fn project(world: &World) {
     world.write_in_project("kept", "kept\n");
     world.write_in_project("changed", "one\ntwo\nthree\n");
     world.write_in_project("removed", "old\n");
@@ -48,7 +48,7 @@ fn project(world: &World) {
 }
 
 /// A rename of a directory of the lower layer is what an overlay in a user namespace cannot do.
-const EDITS: &str = "sed -i s/two/2/ changed && rm removed && mkdir -p new/a && echo x > new/a/b && \
+pub(crate) const EDITS: &str = "sed -i s/two/2/ changed && rm removed && mkdir -p new/a && echo x > new/a/b && \
      chmod 755 kept && rm link && ln -s changed link && \
      python3 -c 'import os; os.rename(\"moved\", \"renamed\")' && echo y > 'sp ace: ,\"' && \
      cat changed renamed/deep/file";

@@ -74,6 +74,10 @@ const ALL: &[Package] = &[
     file(Tests, "/etc/protocols", "netbase"),
     program(Tests, "su", "util-linux"),
     program(Tests, "umount", "mount"),
+    // A transaction works on each of them.
+    program(Tests, "mkfs.ext4", "e2fsprogs"),
+    program(Tests, "mkfs.xfs", "xfsprogs"),
+    program(Tests, "mkfs.btrfs", "btrfs-progs"),
     program(Tests, "ssh", "openssh-client"),
     // The servers without their services: nothing is started on the host.
     program(Tests, "dropbear", "dropbear-bin"),

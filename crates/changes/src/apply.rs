@@ -12,7 +12,6 @@
 //! staged copies are beside it if that is on the project's mount, and otherwise in the project's root.
 
 mod baseline;
-mod bytes_path;
 mod conflicts;
 mod faults;
 mod journal;
@@ -98,4 +97,4 @@ mod hostile_tests;
 mod property_tests;
 #[cfg(test)]
 #[path = "apply_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -16,7 +16,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 /// A request with usual values, which tests change.
-pub(super) struct Setting {
+pub(crate) struct Setting {
     pub(super) layers: Layers,
     pub(super) state: OwnedFd,
     pub(super) baseline: Baseline,
@@ -24,12 +24,17 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    pub(super) fn new(overlay: &TestOverlay, baseline: Baseline) -> Self {
-        let (layers, state) = (overlay.layers(), directory(&overlay.state()));
+    pub(crate) fn new(overlay: &TestOverlay, baseline: Baseline) -> Self {
+        Self::of(overlay, baseline, overlay.layers())
+    }
+
+    /// With layers of another kind.
+    pub(crate) fn of(overlay: &TestOverlay, baseline: Baseline, layers: Layers) -> Self {
+        let state = directory(&overlay.state());
         Self { layers, state, baseline, selection: Selection::all() }
     }
 
-    pub(super) fn request(&self) -> ApplyRequest<'_> {
+    pub(crate) fn request(&self) -> ApplyRequest<'_> {
         ApplyRequest {
             layers: &self.layers,
             state: self.state.as_fd(),
@@ -44,7 +49,7 @@ impl Setting {
     }
 }
 
-pub(super) fn applied(outcome: Result<Outcome>) -> Applied {
+pub(crate) fn applied(outcome: Result<Outcome>) -> Applied {
     match outcome.unwrap() {
         Outcome::Applied(applied) => applied,
         Outcome::Held(held) => panic!("{held:?}"),

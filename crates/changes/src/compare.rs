@@ -4,7 +4,8 @@
 use crate::changeset::{ChangeKind, ChangeSet};
 use crate::contents::Located;
 use crate::error::{ChangesError, Result};
-use crate::layers::{Layers, names_in};
+use crate::layers::Layers;
+use crate::listing::names_in;
 use crate::paths::{MAX_PATH_BYTES, order};
 use crate::renames;
 use crate::scan::{MAX_CHANGES, MAX_DEPTH, beside_a_session, change, difference};
@@ -64,12 +65,13 @@ pub(crate) struct Pairs {
 
 /// Every path that may differ.
 pub(crate) fn pairs(layers: &Layers) -> Result<Pairs> {
-    let project = layers.project();
+    // A copy has all of the project.
+    let below = layers.copied().is_none().then(|| layers.project());
     let mut found = Pairs::default();
     let mut pending = vec![Directory {
         path: PathBuf::new(),
-        now: vec![NOW, project],
-        before: vec![BEFORE, project],
+        now: [NOW].into_iter().chain(below).collect(),
+        before: [BEFORE].into_iter().chain(below).collect(),
     }];
     while let Some(directory) = pending.pop() {
         directory.visit(layers, &mut found, &mut pending)?;

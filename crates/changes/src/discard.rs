@@ -2,7 +2,8 @@
 //! leave the tree.
 
 use crate::error::Result;
-use crate::layers::{is_absence, names_in, set_mode};
+use crate::layers::{is_absence, set_mode};
+use crate::listing::names_in;
 use palisade_sys::beneath::open_entry;
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult};
 use rustix::fs::{AtFlags, FileType, RenameFlags, fstat, openat, renameat_with, statat, unlinkat};

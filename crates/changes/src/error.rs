@@ -14,6 +14,14 @@ pub enum ChangesError {
         "the session changed more than {limit} files; apply or discard some of its directories"
     )]
     TooMany { limit: usize },
+    #[error(
+        "the project has more than {files} files or {} MiB to be copied, which is the limit", .bytes >> 20
+    )]
+    TooLargeToCopy { files: u64, bytes: u64 },
+    #[error("{} cannot be read, so the project cannot be copied", quoted(.path))]
+    UnreadableOnHost { path: PathBuf },
+    #[error("what was written down about the copy of the project cannot be read: {0}")]
+    CopyRecord(postcard::Error),
     #[error("{} has more than {limit} levels of directories", quoted(.path))]
     TooDeep { path: PathBuf, limit: usize },
     #[error("{} changed while it was read; end the session's commands and try again", quoted(.path))]

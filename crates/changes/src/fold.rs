@@ -6,7 +6,8 @@
 use crate::attributes::{is_opaque, set_opaque};
 use crate::discard::{discard, open_any};
 use crate::error::Result;
-use crate::layers::{names_in, set_mode};
+use crate::layers::set_mode;
+use crate::listing::names_in;
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult};
 use rustix::fs::{AtFlags, FileType, openat, renameat, statat, unlinkat};
 use std::ffi::OsStr;

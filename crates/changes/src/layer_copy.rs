@@ -4,7 +4,8 @@
 use crate::attributes::{copy_opaque, set_attributes, user_attributes};
 use crate::entry::{EntryKind, Found, KEPT_BITS};
 use crate::error::{ChangesError, Result};
-use crate::layers::{is_absence, names_in, set_mode};
+use crate::layers::{is_absence, set_mode};
+use crate::listing::names_in;
 use crate::paths::MAX_PATH_BYTES;
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult, SysError};
@@ -31,10 +32,10 @@ const BLOCK_BYTES: u64 = 512;
 /// How often a file is copied that somebody writes meanwhile.
 const MAX_TRIES: u32 = 3;
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 const ABOVE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// Opening a FIFO or a device neither waits nor takes a terminal.
-const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+pub(crate) const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 const NEW_FILE: OFlags = OFlags::RDWR
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
@@ -61,13 +62,71 @@ pub fn copy_layer(
     mkdirat(parent, name, Mode::RWXU).at("mkdir", path)?;
     let top = open_on_mount(parent, path, DIRECTORY)?;
     let found = Found::of(&fstat(from).at("fstat", path)?);
+    copy_tree(from, top.as_fd(), found, &mut OfSession)
+}
+
+/// What a copy leaves out, and what it may do to read the rest.
+pub(crate) trait CopyRules {
+    /// Asked before an entry is copied, with what was copied so far.
+    fn takes(&mut self, path: &Path, found: &Found, copied: &CopiedLayer) -> Result<bool>;
+    /// None for a directory on another mount, whose content is left out.
+    fn open_directory(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &OsStr,
+        path: &Path,
+    ) -> Result<Option<Readable>>;
+    fn open_file(&self, dir: BorrowedFd<'_>, name: &OsStr, path: &Path) -> Result<Readable>;
+    /// A directory that was open before.
+    fn open_again(&self, entry: OwnedFd, path: &Path) -> Result<Readable>;
+}
+
+/// An upper layer is ours: all of it is copied, and what its owner cannot read is made readable for a moment.
+struct OfSession;
+
+impl CopyRules for OfSession {
+    fn takes(&mut self, _path: &Path, _found: &Found, copied: &CopiedLayer) -> Result<bool> {
+        if copied.entries >= MAX_ENTRIES {
+            return Err(ChangesError::TooMany {
+                limit: usize::try_from(MAX_ENTRIES).unwrap_or(usize::MAX),
+            });
+        }
+        Ok(true)
+    }
+
+    fn open_directory(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &OsStr,
+        path: &Path,
+    ) -> Result<Option<Readable>> {
+        Ok(Some(open_readable(dir, name, DIRECTORY, path)?))
+    }
+
+    fn open_file(&self, dir: BorrowedFd<'_>, name: &OsStr, path: &Path) -> Result<Readable> {
+        Ok(open_readable(dir, name, FILE, path)?)
+    }
+
+    fn open_again(&self, entry: OwnedFd, path: &Path) -> Result<Readable> {
+        Ok(readable(entry, DIRECTORY | OFlags::CLOEXEC, path)?)
+    }
+}
+
+/// Copies everything in `from` that the rules take to the empty directory `top`.
+pub(crate) fn copy_tree(
+    from: BorrowedFd<'_>,
+    top: BorrowedFd<'_>,
+    found: Found,
+    rules: &mut dyn CopyRules,
+) -> Result<CopiedLayer> {
     let mut copier = Copier {
-        top: top.as_fd(),
+        top,
         first_names: HashMap::new(),
         blocks: BlockSharing::Untried,
         copied: CopiedLayer::default(),
+        rules,
     };
-    copier.copy(Level::top(from, top.as_fd(), found)?)?;
+    copier.copy(Level::top(from, top, found)?)?;
     Ok(copier.copied)
 }
 
@@ -92,6 +151,7 @@ struct Copier<'t> {
     first_names: HashMap<(u64, u64), PathBuf>,
     blocks: BlockSharing,
     copied: CopiedLayer,
+    rules: &'t mut dyn CopyRules,
 }
 
 /// A directory that is being copied.
@@ -121,13 +181,13 @@ impl Level {
     }
 
     /// The open one below leads there.
-    fn open_again(&mut self, below: &OpenLevel, path: &Path) -> Result<()> {
+    fn open_again(&mut self, below: &OpenLevel, path: &Path, rules: &dyn CopyRules) -> Result<()> {
         let entry = openat(&below.source.file, "..", ABOVE, Mode::empty()).at("openat", path)?;
         // A command can move what is being copied: the one above is another one then.
         if !Found::of(&fstat(&entry).at("fstat", path)?).is_same_inode(&self.found) {
             return Err(ChangesError::ChangedMeanwhile { path: path.to_owned() });
         }
-        let source = readable(entry, DIRECTORY | OFlags::CLOEXEC, path)?;
+        let source = rules.open_again(entry, path)?;
         // Nobody moves the copy.
         let flags = DIRECTORY | OFlags::CLOEXEC;
         let made = openat(&below.made, "..", flags, Mode::empty()).at("openat", path)?;
@@ -162,7 +222,8 @@ impl Copier<'_> {
             } else {
                 // First of all, as nothing leads out of a directory that is closed again.
                 if let Some(above) = levels.last_mut().filter(|above| above.open.is_none()) {
-                    above.open_again(open, path.parent().unwrap_or(Path::new("")))?;
+                    let path = path.parent().unwrap_or(Path::new(""));
+                    above.open_again(open, path, self.rules)?;
                 }
                 let (source, made) = (open.source.file.as_fd(), open.made.as_fd());
                 finish_directory(source, made, &level.found, &path)?;
@@ -177,15 +238,16 @@ impl Copier<'_> {
         let (from, to) = (dirs.source.file.as_fd(), dirs.made.as_fd());
         let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW).at("statat", path)?;
         let found = Found::of(&stat);
-        self.copied.entries += 1;
-        if self.copied.entries > MAX_ENTRIES {
-            return Err(ChangesError::TooMany {
-                limit: usize::try_from(MAX_ENTRIES).unwrap_or(usize::MAX),
-            });
+        if !self.rules.takes(path, &found, &self.copied)? {
+            return Ok(None);
         }
+        self.copied.entries += 1;
         match found.kind {
             EntryKind::Directory => {
-                let source = open_readable(from, name, DIRECTORY, path)?;
+                let Some(source) = self.rules.open_directory(from, name, path)? else {
+                    mkdirat(to, name, Mode::from_raw_mode(found.kept_mode())).at("mkdir", path)?;
+                    return Ok(None);
+                };
                 // It may have been replaced since.
                 let opened = Found::of(&fstat(&source.file).at("fstat", path)?);
                 let found = Found { device: opened.device, inode: opened.inode, ..found };
@@ -222,7 +284,7 @@ impl Copier<'_> {
         if first.is_some_and(|first| linkat(self.top, first, to, name, AtFlags::empty()).is_ok()) {
             return Ok(());
         }
-        let readable = open_readable(from, name, FILE, path)?;
+        let readable = self.rules.open_file(from, name, path)?;
         let source = &readable.file;
         let made = openat(to, name, NEW_FILE, Mode::RUSR | Mode::WUSR).at("openat", path)?;
         let mut now = Found::of(&fstat(source).at("fstat", path)?);
@@ -251,9 +313,15 @@ impl Copier<'_> {
 }
 
 /// An entry that its owner may have made unreadable, which it is again afterwards.
-struct Readable {
+pub(crate) struct Readable {
     file: OwnedFd,
     closed: Option<(OwnedFd, u32)>,
+}
+
+impl From<OwnedFd> for Readable {
+    fn from(file: OwnedFd) -> Self {
+        Self { file, closed: None }
+    }
 }
 
 impl Drop for Readable {

@@ -2,15 +2,16 @@
 //! opens entries for reading. Must never follow a link, leave a layer or cross a mount, nor wait for a FIFO.
 
 use crate::attributes::is_opaque;
+use crate::copy_record::CopyRecord;
 use crate::entry::{Found, KEPT_BITS};
 use crate::paths::{or_dot, parent_and_name};
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult, SysError};
-use rustix::fs::{AtFlags, Dir, chmod, fstat, readlinkat, statat};
+use rustix::fs::{AtFlags, chmod, fstat, readlinkat, statat};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +33,8 @@ pub struct Layers {
     fresh: usize,
     /// Paths of the project that the session could not see.
     hidden: HashSet<PathBuf>,
+    /// The newest layer is a copy of the project, and this is what it was before the session could change it.
+    copied: Option<CopyRecord>,
     unlocked: Mutex<Vec<Unlocked>>,
 }
 
@@ -52,7 +55,19 @@ impl Layers {
     pub fn between(project: OwnedFd, base: Vec<OwnedFd>, uppers: Vec<OwnedFd>) -> Self {
         let fresh = uppers.len();
         let dirs = uppers.into_iter().chain(base).chain([project]).collect();
-        Self { dirs, fresh, hidden: HashSet::new(), unlocked: Mutex::default() }
+        Self { dirs, fresh, hidden: HashSet::new(), copied: None, unlocked: Mutex::default() }
+    }
+
+    /// A project and a copy of it that a session worked in.
+    pub fn of_copy(project: OwnedFd, copy: OwnedFd, record: CopyRecord) -> Self {
+        let mut layers = Self::new(project, vec![copy]);
+        layers.copied = Some(record);
+        layers
+    }
+
+    /// Where the changes are made in a copy, not in an overlay.
+    pub(crate) fn copied(&self) -> Option<&CopyRecord> {
+        self.copied.as_ref()
     }
 
     /// Two states of one session, each as one upper layer that holds all of its changes ([`crate::compare`]).
@@ -63,6 +78,25 @@ impl Layers {
         let mut states = Self::between(project, vec![before], vec![now]);
         states.hidden = hidden.iter().cloned().collect();
         states
+    }
+
+    /// The same for a session that works in a copy, of which each state is the whole tree. The project itself can be one.
+    pub fn states_of_copies(
+        project: OwnedFd,
+        before: OwnedFd,
+        now: OwnedFd,
+        hidden: &[PathBuf],
+    ) -> Self {
+        let mut states = Self::states(project, before, now, hidden);
+        states.copied = Some(CopyRecord::default());
+        states
+    }
+
+    /// Whether a layer is the project, where hidden paths are the host's.
+    fn is_of_host(&self, layer: usize) -> bool {
+        let inode = |layer| fstat(self.root(layer)).map(|stat| (stat.st_dev, stat.st_ino));
+        !self.is_upper(layer)
+            || (self.copied.is_some() && inode(layer).ok() == inode(self.project()).ok())
     }
 
     fn is_hidden(&self, path: &Path) -> bool {
@@ -98,8 +132,12 @@ impl Layers {
         self.fresh == self.project()
     }
 
+    /// The layers that show the project with all changes. A copy shows all of it by itself.
     pub(crate) fn all(&self) -> Vec<usize> {
-        (0..self.dirs.len()).collect()
+        match &self.copied {
+            Some(_) => (0..self.fresh).collect(),
+            None => (0..self.dirs.len()).collect(),
+        }
     }
 
     /// The layers that the changes are compared with.
@@ -181,7 +219,7 @@ impl Layers {
     ) -> SysResult<Stack> {
         let mut stack = Stack::default();
         for (layer, dir) in dirs {
-            if !self.is_upper(*layer) && self.is_hidden(path) {
+            if self.is_hidden(path) && self.is_of_host(*layer) {
                 continue;
             }
             match self.stat_in(dir.as_fd(), name)? {
@@ -189,13 +227,16 @@ impl Layers {
                 Some(found) if found.is_directory() => {
                     stack.top.get_or_insert((*layer, found));
                     stack.layers.push(*layer);
-                    if self.is_upper(*layer) && is_opaque(self.open_directory(*layer, path)?) {
+                    if self.is_upper(*layer)
+                        && (self.copied.is_some() || is_opaque(self.open_directory(*layer, path)?))
+                    {
                         stack.hides_below = true;
                         return Ok(stack);
                     }
                 }
                 Some(found) => {
-                    let is_deletion = self.is_upper(*layer) && found.is_whiteout;
+                    let is_deletion =
+                        self.is_upper(*layer) && found.is_whiteout && self.copied.is_none();
                     if stack.top.is_none() && !is_deletion {
                         stack.top = Some((*layer, found));
                     }
@@ -303,19 +344,6 @@ impl Drop for Layers {
     fn drop(&mut self) {
         self.lock_again();
     }
-}
-
-/// The names in a directory, in no order.
-pub(crate) fn names_in(dir: impl AsFd, path: &Path) -> SysResult<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(dir).at("getdents", path)? {
-        let entry = entry.at("getdents", path)?;
-        let name = entry.file_name().to_bytes();
-        if !matches!(name, b"." | b"..") {
-            names.push(OsStr::from_bytes(name).to_owned());
-        }
-    }
-    Ok(names)
 }
 
 /// What several layers show at one path.

@@ -1,6 +1,7 @@
 //! The upper layers of overlays, as data: what a session changed (`scan`), how it reads (`render`), how it comes to the
 //! host (`apply`, with a journal that survives a crash), how it goes away (`discard`), and how earlier states of it are kept
-//! (`layer_copy`), compared (`compare`) and brought back (`restore`).
+//! (`layer_copy`), compared (`compare`) and brought back (`restore`). Where there is no overlay, a copy of the project
+//! (`project_copy`) is read as if it were one (`copy_record`).
 //!
 //! A hostile session wrote the upper layers. So every name, link, mode and attribute in them is hostile: nothing is
 //! followed, everything is opened below two roots by descriptor (openat2(2)), and nothing reaches a terminal or the host
@@ -9,9 +10,11 @@
 
 mod apply;
 mod attributes;
+mod bytes_path;
 mod changeset;
 mod compare;
 mod contents;
+mod copy_record;
 mod discard;
 mod entry;
 mod error;
@@ -21,10 +24,12 @@ mod hunks;
 mod judge;
 mod layer_copy;
 mod layers;
+mod listing;
 mod merge;
 mod merged_tree;
 mod objection;
 mod paths;
+mod project_copy;
 mod python;
 mod renames;
 mod render;
@@ -39,6 +44,7 @@ pub use apply::{
 };
 pub use changeset::{Change, ChangeKind, ChangeSet, Rename};
 pub use compare::compare;
+pub use copy_record::CopyRecord;
 pub use discard::discard;
 #[cfg(feature = "layers-off")]
 pub use entry::UNREVIEWED;
@@ -51,6 +57,7 @@ pub use layer_copy::{CopiedLayer, copy_layer, look_like};
 pub use layers::Layers;
 pub use merged_tree::MergedTree;
 pub use objection::{Objection, Verdict};
+pub use project_copy::{CopyLimits, ProjectCopy, copy_project};
 pub use render::{
     RenderOptions, quoted, write_hunk, write_name_status, write_names, write_stat, write_unified,
 };

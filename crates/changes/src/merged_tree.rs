@@ -3,7 +3,8 @@
 
 use crate::contents::{Located, read};
 use crate::entry::EntryKind;
-use crate::layers::{Layers, names_in};
+use crate::layers::Layers;
+use crate::listing::names_in;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -53,7 +54,7 @@ impl<'l> MergedTree<'l> {
     /// The names in a directory, before or after.
     pub fn names(&self, directory: &Path) -> BTreeSet<OsString> {
         let mut names = BTreeSet::new();
-        for layer in self.layers.all() {
+        for layer in 0..=self.layers.project() {
             let listed = self.layers.open_directory(layer, directory);
             if let Ok(listed) = listed.and_then(|dir| names_in(&dir, directory)) {
                 names.extend(listed);

@@ -1,16 +1,17 @@
 //! Finds what a session changed. Walks the upper layers, and of the project only what the session deleted or replaced:
-//! a project of any size costs nothing.
+//! a project of any size costs nothing. Of a copy, everything is looked at.
 
 use crate::attributes::user_attributes;
 use crate::changeset::{Change, ChangeKind, ChangeSet};
 use crate::contents::{Located, is_same_content};
 use crate::entry::{Entry, EntryKind};
 use crate::error::{ChangesError, Result};
-use crate::layers::{Layers, Stack, is_absence, names_in};
+use crate::layers::{Layers, Stack, is_absence};
+use crate::listing::names_in;
 use crate::paths::{MAX_PATH_BYTES, order};
 use crate::renames;
 use palisade_sys::{Errno, Result as SysResult};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -40,17 +41,24 @@ pub(crate) fn beside_a_session<T>(look: impl Fn() -> Result<T>) -> Result<T> {
 }
 
 fn scan_once(layers: &Layers) -> Result<ChangeSet> {
-    let mut walk = Walk { layers, set: ChangeSet::default(), names_of: HashMap::new() };
+    let mut walk = Walk {
+        layers,
+        set: ChangeSet::default(),
+        names_of: HashMap::new(),
+        around: HashSet::new(),
+    };
     let mut pending = vec![Directory {
         path: PathBuf::new(),
         fresh: (0..layers.fresh()).collect(),
         old: layers.old(),
-        is_old_hidden: false,
+        is_old_hidden: layers.copied().is_some(),
+        is_in_place: true,
     }];
     while let Some(directory) = pending.pop() {
         walk.visit(&directory, &mut pending)?;
     }
     walk.name_hard_links()?;
+    walk.drop_around();
     let mut set = walk.set;
     set.changes.sort_unstable_by(|one, other| order(&one.path, &other.path));
     set.renames = renames::find(layers, &set)?;
@@ -67,6 +75,8 @@ struct Directory {
     old: Vec<usize>,
     /// What is in the older layers only was deleted.
     is_old_hidden: bool,
+    /// In a copy: it is the directory that was copied, and so are those above it.
+    is_in_place: bool,
 }
 
 struct Walk<'l> {
@@ -74,6 +84,8 @@ struct Walk<'l> {
     set: ChangeSet,
     /// Names of files with several, by device and inode.
     names_of: HashMap<(u64, u64), Vec<LinkedName>>,
+    /// Directories of a copy that the host has no more. They count only if something in them was changed.
+    around: HashSet<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -160,15 +172,25 @@ impl Walk<'_> {
         let old_at = before.top.map(located);
         let is_hidden = directory.is_old_hidden || now.hides_below;
         let was_directory = old_at.is_some_and(|old| old.found.is_directory());
+        let copied = self.layers.copied();
+        let found_in_place = now.top.filter(|_| directory.is_in_place).map(|(_, found)| found);
+        let is_in_place = copied
+            .zip(found_in_place)
+            .is_some_and(|(copied, found)| copied.is_in_place(&path, &found));
         let below = |fresh: Vec<usize>, old: Vec<usize>| Directory {
             path: path.clone(),
             fresh,
             old,
             is_old_hidden: is_hidden,
+            is_in_place,
         };
         let Some(new_at) = now.top.map(located) else {
+            // What is not in a copy and never was came to the host later, or is hidden from the session. With its directory
+            // it would be deleted all the same.
+            let is_of_others =
+                copied.is_some_and(|copied| !directory.fresh.is_empty() && !copied.has(&path));
             // A name that is in no newer layer any more by now is not deleted.
-            if old_at.is_some() && is_hidden {
+            if old_at.is_some() && is_hidden && !is_of_others {
                 if was_directory {
                     pending.push(below(Vec::new(), before.layers));
                 }
@@ -177,12 +199,22 @@ impl Walk<'_> {
             return Ok(());
         };
         let is_directory = new_at.found.is_directory();
+        let is_untouched = copied
+            .zip(found_in_place)
+            .is_some_and(|(copied, found)| copied.is_untouched(&path, &found));
+        if is_untouched && !is_directory {
+            return Ok(());
+        }
         if is_directory || was_directory {
             // Of what was no directory, nothing below can be compared.
             let old = if was_directory { before.layers } else { Vec::new() };
             pending.push(below(now.layers, old));
         }
+        if is_untouched && !was_directory {
+            self.around.insert(path.clone());
+        }
         let kind = match old_at {
+            Some(_) if is_untouched && was_directory => None,
             None => Some(ChangeKind::Added),
             Some(old) if old.found.kind != new_at.found.kind => Some(ChangeKind::TypeChanged),
             Some(old) => difference(self.layers, &path, old, new_at)?,
@@ -207,6 +239,18 @@ impl Walk<'_> {
     ) -> SysResult<()> {
         self.set.changes.push(change(self.layers, path, kind, (old_at, new_at))?);
         Ok(())
+    }
+
+    fn drop_around(&mut self) {
+        if self.around.is_empty() {
+            return;
+        }
+        let around = &self.around;
+        let changes = &mut self.set.changes;
+        let changed = changes.iter().map(|change| &change.path).filter(|it| !around.contains(*it));
+        let above: HashSet<PathBuf> =
+            changed.flat_map(|path| path.ancestors().skip(1)).map(Path::to_owned).collect();
+        changes.retain(|change| !around.contains(&change.path) || above.contains(&change.path));
     }
 
     /// The first name counts as the file and the others as links to it. A name whose file the host keeps comes first.

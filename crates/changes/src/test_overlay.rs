@@ -151,20 +151,22 @@ impl TestOverlay {
     /// The clock of files stands still between two ticks, on a busy virtual machine for longer than one would sleep,
     /// and may be set back: whoever needs a later time asks until there is one.
     pub(crate) fn now(&self) -> Timestamp {
-        let mark = self.dir.path().join("mark");
-        let later_than = |time: Timestamp| {
-            loop {
-                fs::write(&mark, "").unwrap();
-                let now = last_change(&mark);
-                if now > time {
-                    return now;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-        };
-        let now = later_than(newest_change(&self.project()));
-        later_than(now);
+        let now = self.later_than(Some(newest_change(&self.project())));
+        self.later_than(Some(now));
         now
+    }
+
+    /// Waits for a time after this one, and returns it.
+    pub(crate) fn later_than(&self, time: Option<Timestamp>) -> Timestamp {
+        let mark = self.dir.path().join("mark");
+        loop {
+            fs::write(&mark, "").unwrap();
+            let now = last_change(&mark);
+            if Some(now) > time {
+                return now;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
     }
 }
 

@@ -63,8 +63,12 @@ pub(crate) fn flags(
         let access = match when.as_str() {
             "keep" | "1" => "transaction",
             "auto" => "transaction-auto",
+            "copy" => {
+                put("transaction", "filesystem.transactionBy", json!("copy"));
+                "transaction"
+            }
             other => bail!(
-                "{} {other}: not keep or auto (keep changes until you apply them, or apply them if the command succeeds)",
+                "{} {other}: not keep, auto or copy (keep changes until you apply them, apply them if the command succeeds, or keep them in a copy of the project)",
                 written.name("transaction")
             ),
         };

@@ -194,6 +194,7 @@ impl Builder {
         shared: Option<&Shared>,
     ) -> Result<Option<OwnedFd>> {
         match (op, shared) {
+            (MountOp::Overlay { is_copied: true, .. }, _) => Ok(source.map(|source| source.mount)),
             (MountOp::Overlay { target, hidden, access, exec, .. }, _) => {
                 let Source { mount: lower, layer, .. } = source.ok_or_else(|| no_piece(op))?;
                 let parts = OverlayParts { target, hidden, access: *access, exec: *exec };

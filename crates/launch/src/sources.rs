@@ -7,6 +7,7 @@
 
 use crate::error::{During, LaunchError, Result};
 use crate::idmap::OwnerMaps;
+use palisade_plan::kept_layer::UPPER;
 use palisade_plan::model::{CacheStack, Hardening, MountAccess, MountOp, Namespaced, Owner};
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, OFlags, SysError};
@@ -120,6 +121,18 @@ fn take(
             let mount = clone_tree(root, source)?;
             take_owner(&mount, source, *idmap, *access, maps)?;
             set(&mount, source, attrs, hardening)?;
+            Ok(Some(mount.into()))
+        }
+        // The copy is there already, and is all that the command sees.
+        MountOp::Overlay { layer: Some(layer), is_copied: true, idmap, exec, .. } => {
+            let copy = layer.join(UPPER);
+            let mount = clone_tree(root, &copy)?;
+            take_owner(&mount, &copy, *idmap, MountAccess::ReadWrite, maps)?;
+            let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+            if !exec {
+                attrs |= MountAttrs::NOEXEC;
+            }
+            set(&mount, &copy, attrs, hardening)?;
             Ok(Some(mount.into()))
         }
         MountOp::Overlay { lower, idmap, layer, .. } => {

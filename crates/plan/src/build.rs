@@ -11,7 +11,7 @@ use crate::limits::{self, Assigned};
 use crate::model::{
     AtEnd, Command, Confinement, Egress, Execution, Explanation, Gate, Guard, Hardening, Identity,
     Landlock, Located, MountOp, Namespaced, Namespaces, Note, OnUnknown, Plan, Recording,
-    SandboxLifetime, SandboxPlan, Seccomp, Supervision, Transaction, Weight,
+    SandboxLifetime, SandboxPlan, Seccomp, Supervision, Transaction, TransactionMethod, Weight,
 };
 use crate::reach::Reach;
 use crate::request::PlanRequest;
@@ -456,10 +456,14 @@ fn transaction(policy: &Policy, mounts: &[MountOp]) -> Option<Transaction> {
         ProjectAccess::ReadWrite | ProjectAccess::ReadOnly | ProjectAccess::None => return None,
     };
     mounts.iter().find_map(|op| match op {
-        MountOp::Overlay { lower, layer: Some(layer), .. } => {
+        MountOp::Overlay { lower, layer: Some(layer), is_copied, .. } => {
+            let method = match is_copied {
+                true => TransactionMethod::Copy,
+                false => TransactionMethod::Overlay,
+            };
             let checkpoint_each_command = policy.filesystem.checkpoint_each_command;
             let (project, layer) = (lower.clone(), layer.clone());
-            Some(Transaction { project, layer, at_end, checkpoint_each_command })
+            Some(Transaction { project, layer, method, at_end, checkpoint_each_command })
         }
         _ => None,
     })

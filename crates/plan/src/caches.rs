@@ -23,11 +23,32 @@ const LONGEST_NAME: usize = 255;
 
 /// Why caches of their own cannot be had, if so.
 pub(crate) fn obstacle(request: &PlanRequest<'_>) -> Option<String> {
-    let holding = mount_of(request.layer, &request.facts.mounts)?;
-    if HOLD_LAYERS.contains(&holding.fs_type.as_str()) {
-        return None;
+    let unfit = unfit_for_layers(request.layer, request.facts)?;
+    Some(format!("Palisade's state is on {unfit}, which cannot hold them"))
+}
+
+/// Why the kernel mounts no overlay over the project. Its own answer counts where a file system is not known to do: some
+/// can be the lower layer only, and some not even that.
+pub(crate) fn obstacle_to_transaction(
+    project: &Path,
+    layer: &Path,
+    facts: &HostFacts,
+    host: &Host<'_>,
+) -> Option<String> {
+    if let Some(unfit) = unfit_for_layers(layer, facts) {
+        return Some(format!(
+            "Palisade's state is on {unfit}, which cannot hold an overlay's changes"
+        ));
     }
-    Some(format!("Palisade's state is on {}, which cannot hold them", holding.fs_type))
+    let unknown = unfit_for_layers(project, facts)?;
+    let refusal = host.overlay_obstacle(project)?;
+    Some(format!("it is on {unknown}, where the kernel mounts no overlay ({refusal})"))
+}
+
+/// The file system of a path, if it is not known to hold upper layers.
+fn unfit_for_layers<'f>(path: &Path, facts: &'f HostFacts) -> Option<&'f str> {
+    let fs_type = mount_of(path, &facts.mounts)?.fs_type.as_str();
+    (!HOLD_LAYERS.contains(&fs_type)).then_some(fs_type)
 }
 
 fn mount_of<'m>(path: &Path, mounts: &'m [HostMount]) -> Option<&'m HostMount> {

@@ -2,10 +2,10 @@ use super::{layer_name, path_of_layer, stack_of};
 use crate::build;
 use crate::facts::{HostFacts, HostMount};
 use crate::fake::{self, FakeTree, inside, op_at, plan, policy, user};
-use crate::model::{MountAccess, MountOp, Plan};
+use crate::model::{MountAccess, MountOp, Plan, TransactionMethod, Weight};
 use crate::request::{CacheStore, FinishedLayer};
 use palisade_policy::CacheAccess;
-use palisade_policy::model::Policy;
+use palisade_policy::model::{Policy, ProjectAccess, TransactionBy};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -149,4 +149,36 @@ fn a_layers_name_is_one_name_and_leads_back() {
     }
     assert_eq!(path_of_layer(OsStr::new("%4")), None);
     assert_eq!(path_of_layer(OsStr::new("%zz")), None);
+}
+
+/// Proves: LIFE-2 copy
+#[test]
+fn a_transaction_works_in_a_copy_where_no_overlay_can_be_mounted_or_if_that_is_asked_for() {
+    let state = "/home/u/.local/state";
+    let root = mounted("ext4", "/");
+    let is_copied = |by: TransactionBy, mounts: &[HostMount], obstacle: Option<&str>| {
+        let mut policy = policy();
+        policy.filesystem.project = ProjectAccess::Transaction;
+        policy.filesystem.transaction_by = by;
+        let mut tree = tree();
+        tree.overlay_obstacle = obstacle.map(str::to_owned);
+        let plan = plan(&policy, &with_mounts(mounts), &tree).unwrap();
+        let transaction = plan.supervision.transaction.as_ref().unwrap();
+        let is_copied = transaction.method == TransactionMethod::Copy;
+        let mut notes = plan.explanation.notes.iter();
+        let is_told = notes.any(|note| {
+            note.weight == Weight::Important
+                && note.text.contains("works in a copy of /home/u/project")
+        });
+        assert_eq!(is_copied, is_told, "{:?}", plan.explanation.notes);
+        is_copied
+    };
+    let on = |fs_type: &str, at: &str| [root.clone(), mounted(fs_type, at)];
+    let auto = TransactionBy::Auto;
+    assert!(!is_copied(auto, std::slice::from_ref(&root), Some("never asked")));
+    assert!(is_copied(auto, &on("nfs4", state), None));
+    assert!(!is_copied(auto, &on("fuse.sshfs", "/home/u/project"), None));
+    assert!(is_copied(auto, &on("vfat", "/home/u/project"), Some("EINVAL")));
+    assert!(!is_copied(TransactionBy::Overlay, &on("vfat", "/home/u/project"), Some("EINVAL")));
+    assert!(is_copied(TransactionBy::Copy, std::slice::from_ref(&root), None));
 }

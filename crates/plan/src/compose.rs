@@ -15,7 +15,7 @@ use crate::host::{Host, Link};
 use crate::model::{MountAccess, MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
 use crate::view::Composition;
-use palisade_policy::model::Approval;
+use palisade_policy::model::{Approval, TransactionBy};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +46,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) named_by_preset: Vec<PathBuf>,
     /// Where the changes of a transaction are kept.
     pub(crate) layer: &'a Path,
+    pub(crate) transaction_by: TransactionBy,
 }
 
 /// How the view is enforced.
@@ -60,10 +61,21 @@ pub(crate) fn compose(parts: Parts<'_>, denied: &Denied, host: &Host<'_>) -> Res
     // Only a path that is mounted from elsewhere can lack a mount point.
     let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
     let (technique, facts, layer) = (parts.technique, parts.facts, parts.layer);
+    let transaction_by = parts.transaction_by;
     let view = Composition::default();
     let named_by_preset = parts.named_by_preset;
-    let mut composer =
-        Composer { host, denied, moves, technique, facts, layer, named_by_preset, view, binds: 0 };
+    let mut composer = Composer {
+        host,
+        denied,
+        moves,
+        technique,
+        facts,
+        layer,
+        transaction_by,
+        named_by_preset,
+        view,
+        binds: 0,
+    };
     let mut links = parts.links;
     let mut kept: BTreeMap<PathBuf, Grant> = BTreeMap::new();
     for (target, grant) in settle(parts.grants)? {
@@ -133,6 +145,7 @@ struct Composer<'a> {
     technique: Technique,
     facts: &'a HostFacts,
     layer: &'a Path,
+    transaction_by: TransactionBy,
     named_by_preset: Vec<PathBuf>,
     view: Composition,
     binds: usize,
@@ -254,18 +267,34 @@ impl Composer<'_> {
         let stack = (grant.kind == GrantKind::OwnCache)
             .then(|| caches::stack_of(source, self.host.home(), self.facts));
         let layer = (grant.kind == GrantKind::Transaction).then(|| self.layer.to_owned());
+        let is_copied = layer.is_some() && self.must_be_copied(source);
         let op = MountOp::Overlay {
             lower: source.to_owned(),
             target: target.to_owned(),
             hidden,
             access,
             layer,
+            is_copied,
             stack,
             exec: grant.exec,
             idmap: grant.idmap,
             why: grant.why(),
         };
         self.view.ops.insert(target.to_owned(), op);
+    }
+
+    /// Whether a transaction has a copy of the project in place of an overlay, which costs time and room: it says so.
+    fn must_be_copied(&mut self, project: &Path) -> bool {
+        let why = match self.transaction_by {
+            TransactionBy::Overlay => None,
+            TransactionBy::Copy => Some("as filesystem.transactionBy says".to_owned()),
+            TransactionBy::Auto => {
+                caches::obstacle_to_transaction(project, self.layer, self.facts, self.host)
+            }
+        };
+        let Some(why) = why else { return false };
+        self.note(format!("the transaction works in a copy of {}: {why}", project.display()));
+        true
     }
 
     /// The denied path because of which a grant cannot be writable. For a grant that the user asked for, this

@@ -131,4 +131,8 @@ pub trait HostTree {
     fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>>;
     /// Whether two names refer to the same file (hard links).
     fn is_same_file(&self, one: &Path, other: &Path) -> bool;
+    /// Why the kernel takes no overlay of this directory, whatever lies above it. Costs milliseconds.
+    fn overlay_obstacle(&self, _lower: &Path) -> Option<String> {
+        None
+    }
 }

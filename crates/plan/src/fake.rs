@@ -25,12 +25,15 @@ pub(crate) struct FakeTree {
     nodes: BTreeMap<PathBuf, Node>,
     /// Who owns what is below; the deepest one counts.
     owners: BTreeMap<PathBuf, (u32, u32)>,
+    /// What the kernel says to an overlay of anything.
+    pub(crate) overlay_obstacle: Option<String>,
 }
 
 impl FakeTree {
     /// A small merged-`/usr` system with one user.
     pub(crate) fn new() -> Self {
-        let mut tree = Self { nodes: BTreeMap::new(), owners: BTreeMap::new() };
+        let mut tree =
+            Self { nodes: BTreeMap::new(), owners: BTreeMap::new(), overlay_obstacle: None };
         tree.nodes.insert("/".into(), Node::Dir);
         for dir in
             ["/usr/bin", "/usr/lib", "/opt", "/srv/data", "/var/lib/dpkg", "/var/log", "/var/tmp"]
@@ -101,6 +104,10 @@ impl HostTree for FakeTree {
         let owner = path.ancestors().find_map(|above| self.owners.get(above));
         let (uid, gid) = owner.copied().unwrap_or((0, 0));
         Some(DirEntry { kind, uid, gid })
+    }
+
+    fn overlay_obstacle(&self, _lower: &Path) -> Option<String> {
+        self.overlay_obstacle.clone()
     }
 
     fn read_link(&self, path: &Path) -> Option<PathBuf> {
@@ -192,6 +199,7 @@ pub(crate) fn policy() -> Policy {
             denied_paths: Vec::new(),
             rules: Vec::new(),
             project: ProjectAccess::ReadWrite,
+            transaction_by: palisade_policy::model::TransactionBy::Auto,
             checkpoint_each_command: false,
             // As many tests need what a command writes to the host; `caches_tests.rs` has the default.
             caches: palisade_policy::CacheAccess::Host,

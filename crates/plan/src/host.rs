@@ -188,6 +188,11 @@ impl<'a> Host<'a> {
         self.tree.read_link(path)
     }
 
+    /// Why the kernel mounts no overlay there.
+    pub(crate) fn overlay_obstacle(&self, lower: &Path) -> Option<String> {
+        self.tree.overlay_obstacle(lower)
+    }
+
     pub(crate) fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
         self.tree.read_part(path, offset, length)
     }

@@ -35,7 +35,7 @@ pub(crate) use seccomp_summary::summary;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
-pub use transaction::{AtEnd, Transaction};
+pub use transaction::{AtEnd, Transaction, TransactionMethod};
 
 /// One run, from the first mount to the last limit. The JSON form is flat, so that readers do not depend on
 /// which component carries out a part.

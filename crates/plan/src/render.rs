@@ -151,13 +151,14 @@ fn row(op: &MountOp) -> [String; 4] {
             let source = if source == at { no() } else { source.display().to_string() };
             [format!("{access} {exec}"), target, source, (*why).to_owned()]
         }
-        MountOp::Overlay { hidden, access, layer, stack, why, .. } => {
+        MountOp::Overlay { hidden, access, layer, is_copied, stack, why, .. } => {
             let why = match hidden.len() {
                 0 => (*why).to_owned(),
                 count => format!("{why}, {count} paths hidden"),
             };
             let kind = match (access, layer, stack) {
                 (MountAccess::ReadOnly, ..) => "overlay ro",
+                (MountAccess::ReadWrite, Some(_), _) if *is_copied => "transaction by copy",
                 (MountAccess::ReadWrite, Some(_), _) => "transaction",
                 (MountAccess::ReadWrite, None, Some(_)) => "own cache",
                 (MountAccess::ReadWrite, None, None) => "overlay",

@@ -234,6 +234,7 @@ pub(crate) fn see(
             .filter_map(|text| resolved_path(text, facts, request.tree))
             .collect(),
         layer: request.layer,
+        transaction_by: policy.filesystem.transaction_by,
     };
     let named = kept_read_only(&parts.grants);
     let own_targets: HashSet<PathBuf> = parts.own.keys().cloned().collect();

@@ -56,6 +56,9 @@ fn project(plan: &Plan) -> String {
         Some(MountOp::Bind { access: MountAccess::ReadWrite, target, .. }) => {
             at(root, target, "writable")
         }
+        Some(op @ MountOp::Overlay { is_copied: true, .. }) => {
+            at(root, op.target(), "a writable copy; changes wait until they are applied")
+        }
         Some(op) if op.is_transaction() => {
             at(root, op.target(), "writable; changes wait until they are applied")
         }

@@ -165,6 +165,8 @@ const PROJECT: &[(&str, &str)] = &[
     ("read-only", "read-only"),
     ("none", "none"),
 ];
+const TRANSACTION_BY: &[(&str, &str)] =
+    &[("auto", "auto"), ("overlay", "overlay"), ("copy", "copy")];
 const CACHES: &[(&str, &str)] =
     &[("host", "host"), ("own", "own"), ("off", "off"), ("true", "own"), ("false", "off")];
 const ENV_MODES: &[(&str, &str)] =
@@ -215,6 +217,9 @@ pub(crate) const KEYS: &[Key] = &[
     key("filesystem.project", ValueKind::Word(PROJECT),
         Order::Ranked(&["read-write", "transaction-auto", "transaction", "read-only", "none"]),
         "Access to the project directory (git root or working directory); in a transaction its changes are kept apart until they are applied."),
+    // Fixed: both keep the same promise, so a project has no reason to choose.
+    key("filesystem.transactionBy", ValueKind::Word(TRANSACTION_BY), Order::Fixed,
+        "How a transaction keeps changes apart: by an overlay, by a copy of the project, or auto: by a copy where the kernel mounts no overlay."),
     // Fixed: each of them is a copy that takes room on the host.
     key("filesystem.checkpointEachCommand", ValueKind::Bool, Order::Fixed,
         "In a session with a transaction: keep the state of the project before each command (`sandbox checkpoints`)."),

@@ -246,6 +246,8 @@ pub struct Filesystem {
     pub rules: Vec<StoredRule>,
     /// Access to the project directory (git root or working directory).
     pub project: ProjectAccess,
+    /// How the changes of a transaction are kept apart.
+    pub transaction_by: TransactionBy,
     /// Whether the state of a transaction is kept before each command of a session (LIFE-5).
     pub checkpoint_each_command: bool,
     /// Where the known tool caches are written.
@@ -293,6 +295,17 @@ impl ProjectAccess {
     pub fn is_transaction(self) -> bool {
         matches!(self, Self::Transaction | Self::TransactionAuto)
     }
+}
+
+/// How a transaction keeps the host's files as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransactionBy {
+    /// By an overlay, or by a copy where the kernel mounts none.
+    Auto,
+    Overlay,
+    /// The command works in a copy of the project.
+    Copy,
 }
 
 /// The caches of build tools and package managers.

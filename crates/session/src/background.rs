@@ -76,6 +76,7 @@ pub fn create(
         level: None,
         time_to_live: TimeToLive::default(),
         checkpoint_each_command: false,
+        transaction: None,
         recording: None,
         state: State::Created,
         supervisor: None,

@@ -174,6 +174,19 @@ pub enum SessionError {
     )]
     StateInProject { state: PathBuf },
 
+    #[error(
+        "cannot copy {} for the transaction: {source}; hide what the command does not need (--blacklist PATH), or keep \
+         the project and Palisade's state (XDG_STATE_HOME) on ext4, xfs, btrfs or tmpfs, where nothing is copied",
+        project.display()
+    )]
+    ProjectNotCopied { project: PathBuf, source: palisade_changes::ChangesError },
+
+    #[error(
+        "the session {session} works in a copy of its project, and cannot be forked; create another one and apply the \
+         changes first"
+    )]
+    ForkOfCopy { session: String },
+
     #[error("nothing tells which names in {} the host would run later; nothing was applied", project.display())]
     NoJudge { project: PathBuf },
 
@@ -326,6 +339,7 @@ impl SessionError {
             | Self::CommandsRunning { .. }
             | Self::ForkedElsewhere { .. }
             | Self::StateInProject { .. }
+            | Self::ForkOfCopy { .. }
             | Self::NotQuarantined { .. }
             | Self::SeveralQuarantined { .. }
             | Self::Ambiguous { .. } => ErrorKind::Validation,

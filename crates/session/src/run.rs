@@ -177,6 +177,7 @@ fn attempt(
             &prepared.plan,
             (&request.policy, request.fork_of.as_ref()),
             report,
+            tell,
         )?;
         let mut incident = None;
         let scene = Scene {

@@ -20,7 +20,7 @@ pub struct Baseline {
 /// A file that an apply brought to the host, and by what it is known again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installed {
-    #[serde(with = "super::bytes_path")]
+    #[serde(with = "crate::bytes_path")]
     pub path: PathBuf,
     pub inode: u64,
     pub changed: Timestamp,

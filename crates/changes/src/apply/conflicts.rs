@@ -69,6 +69,9 @@ impl<'c> Conflicts<'c> {
 
     /// In the oldest layer that has it: in later ones, it may be a copy of the session's own.
     fn began_as_copy(&self, path: &Path) -> SysResult<bool> {
+        if let Some(copied) = self.layers.copied() {
+            return Ok(copied.has(path));
+        }
         let Some((parent, name)) = parent_and_name(path) else { return Ok(false) };
         for layer in (0..self.layers.fresh()).rev() {
             if self.layers.stat(layer, path)?.is_some_and(|found| !found.is_whiteout) {

@@ -3,7 +3,8 @@
 
 use crate::entry::{EntryKind, Found, Timestamp};
 use crate::error::{ChangesError, Result};
-use crate::layers::{Layers, names_in, set_mode};
+use crate::layers::{Layers, set_mode};
+use crate::listing::names_in;
 use crate::paths::parent_and_name;
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, OFlags, Result as SysResult, SysError};
@@ -20,20 +21,20 @@ pub(super) enum Operation {
     /// Puts a new entry at `target`. What was there comes to where the new one was.
     Install {
         source: Place,
-        #[serde(with = "super::bytes_path")]
+        #[serde(with = "crate::bytes_path")]
         target: PathBuf,
         inode: u64,
         replaces: Option<Stamp>,
     },
     /// Moves what is at `target` to `place`, where it is removed after the commit.
     Remove {
-        #[serde(with = "super::bytes_path")]
+        #[serde(with = "crate::bytes_path")]
         target: PathBuf,
         place: Place,
         stamp: Stamp,
     },
     SetAttributes {
-        #[serde(with = "super::bytes_path")]
+        #[serde(with = "crate::bytes_path")]
         target: PathBuf,
         inode: u64,
         old: Attributes,
@@ -44,9 +45,9 @@ pub(super) enum Operation {
 /// Outside of the project's tree, but on its file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Place {
-    Staged(#[serde(with = "super::bytes_path")] PathBuf),
+    Staged(#[serde(with = "crate::bytes_path")] PathBuf),
     /// In the upper layer of this number.
-    Upper(usize, #[serde(with = "super::bytes_path")] PathBuf),
+    Upper(usize, #[serde(with = "crate::bytes_path")] PathBuf),
 }
 
 /// By what an entry of the host is known again.

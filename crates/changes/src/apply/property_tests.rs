@@ -2,9 +2,9 @@
 
 use super::tests::{Setting, applied, assert_clean};
 use super::{ApplyRequest, Baseline, Source, apply};
-use crate::discard;
 use crate::test_edits::{Edit, edits, perform, prepare};
 use crate::test_overlay::{TestOverlay, differences, directory, snapshot};
+use crate::{CopyLimits, Layers, ProjectCopy, copy_project, discard};
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::test_child::{become_namespace_root, in_child};
 use proptest::prelude::*;
@@ -42,6 +42,40 @@ fn check(before: &[Edit], after: &[Edit], source: Source, is_layered: bool) {
     }
 }
 
+/// The same in a copy of the project, which the session writes to directly.
+fn check_copy(root: &Path, before: &[Edit], after: &[Edit]) {
+    let bare = TestOverlay::within(root, prepare);
+    let project = TestOverlay::within(root, prepare);
+    let original = snapshot(&project.project());
+    let parent = directory(&project.layer());
+    let limits = CopyLimits { files: 1000, bytes: 1 << 20 };
+    let wanted = ProjectCopy { hidden: &[], limits, progress: &mut |_| {} };
+    let from = directory(&project.project());
+    let (_, record) =
+        copy_project(from.as_fd(), (parent.as_fd(), OsStr::new("copy")), wanted).unwrap();
+    let copy = project.layer().join("copy");
+    assert_eq!(snapshot(&copy), original);
+    project.later_than(record.newest());
+    let baseline = Baseline::started(project.now());
+    for root in [&bare.project(), &copy] {
+        in_child(|| {
+            become_namespace_root(CloneFlags::NEWNS);
+            perform(root, before, 100);
+            perform(root, after, 1000);
+        });
+    }
+    assert_eq!(snapshot(&project.project()), original, "before the apply");
+    let layers =
+        || Layers::of_copy(directory(&project.project()), directory(&copy), record.clone());
+    let setting = Setting::of(&project, baseline, layers());
+    applied(apply(&setting.request()));
+    assert_eq!(differences(&snapshot(&project.project()), &snapshot(&bare.project())), [""; 0]);
+    assert_clean(&project);
+    drop(setting);
+    let left = crate::scan(&layers()).unwrap();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -57,6 +91,16 @@ proptest! {
         let is_kept = |edit: &&Edit| !is_layered || !matches!(edit, Edit::HardLink(..));
         let before: Vec<Edit> = before.iter().filter(is_kept).cloned().collect();
         check(&before, &after, source, is_layered);
+    }
+
+    #[test]
+    fn an_applied_copy_is_what_a_bare_run_would_have_been(
+        before in edits(),
+        after in edits(),
+        is_in_memory in any::<bool>(),
+    ) {
+        let root = if is_in_memory { Path::new("/dev/shm") } else { Path::new("/var/tmp") };
+        check_copy(root, &before, &after);
     }
 
     #[test]

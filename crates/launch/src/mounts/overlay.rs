@@ -68,7 +68,11 @@ impl Builder {
         layer: &OwnedFd,
         parts: &OverlayParts<'_>,
     ) -> Result<OwnedFd> {
-        self.kept(lower, &[], layer, parts.hidden, parts.exec)
+        self.kept(lower, &[], layer, parts.hidden, parts.exec).map_err(|error| match error.fix {
+            Some(_) => error,
+            None => error
+                .with_fix("--transaction=copy works in a copy of the project, without an overlay"),
+        })
     }
 
     /// The overlay behind caches: above the host's files there is what earlier runs wrote, and above that what this one

@@ -13,6 +13,8 @@ use palisade_sys::clone::CloneFlags;
 use serde::Serialize;
 use trial::{Outcome, TrialError, trial};
 
+pub(super) use files::overlay_obstacle;
+
 /// `mount_setattr` is the newest call no run can do without. Landlock (5.13) and a count of processes
 /// per sandbox (5.14) are used where they are.
 const OLDEST_KERNEL: &str = "5.12";

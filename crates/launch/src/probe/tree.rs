@@ -58,6 +58,10 @@ impl HostTree for RealTree {
         identity(one).is_some_and(|one| Some(one) == identity(other))
     }
 
+    fn overlay_obstacle(&self, lower: &Path) -> Option<String> {
+        super::doctor::overlay_obstacle(lower)
+    }
+
     fn read_small(&self, path: &Path) -> Option<String> {
         String::from_utf8(self.read_part(path, 0, SMALL)?).ok()
     }

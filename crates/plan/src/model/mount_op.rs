@@ -101,6 +101,9 @@ pub enum MountOp {
             serialize_with = "crate::text::maybe_path"
         )]
         layer: Option<PathBuf>,
+        /// There is no overlay: the layer has a copy of the tree, without what is hidden, which is mounted by itself.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_copied: bool,
         /// A part of a [`super::CacheStack`], by the directory that it stands on.
         #[serde(
             skip_serializing_if = "Option::is_none",

@@ -1,6 +1,6 @@
 //! A transaction of the project: changes that wait (LIFE-2).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Changes that are kept apart from the host's files until they are applied.
@@ -13,9 +13,18 @@ pub struct Transaction {
     /// The directory of ours that keeps the changes.
     #[serde(serialize_with = "crate::text::path")]
     pub layer: PathBuf,
+    pub method: TransactionMethod,
     pub at_end: AtEnd,
     /// Whether its state is kept before each command of a session (LIFE-5).
     pub checkpoint_each_command: bool,
+}
+
+/// How the changes are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransactionMethod {
+    Overlay,
+    Copy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

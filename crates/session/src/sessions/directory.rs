@@ -143,6 +143,18 @@ impl SessionDirectory {
             .map_err(|source| SessionError::SessionRecord { path: path.clone(), source })
     }
 
+    /// The same with any content and length.
+    pub(crate) fn read_file(&self, name: &str) -> Result<Vec<u8>> {
+        let failed = |source| SessionError::io("read", &self.path.join(name), source);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = rustix::fs::openat(&self.directory, name, flags, Mode::empty())
+            .map(File::from)
+            .map_err(|errno| failed(errno.into()))?;
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).map_err(failed)?;
+        Ok(content)
+    }
+
     /// Replaces the record: a reader sees the old one or the new one.
     pub(crate) fn write_record(&self, record: &SessionRecord) -> Result<()> {
         self.write_json(RECORD, record)
@@ -150,9 +162,15 @@ impl SessionDirectory {
 
     /// Replaces one of the files in which we write down what a session is.
     pub(crate) fn write_json(&self, name: &str, content: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_vec_pretty(content)
+            .map_err(|error| SessionError::io("write", &self.path.join(name), error.into()))?;
+        self.write_file(name, &text)
+    }
+
+    /// The same with any content.
+    pub(crate) fn write_file(&self, name: &str, content: &[u8]) -> Result<()> {
         let path = self.path.join(name);
         let failed = |source: io::Error| SessionError::io("write", &path, source);
-        let text = serde_json::to_vec_pretty(content).map_err(|error| failed(error.into()))?;
         let temporary = format!("{name}{TEMPORARY}");
         // Whoever writes it has the lock for it, so one that is there was left by somebody who was killed.
         let flags = OFlags::CREATE
@@ -165,7 +183,7 @@ impl SessionDirectory {
             .map_err(io::Error::from)
             .and_then(|file| {
                 fault::point("writing", name);
-                File::from(file).write_all(&text)
+                File::from(file).write_all(content)
             })
             .and_then(|()| {
                 fault::point("replacing", name);

@@ -152,6 +152,7 @@ impl SessionLife {
             idle_seconds: seconds(plan.supervision.idle_time_to_live_ms),
         };
         let transaction = plan.supervision.transaction.as_ref();
+        self.record.transaction = transaction.map(|transaction| transaction.method);
         self.record.checkpoint_each_command =
             transaction.is_some_and(|transaction| transaction.checkpoint_each_command);
         self.directory.write_record(&self.record)?;

@@ -1,6 +1,7 @@
 //! What is written down about one session.
 
 use jiff::Timestamp;
+use palisade_plan::model::TransactionMethod;
 use palisade_record::State;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsString;
@@ -33,6 +34,9 @@ pub struct SessionRecord {
     /// Whether `sandbox exec` keeps the state of the project before each command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checkpoint_each_command: bool,
+    /// How the project's changes are kept apart, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<TransactionMethod>,
     /// If the terminals of its commands are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<Recorded>,

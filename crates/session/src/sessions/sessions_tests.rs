@@ -30,6 +30,7 @@ fn record(name: Option<&str>) -> SessionRecord {
         level: None,
         time_to_live: TimeToLive::default(),
         checkpoint_each_command: false,
+        transaction: None,
         recording: None,
         state: State::Created,
         supervisor: None,

@@ -14,6 +14,7 @@ use crate::error::{Result, SessionError};
 use crate::journal::Journal;
 use jiff::Timestamp;
 use palisade_changes::{ChangeSet, CopiedLayer, Layers};
+use palisade_plan::model::TransactionMethod;
 use palisade_record::{CheckpointMade, EventKind};
 use palisade_sys::beneath::open_beneath;
 use palisade_sys::{At as _, Errno, OFlags, fault};
@@ -208,12 +209,18 @@ impl WaitingChanges {
     pub(super) fn states(&self, from: StateNumber, to: StateNumber) -> Result<Layers> {
         let project = self.open_project()?;
         let (from, to) = (self.open_state(from)?, self.open_state(to)?);
-        Ok(Layers::states(project, from, to, self.hidden()))
+        Ok(match self.record().method {
+            TransactionMethod::Overlay => Layers::states(project, from, to, self.hidden()),
+            TransactionMethod::Copy => Layers::states_of_copies(project, from, to, self.hidden()),
+        })
     }
 
     pub(super) fn open_state(&self, state: StateNumber) -> Result<OwnedFd> {
         match state {
             StateNumber::Now => self.open_upper(),
+            StateNumber::Checkpoint(0) if self.record().method == TransactionMethod::Copy => {
+                self.open_project()
+            }
             StateNumber::Checkpoint(0) => self.open_start(),
             StateNumber::Checkpoint(number) => self.open_image(number),
         }

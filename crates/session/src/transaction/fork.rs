@@ -12,7 +12,7 @@ use crate::journal::Journal;
 use crate::kept_layer;
 use crate::sessions::SessionDirectory;
 
-use palisade_plan::model::Transaction as PlannedTransaction;
+use palisade_plan::model::{Transaction as PlannedTransaction, TransactionMethod};
 use palisade_policy::Flag;
 use palisade_record::{EventKind, SessionForked};
 use palisade_sys::OFlags;
@@ -56,6 +56,9 @@ impl ForkOrigin {
         let directory = SessionDirectory::open(places, &self.session)?.ok_or_else(gone)?;
         let record = directory.record()?;
         let waiting = WaitingChanges::open(directory, record)?.ok_or_else(gone)?;
+        if waiting.record().method == TransactionMethod::Copy {
+            return Err(SessionError::ForkOfCopy { session: waiting.session().label().to_owned() });
+        }
         let _lock = waiting.lock()?;
         let from = waiting
             .open_state(self.checkpoint.map_or(StateNumber::Now, StateNumber::Checkpoint))?;

@@ -1,10 +1,12 @@
 //! The mark of a rollback that is going on, or was interrupted, and how it comes to its end where no process of the session is
 //! left: the changes are replaced by a copy of the state, in one step.
 
-use super::{CHECKPOINTS, DIRECTORY, LAYER};
+use super::{CHECKPOINTS, DIRECTORY, LAYER, RECORD, TransactionRecord, UPPER, open_project};
 use crate::error::{Result, SessionError};
 use crate::kept_layer;
 use crate::sessions::SessionDirectory;
+use palisade_changes::{Layers, Restoration};
+use palisade_plan::model::TransactionMethod;
 use palisade_sys::beneath::open_beneath;
 use palisade_sys::{At as _, Errno, fault};
 use rustix::fs::{AtFlags, RenameFlags};
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// In a session's directory, while a state is brought back.
@@ -75,6 +77,10 @@ pub(super) fn finish_ended(directory: &SessionDirectory) -> Result<()> {
 pub(super) fn finish_ended_locked(directory: &SessionDirectory) -> Result<()> {
     let Some(Mark { checkpoint }) = read_mark(directory)? else { return Ok(()) };
     let at = directory.directory();
+    let record: TransactionRecord = directory.read_json(RECORD)?;
+    if record.method == TransactionMethod::Copy {
+        return finish_in_copy(directory, &record, checkpoint);
+    }
     let image = match checkpoint {
         0 => Path::new(CHECKPOINTS).join("0"),
         number => Path::new(CHECKPOINTS).join(number.to_string()).join(kept_layer::UPPER),
@@ -102,5 +108,37 @@ pub(super) fn finish_ended_locked(directory: &SessionDirectory) -> Result<()> {
     // Before the mark goes: without it nobody would look for the old one. Interrupted, all of it is done once more.
     palisade_changes::discard(layer.as_fd(), replacement)?;
     fault::point("discarded", "the replaced layer");
+    remove_mark(directory)
+}
+
+/// By ordinary calls in the copy: what did not change in it is still known to be as it was copied.
+fn finish_in_copy(
+    directory: &SessionDirectory,
+    record: &TransactionRecord,
+    checkpoint: u32,
+) -> Result<()> {
+    let at = directory.directory();
+    let project = || open_project(&directory.record()?.project);
+    let open = |path: &Path| match open_beneath(at, path, DIRECTORY) {
+        Err(error) if error.errno == Errno::NOENT => Ok(None),
+        opened => opened.map(Some),
+    };
+    let image = match checkpoint {
+        0 => Some(project()?),
+        number => open(&Path::new(CHECKPOINTS).join(number.to_string()).join(kept_layer::UPPER))?,
+    };
+    // Its changes were discarded meanwhile.
+    let (Some(image), Some(copy), Some(tree)) =
+        (image, open(Path::new(UPPER))?, open(Path::new(UPPER))?)
+    else {
+        return remove_mark(directory);
+    };
+    let hidden: Vec<PathBuf> = record.hidden_paths();
+    let layers = Layers::states_of_copies(project()?, copy, image, &hidden);
+    let restoration = Restoration::plan(&layers).inspect_err(|_| {
+        // Nothing has changed, and nobody should have to try again.
+        let _ = remove_mark(directory);
+    })?;
+    restoration.perform(tree.as_fd())?;
     remove_mark(directory)
 }

@@ -6,6 +6,7 @@
 mod audited;
 mod checkpoints;
 mod committed;
+mod copied;
 mod fork;
 mod interrupted;
 mod rollback;
@@ -16,6 +17,7 @@ pub use checkpoints::{Checkpoint, CheckpointReason, StateNumber};
 pub use committed::CommittedContents;
 pub use fork::{ForkOptions, ForkOrigin, ForkRequest};
 pub use palisade_changes as changes;
+pub use palisade_plan::model::TransactionMethod;
 pub use rollback::{RolledBack, RunningCommands, before_command};
 pub use waiting::{ApplyOptions, SessionProcesses, Unapplied, WaitingChanges};
 
@@ -28,10 +30,15 @@ use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
 use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
 use palisade_record::{RunReport, State};
 use palisade_sys::OFlags;
+use palisade_sys::beneath::open_beneath;
+use rustix::fs::{CWD, Mode};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
 /// In a session's directory.
 const RECORD: &str = "transaction.json";
@@ -52,10 +59,25 @@ pub struct TransactionRecord {
     /// The commit that was checked out, if the project is in a git repository.
     #[serde(default)]
     pub commit: Option<String>,
+    #[serde(default = "overlay")]
+    pub method: TransactionMethod,
     /// Paths in the project that the command could not see, byte by byte.
     pub hidden: Vec<Vec<u8>>,
     /// Whether the session's directory is there for the changes of one run, and for nothing else.
     pub is_of_one_run: bool,
+}
+
+impl TransactionRecord {
+    /// Relative to the project.
+    fn hidden_paths(&self) -> Vec<PathBuf> {
+        let path = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
+        self.hidden.iter().map(path).collect()
+    }
+}
+
+/// Of records from before there were others.
+fn overlay() -> TransactionMethod {
+    TransactionMethod::Overlay
 }
 
 /// By the kernel's clock for times of files, which is behind the usual one.
@@ -82,6 +104,7 @@ impl Transaction {
         plan: &Plan,
         (policy, fork_of): (&PolicyRequest, Option<&ForkOrigin>),
         report: &RunReport,
+        tell: &mut dyn FnMut(&str),
     ) -> Result<Option<Self>> {
         let places = &caller.places;
         let planned = plan.supervision.transaction.as_ref();
@@ -95,7 +118,8 @@ impl Transaction {
         let (directory, own) = match SessionDirectory::open(places, &report.session_id)? {
             Some(directory) => (directory, None),
             None => {
-                let record = record_of(report, planned.project.clone());
+                let mut record = record_of(report, planned.project.clone());
+                record.transaction = Some(planned.method);
                 let (directory, lock) = sessions::create(places, &record)?;
                 (directory, Some((lock, record)))
             }
@@ -115,9 +139,22 @@ impl Transaction {
         if own.is_none() {
             ForkOptions::of(caller, policy).keep(&directory)?;
         }
+        // After the time from which on changes of the host are told from those of the session.
+        if planned.method == TransactionMethod::Copy
+            && let Err(error) =
+                copied::make(&directory, &planned.project, &hidden_paths(plan), tell)
+        {
+            // The first error is the one that matters; a later start sweeps what is left.
+            let _ = match own.map(drop) {
+                Some(()) => directory.remove(),
+                None => waiting::remove_layers_of(&directory),
+            };
+            return Err(error);
+        }
         let record = TransactionRecord {
             baseline,
             commit,
+            method: planned.method,
             hidden: hidden(plan),
             is_of_one_run: own.is_some(),
         };
@@ -225,15 +262,26 @@ fn finish(
     waiting.directory().write_record(&record)
 }
 
+/// The path had no links when the session began, and must have none now.
+fn open_project(path: &Path) -> Result<OwnedFd> {
+    let failed = |source: io::Error| SessionError::io("open", path, source);
+    let root = rustix::fs::openat(CWD, "/", OFlags::PATH | DIRECTORY, Mode::empty())
+        .map_err(|errno| failed(errno.into()))?;
+    open_beneath(&root, path, DIRECTORY).map_err(|error| failed(error.errno.into()))
+}
+
 /// What the overlay leaves out, relative to the project.
 fn hidden(plan: &Plan) -> Vec<Vec<u8>> {
+    hidden_paths(plan).iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect()
+}
+
+fn hidden_paths(plan: &Plan) -> Vec<PathBuf> {
     let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return Vec::new() };
-    let bytes = |path: &PathBuf| path.as_os_str().as_bytes().to_vec();
     let of_transaction = inside.mounts.iter().filter_map(|op| match op {
         MountOp::Overlay { layer: Some(_), hidden, .. } => Some(hidden),
         _ => None,
     });
-    of_transaction.flatten().map(bytes).collect()
+    of_transaction.flatten().cloned().collect()
 }
 
 /// Why changes were not applied at the end.
@@ -257,6 +305,7 @@ fn record_of(report: &RunReport, project: PathBuf) -> SessionRecord {
         level: None,
         time_to_live: TimeToLive::default(),
         checkpoint_each_command: false,
+        transaction: None,
         recording: None,
         state: State::Created,
         supervisor: Some(std::process::id()),

@@ -1,7 +1,10 @@
 //! The changes of one session, opened to be shown, applied or discarded.
 
 use super::committed::CommittedContents;
-use super::{CHECKPOINTS, DIRECTORY, LAYER, LAYERS, RECORD, TransactionRecord, UPPER, interrupted};
+use super::{
+    CHECKPOINTS, DIRECTORY, LAYER, LAYERS, RECORD, TransactionRecord, UPPER, copied, interrupted,
+    open_project,
+};
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::error::{Result, SessionError};
@@ -13,14 +16,13 @@ use palisade_changes::{
     Outcome, Recovery, Selection, Source,
 };
 use palisade_launch::probe::{RealTree, limit_facts};
+use palisade_plan::model::TransactionMethod;
 use palisade_policy::model::ProjectAccess;
 use palisade_sys::beneath::open_beneath;
 use palisade_sys::{At as _, Errno, OFlags, fault};
-use rustix::fs::{CWD, Mode};
-use std::ffi::OsString;
+use rustix::fs::Mode;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 const JOURNAL: &str = SessionDirectory::APPLY;
@@ -54,9 +56,11 @@ impl WaitingChanges {
             record => record?,
         };
         let project = open_project(&session.project)?;
-        let layers = Layers::new(project, vec![upper]);
-        let path = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
-        let hidden = record.hidden.iter().map(path).collect();
+        let layers = match record.method {
+            TransactionMethod::Overlay => Layers::new(project, vec![upper]),
+            TransactionMethod::Copy => Layers::of_copy(project, upper, copied::read(&directory)?),
+        };
+        let hidden = record.hidden_paths();
         Ok(Some(Self { directory, session, record, hidden, layers }))
     }
 
@@ -194,7 +198,10 @@ impl WaitingChanges {
         };
         // What the host keeps stays in the layers, for another decision.
         let is_kept = matches!(options.on_conflict, OnConflict::KeepHost);
-        if processes == SessionProcesses::Gone && options.is_all && !is_kept && is_whole()? {
+        // What is moved out of a copy would look deleted in it.
+        let is_overlay = self.record.method == TransactionMethod::Overlay;
+        let is_over = processes == SessionProcesses::Gone;
+        if is_over && is_overlay && options.is_all && !is_kept && is_whole()? {
             request.source = Source::Move;
         }
         let outcome = palisade_changes::apply(&request)?;
@@ -371,14 +378,6 @@ impl<'a> ApplyOptions<'a> {
             on_refused: OnRefused::ApplyNothing,
         }
     }
-}
-
-/// The path had no links when the session began, and must have none now.
-fn open_project(path: &Path) -> Result<OwnedFd> {
-    let failed = |source: io::Error| SessionError::io("open", path, source);
-    let root = rustix::fs::openat(CWD, "/", OFlags::PATH | DIRECTORY, Mode::empty())
-        .map_err(|errno| failed(errno.into()))?;
-    open_beneath(&root, path, DIRECTORY).map_err(|error| failed(error.errno.into()))
 }
 
 #[cfg(test)]

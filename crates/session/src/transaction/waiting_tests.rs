@@ -31,6 +31,7 @@ impl Ended {
             level: None,
             time_to_live: TimeToLive::default(),
             checkpoint_each_command: false,
+            transaction: None,
             recording: None,
             state: State::Completed,
             supervisor: None,
@@ -43,8 +44,13 @@ impl Ended {
         fs::create_dir_all(made.path().join(UPPER)).unwrap();
         fs::write(made.path().join(UPPER).join("made"), "made").unwrap();
         let baseline = Baseline::started(super::super::now_on_files());
-        let transaction =
-            TransactionRecord { baseline, commit: None, hidden: Vec::new(), is_of_one_run: false };
+        let transaction = TransactionRecord {
+            baseline,
+            commit: None,
+            method: TransactionMethod::Overlay,
+            hidden: Vec::new(),
+            is_of_one_run: false,
+        };
         made.write_json(RECORD, &transaction).unwrap();
         ended
     }

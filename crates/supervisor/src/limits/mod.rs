@@ -235,9 +235,12 @@ impl<'p> Limits<'p> {
         self.next = None;
     }
 
-    fn hear(&mut self, running: &Running) -> Result<Option<Over>> {
+    /// What the kernel says.
+    pub(crate) fn hear(&mut self, running: &Running) -> Result<Option<Over>> {
         let Some(group) = running.group() else { return Ok(None) };
-        let Hits { oom_kills, oom_expected, .. } = group.hits()?;
+        let hits = group.hits()?;
+        self.tally.forks_refused(self.plan, None, &hits);
+        let Hits { oom_kills, oom_expected, .. } = hits;
         if oom_kills > 0 {
             // Whoever was killed has given back what it held.
             let usage = group.usage()?;

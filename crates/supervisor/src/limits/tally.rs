@@ -113,21 +113,26 @@ impl Tally {
                 writes: usage.write_operations.unwrap_or(seen.writes),
             });
         }
+        self.forks_refused(plan, tasks_peak, &hits);
         let asked = |what| plan.supervision.limits.iter().any(|limit| limit.what == what);
         if hits.oom_kills > 0 {
             self.reached(LimitKind::Memory, usage.memory_peak, Some(hits.oom_kills));
-        }
-        if let Some(refused) = hits.forks_refused.filter(|refused| *refused > 0) {
-            for what in [LimitKind::Processes, LimitKind::Threads] {
-                if asked(what) {
-                    self.reached(what, tasks_peak, Some(refused));
-                }
-            }
         }
         if let Some(periods) = hits.throttled_periods.filter(|periods| *periods > 0)
             && asked(LimitKind::Cpus)
         {
             self.reached(LimitKind::Cpus, None, Some(periods));
+        }
+    }
+
+    /// What a group refused to start.
+    pub(super) fn forks_refused(&mut self, plan: &Plan, peak: Option<u64>, hits: &Hits) {
+        let Some(refused) = hits.forks_refused.filter(|refused| *refused > 0) else { return };
+        let asked = |what| plan.supervision.limits.iter().any(|limit| limit.what == what);
+        for what in [LimitKind::Processes, LimitKind::Threads] {
+            if asked(what) {
+                self.reached(what, peak, Some(refused));
+            }
         }
     }
 

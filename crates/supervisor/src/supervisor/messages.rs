@@ -163,6 +163,9 @@ impl Supervisor<'_> {
         self.close_way_out();
         self.record_lost_commands();
         self.sum_up();
+        // What a group refused since the last look.
+        self.clock.limits.hear(&self.running)?;
+        sources::tell_reached(self);
         // It may have ended before we could end it.
         self.respond()?;
         if fault::fails("settling the end") {

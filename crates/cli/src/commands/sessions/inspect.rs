@@ -6,6 +6,7 @@ use crate::output;
 use clap::Args;
 use palisade_session::AppDirs;
 use palisade_session::runs;
+use palisade_session::transaction::TransactionMethod;
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -59,6 +60,13 @@ fn lines(session: &Shown) -> Vec<String> {
     let seconds = |time: Option<u64>| time.map(|time| shown(time.saturating_mul(1000)));
     add("ttl", seconds(record.time_to_live.seconds));
     add("idle ttl", seconds(record.time_to_live.idle_seconds));
+    add(
+        "changes",
+        record.transaction.map(|method| match method {
+            TransactionMethod::Overlay => "kept apart in an overlay".to_owned(),
+            TransactionMethod::Copy => "made in a copy of the project".to_owned(),
+        }),
+    );
     add(
         "recorded",
         record.recording.map(|recording| match recording.input {

@@ -64,18 +64,35 @@ fn throwaway_overlay() -> Outcome {
     let layer = |name: &str| mkdir_p_beneath(&scratch, Path::new(name), Mode::RWXU);
     let (lower, upper, work) = (layer("lower")?, layer("upper")?, layer("work")?);
     layer("lower/directory")?;
+    let overlay = overlay_of(&lower, &upper, &work)?;
+    rustix::fs::unlinkat(&overlay, "directory", AtFlags::REMOVEDIR).call("rmdir in the overlay")?;
+    rustix::fs::mkdirat(&overlay, "directory", Mode::RWXU).call("mkdir in the overlay")?;
+    Ok("changes stay in the upper layer".to_owned())
+}
+
+/// Why the kernel takes no overlay of this directory, tried with an upper layer in memory. Nothing is written to it.
+pub(in crate::probe) fn overlay_obstacle(lower: &Path) -> Option<String> {
+    let refused = trial(CloneFlags::NEWUSER | CloneFlags::NEWNS, || {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let lower = rustix::fs::open(lower, flags, Mode::empty()).at("open", lower)?;
+        let scratch = tmpfs_over_root()?;
+        let layer = |name: &str| mkdir_p_beneath(&scratch, Path::new(name), Mode::RWXU);
+        overlay_of(&lower, &layer("upper")?, &layer("work")?)?;
+        Ok(String::new())
+    });
+    refused.err().map(|error| error.detail)
+}
+
+fn overlay_of(lower: &OwnedFd, upper: &OwnedFd, work: &OwnedFd) -> Result<OwnedFd, SysError> {
     let by_fd = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let (lower, upper, work) = (by_fd(&lower), by_fd(&upper), by_fd(&work));
+    let (lower, upper, work) = (by_fd(lower), by_fd(upper), by_fd(work));
     let options = [
         FsOption::Text("lowerdir", &lower),
         FsOption::Text("upperdir", &upper),
         FsOption::Text("workdir", &work),
         FsOption::Flag("userxattr"),
     ];
-    let overlay = mounts::new_fs("overlay", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
-    rustix::fs::unlinkat(&overlay, "directory", AtFlags::REMOVEDIR).call("rmdir in the overlay")?;
-    rustix::fs::mkdirat(&overlay, "directory", Mode::RWXU).call("mkdir in the overlay")?;
-    Ok("changes stay in the upper layer".to_owned())
+    mounts::new_fs("overlay", &options, MountAttrs::NOSUID | MountAttrs::NODEV)
 }
 
 const FUSE: &str = "/dev/fuse";

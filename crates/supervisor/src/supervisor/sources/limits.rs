@@ -30,15 +30,20 @@ impl EventSource for Limits {
             supervisor.clock.limits.exceeded(over);
             supervisor.kill(Killed::Limit(over.what))?;
         }
-        for event in supervisor.clock.limits.take_untold() {
-            if let Event::LimitReached { limit } = &event
-                && [LimitKind::Processes, LimitKind::Threads].iter().any(|it| it.name() == limit)
-            {
-                let attempt = PROCESS_LIMIT.attempt(limit, None);
-                supervisor.unlogged.push(EventKind::EscapeAttempt(attempt));
-            }
-            supervisor.control.outbox.emit(event);
-        }
+        tell_reached(supervisor);
         Ok(())
+    }
+}
+
+/// The limits that were reached since the last time.
+pub(in crate::supervisor) fn tell_reached(supervisor: &mut Supervisor<'_>) {
+    for event in supervisor.clock.limits.take_untold() {
+        if let Event::LimitReached { limit } = &event
+            && [LimitKind::Processes, LimitKind::Threads].iter().any(|it| it.name() == limit)
+        {
+            let attempt = PROCESS_LIMIT.attempt(limit, None);
+            supervisor.unlogged.push(EventKind::EscapeAttempt(attempt));
+        }
+        supervisor.control.outbox.emit(event);
     }
 }

@@ -23,6 +23,7 @@ mod spawner;
 mod terminal;
 
 pub(crate) use helpers::DEATH_OF_INIT;
+pub(super) use limits::tell_reached;
 
 use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};

@@ -205,6 +205,31 @@ fn caches_are_listed_and_cleared() {
     assert_eq!(stores(&world), 0);
 }
 
+/// A path of ours becomes longer than one can be when the layer is put aside for later runs.
+///
+/// Proves: FS-5 cache-size
+#[test]
+fn what_cannot_be_measured_is_listed_and_removed_all_the_same() {
+    let world = warm();
+    let deep = "cd ~/.cargo/registry; python3 -c '
+import os
+for _ in range(40):
+    os.mkdir(\"d\" * 120)
+    os.chdir(\"d\" * 120)
+open(\"file\", \"w\").write(\"x\" * 100000)
+'";
+    inside(&world, &[], deep).assert_code(0);
+    let other = world.outside().join("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    let write = "head -c 300000 /dev/zero > ~/.cargo/registry/large";
+    world
+        .write("home/.config/palisade/policy.yaml", "version: 1\nfilesystem:\n  cacheSize: 100k\n");
+    world.sandbox(["run", "--", "sh", "-c", write]).cwd(&other).run().assert_code(0);
+    sandbox(&world, &["cache", "ls"]).assert_code(0);
+    sandbox(&world, &["cache", "clear", "--all"]).assert_code(0);
+    assert_eq!(stores(&world), 0);
+}
+
 /// Proves: FS-5 cache-size
 #[test]
 fn the_caches_that_were_not_used_for_longest_are_removed_when_all_are_too_large() {

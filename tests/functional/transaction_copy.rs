@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use palisade_testkit::{Output, World, am_root, sandbox_program};
 
-use crate::inside::inside;
+use crate::inside::{inside, private_mounts};
 use crate::transaction::{EDITS, everything, project, sandbox, sessions};
 
 const COPY: &[&str] = &["--transaction=copy"];
@@ -225,4 +225,24 @@ fn a_project_is_copied_where_our_state_cannot_hold_an_overlays_changes() {
         return;
     }
     assert_used(&world, &output, "state is on overlay, which cannot hold");
+}
+
+/// What is mounted in the project is no part of it, neither in an overlay nor in a copy.
+///
+/// Proves: LIFE-2 copy, LIFE-2 apply
+#[test]
+fn a_mount_in_the_project_is_an_empty_directory_in_the_copy_and_stays_as_it_is() {
+    if !am_root() {
+        eprintln!("skipped: only root can mount");
+        return;
+    }
+    let world = World::new();
+    project(&world);
+    fs::create_dir(world.project().join("mounted")).unwrap();
+    let script = "mount -t tmpfs none mounted; echo host > mounted/file
+        \"$PALISADE\" run --transaction=auto,copy -- sh -c 'ls -A mounted; echo new > made'
+        cat made mounted/file; ls -A mounted";
+    let output = private_mounts(&world, script).run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "new\nhost\nfile\n", "{}", output.err());
 }

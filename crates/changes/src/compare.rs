@@ -158,8 +158,10 @@ impl Directory {
                 continue;
             }
             match layers.open_directory(*layer, &self.path) {
-                // A directory of the host that we may not read stays unknown.
-                Err(error) if error.errno == Errno::ACCESS && *layer == layers.project() => {}
+                // A directory of the host that we may not read stays unknown, and so does one on which something is mounted.
+                Err(error)
+                    if matches!(error.errno, Errno::ACCESS | Errno::XDEV)
+                        && *layer == layers.project() => {}
                 directory => {
                     let directory = directory?;
                     names.extend(names_in(&directory, &self.path)?);

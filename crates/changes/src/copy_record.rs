@@ -7,7 +7,7 @@ use crate::error::{ChangesError, Result};
 use crate::listing::names_in;
 use palisade_sys::beneath::open_on_mount;
 use palisade_sys::{At as _, OFlags};
-use rustix::fs::{AtFlags, fstatfs, statat};
+use rustix::fs::{AtFlags, Stat, fstatfs, statat};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -20,14 +20,17 @@ const TMPFS: i64 = 0x0102_1994;
 #[derive(Clone, Debug, Default)]
 pub struct CopyRecord {
     marks: HashMap<PathBuf, Mark>,
-    /// A tmpfs does not notice every write through a mapping, so its files are compared with those of the host instead.
-    is_in_memory: bool,
+    /// Where times cannot be relied on, files are compared with those of the host instead. A tmpfs does not notice every
+    /// write through a mapping.
+    are_times_vague: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
     inode: u64,
     mode: u32,
+    size: u64,
+    modified: Timestamp,
     changed: Timestamp,
 }
 
@@ -41,7 +44,7 @@ struct Row {
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    is_in_memory: bool,
+    are_times_vague: bool,
     rows: Vec<Row>,
 }
 
@@ -50,7 +53,7 @@ impl CopyRecord {
     pub(crate) fn of(copy: BorrowedFd<'_>) -> Result<Self> {
         let kind = fstatfs(copy).call("fstatfs")?.f_type;
         #[allow(clippy::unnecessary_cast, reason = "the width differs between architectures")]
-        let is_in_memory = kind as i64 == TMPFS;
+        let are_times_vague = kind as i64 == TMPFS;
         let mut marks = HashMap::new();
         let mut pending = vec![PathBuf::new()];
         while let Some(directory) = pending.pop() {
@@ -60,18 +63,28 @@ impl CopyRecord {
                 let path = directory.join(&name);
                 let stat = statat(&opened, &name, AtFlags::SYMLINK_NOFOLLOW).at("statat", &path)?;
                 let found = Found::of(&stat);
-                let Found { inode, mode, changed, .. } = found;
+                let Found { inode, mode, size, modified, changed, .. } = found;
                 if found.is_directory() {
                     pending.push(path.clone());
                 }
-                marks.insert(path, Mark { inode, mode, changed });
+                marks.insert(path, Mark { inode, mode, size, modified, changed });
             }
         }
-        Ok(Self { marks, is_in_memory })
+        Ok(Self { marks, are_times_vague })
+    }
+
+    /// A change could have the time of the copy.
+    pub fn distrust_times(&mut self) {
+        self.are_times_vague = true;
+    }
+
+    /// Whether the file of this status changed after every entry was copied.
+    pub fn is_older_than(&self, stat: &Stat) -> bool {
+        self.newest() < Some(Found::of(stat).changed)
     }
 
     /// The last status change of any entry.
-    pub fn newest(&self) -> Option<Timestamp> {
+    pub(crate) fn newest(&self) -> Option<Timestamp> {
         self.marks.values().map(|mark| mark.changed).max()
     }
 
@@ -86,8 +99,12 @@ impl CopyRecord {
         let Some(mark) = self.marks.get(path) else { return false };
         match found.kind {
             EntryKind::Directory => mark.inode == found.inode && mark.mode == found.mode,
-            EntryKind::File if self.is_in_memory => false,
-            _ => mark.inode == found.inode && mark.changed == found.changed,
+            EntryKind::File if self.are_times_vague => false,
+            _ => {
+                let Found { inode, size, modified, changed, .. } = *found;
+                (mark.inode, mark.size, mark.modified, mark.changed)
+                    == (inode, size, modified, changed)
+            }
         }
     }
 
@@ -99,14 +116,14 @@ impl CopyRecord {
     /// In the form of a file of ours.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let rows = self.marks.iter().map(|(path, mark)| Row { path: path.clone(), mark: *mark });
-        let stored = Stored { is_in_memory: self.is_in_memory, rows: rows.collect() };
+        let stored = Stored { are_times_vague: self.are_times_vague, rows: rows.collect() };
         postcard::to_extend(&stored, Vec::new()).map_err(ChangesError::CopyRecord)
     }
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let Stored { is_in_memory, rows } =
+        let Stored { are_times_vague, rows } =
             postcard::from_bytes(bytes).map_err(ChangesError::CopyRecord)?;
         let marks = rows.into_iter().map(|row| (row.path, row.mark)).collect();
-        Ok(Self { marks, is_in_memory })
+        Ok(Self { marks, are_times_vague })
     }
 }

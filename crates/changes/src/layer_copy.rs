@@ -29,6 +29,8 @@ const MAX_ENTRIES: u64 = 1_000_000;
 const SMALL_BYTES: u64 = 128 * 1024;
 /// The unit of `st_blocks`, whatever the file system (stat(2)).
 const BLOCK_BYTES: u64 = 512;
+/// What an entry counts on disk beside its content: a directory, a link or an attribute has a block of its own.
+const ENTRY_BYTES: u64 = 4096;
 /// How often a file is copied that somebody writes meanwhile.
 const MAX_TRIES: u32 = 3;
 
@@ -242,6 +244,7 @@ impl Copier<'_> {
             return Ok(None);
         }
         self.copied.entries += 1;
+        self.copied.disk_bytes = self.copied.disk_bytes.saturating_add(ENTRY_BYTES);
         match found.kind {
             EntryKind::Directory => {
                 let Some(source) = self.rules.open_directory(from, name, path)? else {

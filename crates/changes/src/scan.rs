@@ -150,8 +150,8 @@ impl Walk<'_> {
             return self.layers.open_parent(layer, path).map(Some);
         }
         match self.layers.open_directory(layer, path) {
-            // It was deleted as a whole; what is in it stays unknown.
-            Err(error) if error.errno == Errno::ACCESS => Ok(None),
+            // It was deleted as a whole; what is in it stays unknown. Or something is mounted there, which nobody saw.
+            Err(error) if matches!(error.errno, Errno::ACCESS | Errno::XDEV) => Ok(None),
             dir => {
                 let dir = dir?;
                 names.extend(names_in(&dir, path)?);

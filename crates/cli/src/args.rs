@@ -60,6 +60,7 @@ pub(crate) struct PolicyArgs {
     ///
     /// The command sees its changes; the files outside stay the same. Look at them with `sandbox diff`. auto: apply them at
     /// the end if the command succeeds. copy: work in a copy of the project, as is done where the kernel mounts no overlay.
+    /// auto,copy: both.
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "keep", help_heading = FILES)]
     pub(crate) transaction: Option<String>,
 

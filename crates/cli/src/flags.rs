@@ -60,18 +60,18 @@ pub(crate) fn flags(
         }
     }
     if let Some(when) = &args.transaction {
-        let access = match when.as_str() {
-            "keep" | "1" => "transaction",
-            "auto" => "transaction-auto",
-            "copy" => {
-                put("transaction", "filesystem.transactionBy", json!("copy"));
-                "transaction"
+        let mut access = "transaction";
+        for word in when.split(',') {
+            match word {
+                "keep" | "1" => {}
+                "auto" => access = "transaction-auto",
+                "copy" => put("transaction", "filesystem.transactionBy", json!("copy")),
+                other => bail!(
+                    "{} {other}: not keep, auto or copy (keep changes until you apply them, apply them if the command succeeds, or keep them in a copy of the project; auto,copy is both)",
+                    written.name("transaction")
+                ),
             }
-            other => bail!(
-                "{} {other}: not keep, auto or copy (keep changes until you apply them, apply them if the command succeeds, or keep them in a copy of the project)",
-                written.name("transaction")
-            ),
-        };
+        }
         put("transaction", "filesystem.project", json!(access));
     }
     match (&args.record, args.record_input) {

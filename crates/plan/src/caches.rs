@@ -130,8 +130,8 @@ fn could_stand_on(home: &Path, stack: &CacheStack, host: &Host<'_>, facts: &Host
         && stack.below.is_empty()
         && stack.lower.starts_with(home)
         && !is_crossed(home, &stack.lower, facts)
-        // One overlay has one id map.
-        && (stack.idmap.is_none() || stack.idmap == host.owner(home))
+        // One overlay has one id map, which only root's runs have.
+        && stack.idmap == host.owner(home).filter(|_| facts.uid == 0)
 }
 
 /// One overlay on the home directory in place of these.

@@ -152,6 +152,12 @@ pub enum SessionError {
     ChangesReplaced { session: String },
 
     #[error(
+        "the machine was started anew while session {session} ran, so files of it may be incomplete: \
+         look at them (`sandbox diff {session}`), and use --force to apply them all the same"
+    )]
+    MaybeIncomplete { session: String },
+
+    #[error(
         "{count} of session {session} still run; end them, or use --kill (`sandbox inspect {session}` shows them)",
         count = if *.commands == 1 { "1 command".to_owned() } else { format!("{commands} commands") }
     )]
@@ -336,6 +342,7 @@ impl SessionError {
             | Self::NoForkOptions { .. }
             | Self::ChangesLocked { .. }
             | Self::ChangesReplaced { .. }
+            | Self::MaybeIncomplete { .. }
             | Self::CommandsRunning { .. }
             | Self::ForkedElsewhere { .. }
             | Self::StateInProject { .. }

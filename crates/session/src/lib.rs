@@ -27,6 +27,7 @@ mod kept_layer;
 #[cfg(feature = "layers-off")]
 pub mod layers_off;
 pub mod learn;
+mod machine_start;
 mod offline;
 pub mod proxy;
 pub mod quarantine;

@@ -172,13 +172,21 @@ fn attempt(
     let outcome = prepared.and_then(|prepared| {
         let journal = &mut journal;
         let caches = prepared.caches.begin(&prepared.plan, &report.session_id)?;
-        let transaction = Transaction::begin(
+        let begun = Transaction::begin(
             caller,
             &prepared.plan,
             (&request.policy, request.fork_of.as_ref()),
             report,
             tell,
-        )?;
+        );
+        let (caches, transaction) = match begun {
+            Ok(transaction) => (caches, transaction),
+            Err(error) => {
+                // The first error is the one that matters; the next run of the project tries again.
+                let _ = caches.map_or(Ok(()), |caches| caches.end(Leave::Nothing, None));
+                return Err(error);
+            }
+        };
         let mut incident = None;
         let scene = Scene {
             caller,

@@ -288,7 +288,6 @@ ready()
     let before = tree.sample().unwrap().io.unwrap();
     actor.go_on();
     actor.await_ready();
-    actor.go_on();
     let after = eventually(|| {
         let io = tree.sample().unwrap().io.unwrap();
         (io.writes >= before.writes + 64).then_some(io)

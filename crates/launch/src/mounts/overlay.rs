@@ -71,7 +71,7 @@ impl Builder {
         self.kept(lower, &[], layer, parts.hidden, parts.exec).map_err(|error| match error.fix {
             Some(_) => error,
             None => error
-                .with_fix("--transaction=copy works in a copy of the project, without an overlay"),
+                .with_fix("--transaction=copy (or auto,copy) works in a copy of the project, without an overlay"),
         })
     }
 

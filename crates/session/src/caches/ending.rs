@@ -44,6 +44,9 @@ impl Caches {
         match &written {
             Ok(Some(_)) if has_room => {
                 make_private_dir(&layers)?;
+                // Nothing that it wrote was synced: after a loss of power, an empty file would lie above the host's.
+                rustix::fs::syncfs(open(&run)?)
+                    .map_err(|errno| SessionError::io("sync", &run, errno.into()))?;
                 rename(&run, &layers.join(&self.session))?;
             }
             Ok(None) if is_spare && spare::leave_run(&self.store, &self.session) => {}

@@ -51,10 +51,13 @@ pub fn list(places: &AppDirs) -> Result<Vec<CacheEntry>> {
         let store = all_caches(places).join(&name);
         let is_store = SetAside::found(&store).is_none() && name != SPARE;
         let Some(last_used) = last_used(&store).filter(|_| is_store) else { continue };
-        let parts = measure(&store)?;
+        // A command may have left what cannot be measured, which must not hide the rest.
+        let measured = measure(&store).ok();
+        let bytes = measured.as_ref().map(|parts| parts.values().sum());
+        let parts = measured.unwrap_or_default();
         entries.push(CacheEntry {
             project: path_of_layer(&name).filter(|path| path.is_absolute()),
-            bytes: parts.values().sum(),
+            bytes: bytes.unwrap_or_else(|| known_size(&store)),
             last_used,
             is_in_use: alone(&store)?.is_none(),
             parts,
@@ -167,7 +170,8 @@ pub(super) fn evict(own: &Path, most: Option<u64>) -> Result<()> {
             break;
         }
         let known = known_size(&store);
-        let real = measure(&store)?.values().sum();
+        // What cannot be measured is more than fits.
+        let real = measure(&store).map_or(most.saturating_add(1), |parts| parts.values().sum());
         total = total.saturating_sub(known).saturating_add(real);
         if total > most && real > 0 && empty(&store)? {
             total = total.saturating_sub(real);

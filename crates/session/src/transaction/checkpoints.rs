@@ -12,6 +12,7 @@ use super::{CHECKPOINTS, DIRECTORY, UPPER};
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
 use crate::journal::Journal;
+use crate::machine_start;
 use jiff::Timestamp;
 use palisade_changes::{ChangeSet, CopiedLayer, Layers};
 use palisade_plan::model::TransactionMethod;
@@ -58,6 +59,10 @@ pub struct Checkpoint {
     /// What they take on disk.
     #[serde(default)]
     pub disk_bytes: u64,
+    /// The start of the machine as long as which it lasts, if it was not synced: after a loss of power its files could be
+    /// empty. Syncing before each command would make a command wait for everything that anybody writes to that disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_restart_of: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,10 +186,23 @@ impl WaitingChanges {
         fault::point("copied", "the layer");
         let message = message.map(|text| text.chars().take(MAX_MESSAGE).collect::<String>());
         let created_at = Timestamp::now();
-        let made = Checkpoint { number, created_at, reason, message, entries, bytes, disk_bytes };
+        let is_synced = reason != CheckpointReason::BeforeCommand;
+        let until_restart_of = if is_synced { None } else { Some(machine_start::this_start()?) };
+        let made = Checkpoint {
+            number,
+            created_at,
+            reason,
+            message,
+            entries,
+            bytes,
+            disk_bytes,
+            until_restart_of,
+        };
         write_record(&place, &made)?;
         // After a loss of power it is either whole or not listed. All files at once: one by one takes far longer.
-        rustix::fs::syncfs(&place).call("syncfs")?;
+        if is_synced {
+            rustix::fs::syncfs(&place).call("syncfs")?;
+        }
         fault::point("listing", "the checkpoint");
         // From here on it counts.
         let flags = RenameFlags::NOREPLACE;
@@ -227,14 +245,13 @@ impl WaitingChanges {
     }
 
     fn open_image(&self, number: u32) -> Result<OwnedFd> {
-        let path = Path::new(CHECKPOINTS).join(number.to_string()).join(IMAGE);
-        match open_beneath(self.directory().directory(), &path, DIRECTORY) {
-            Err(error) if error.errno == Errno::NOENT => Err(SessionError::NoCheckpoint {
-                session: self.session().label().to_owned(),
-                number,
-            }),
-            image => Ok(image?),
-        }
+        let all = self.open_checkpoints()?;
+        let listed = all.filter(|all| read_record(all, number).is_some());
+        let all = listed.ok_or_else(|| SessionError::NoCheckpoint {
+            session: self.session().label().to_owned(),
+            number,
+        })?;
+        Ok(open_beneath(&all, &Path::new(&number.to_string()).join(IMAGE), DIRECTORY)?)
     }
 
     /// The project without changes, as an upper layer: an empty one that looks like the project itself.
@@ -327,6 +344,7 @@ fn drop_checkpoint(all: &OwnedFd, number: u32) -> Result<()> {
     Ok(())
 }
 
+/// None also for one that was not synced before the machine started anew.
 fn read_record(all: &OwnedFd, number: u32) -> Option<Checkpoint> {
     let path = Path::new(&number.to_string()).join(RECORD);
     let file =
@@ -334,7 +352,8 @@ fn read_record(all: &OwnedFd, number: u32) -> Option<Checkpoint> {
     let mut text = Vec::new();
     File::from(file).take(MAX_RECORD_BYTES).read_to_end(&mut text).ok()?;
     let record: Checkpoint = serde_json::from_slice(&text).ok()?;
-    Some(Checkpoint { number, ..record })
+    let is_whole = record.until_restart_of.as_deref().is_none_or(machine_start::is_this);
+    is_whole.then_some(Checkpoint { number, ..record })
 }
 
 fn write_record(place: &OwnedFd, record: &Checkpoint) -> Result<()> {

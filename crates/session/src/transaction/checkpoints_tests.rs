@@ -10,6 +10,7 @@ fn checkpoint(number: u32, disk_bytes: u64) -> Checkpoint {
         entries: 1,
         bytes: u64::MAX,
         disk_bytes,
+        until_restart_of: None,
     }
 }
 

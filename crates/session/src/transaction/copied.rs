@@ -7,9 +7,11 @@ use crate::kept_layer::UPPER;
 use crate::sessions::SessionDirectory;
 use palisade_changes::{CopiedLayer, CopyLimits, CopyRecord, ProjectCopy};
 use palisade_sys::beneath::open_beneath;
+use palisade_sys::{At as _, Mode, OFlags};
+use rustix::fs::{AtFlags, fstat, openat, unlinkat};
 use std::ffi::OsStr;
 use std::io::IsTerminal as _;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -20,8 +22,10 @@ const LIMITS: CopyLimits = CopyLimits { files: 500_000, bytes: 4 << 30 };
 /// When a person at a terminal is told how far it is, and how often after that.
 const FIRST_PROGRESS: Duration = Duration::from_secs(2);
 const NEXT_PROGRESS: Duration = Duration::from_secs(5);
-/// How long the clock of files may stand still.
-const TICK: Duration = Duration::from_millis(100);
+/// How long the clock of files may stand still: vfat's by two seconds.
+const LONGEST_TICK: Duration = Duration::from_millis(2500);
+/// A file beside the copy, to read the clock by.
+const CLOCK: &str = "clock";
 
 /// Copies the project, without what the command must not see.
 pub(super) fn make(
@@ -38,19 +42,31 @@ pub(super) fn make(
     let mut progress = progress(tell);
     let wanted = ProjectCopy { hidden, limits: LIMITS, progress: &mut progress };
     let from = open_project(project)?;
-    let (_, record) = palisade_changes::copy_project(from.as_fd(), (layer.as_fd(), upper), wanted)
-        .map_err(failed)?;
-    directory.write_file(COPY_RECORD, &record.to_bytes()?)?;
-    wait_for_later_than(&record);
-    Ok(())
+    let (_, mut record) =
+        palisade_changes::copy_project(from.as_fd(), (layer.as_fd(), upper), wanted)
+            .map_err(failed)?;
+    if !wait_for_later_than(&record, &layer)? {
+        record.distrust_times();
+    }
+    directory.write_file(COPY_RECORD, &record.to_bytes()?)
 }
 
-/// What a command changes must be younger than the copy.
-fn wait_for_later_than(record: &CopyRecord) {
-    let end = Instant::now() + TICK;
-    while Some(super::now_on_files()) <= record.newest() && Instant::now() < end {
+/// What a command changes must be younger than the copy, by the clock of the file system that holds it: some count
+/// seconds, and some are another machine's. False if that could not be had.
+fn wait_for_later_than(record: &CopyRecord, layer: &OwnedFd) -> Result<bool> {
+    let end = Instant::now() + LONGEST_TICK;
+    let is_later = loop {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = openat(layer, CLOCK, flags, Mode::RUSR | Mode::WUSR).call("openat")?;
+        rustix::io::write(&file, b"x").call("write")?;
+        let is_later = record.is_older_than(&fstat(&file).call("fstat")?);
+        unlinkat(layer, CLOCK, AtFlags::empty()).call("unlinkat")?;
+        if is_later || Instant::now() > end {
+            break is_later;
+        }
         std::thread::sleep(Duration::from_millis(1));
-    }
+    };
+    Ok(is_later)
 }
 
 fn progress(tell: &mut dyn FnMut(&str)) -> impl FnMut(CopiedLayer) {

@@ -27,6 +27,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Mark {
     pub(super) checkpoint: u32,
+    /// Whether files of a copy may have changed already.
+    #[serde(default)]
+    pub(super) is_under_way: bool,
 }
 
 impl Mark {
@@ -75,11 +78,12 @@ pub(super) fn finish_ended(directory: &SessionDirectory) -> Result<()> {
 
 /// The same for who has the lock.
 pub(super) fn finish_ended_locked(directory: &SessionDirectory) -> Result<()> {
-    let Some(Mark { checkpoint }) = read_mark(directory)? else { return Ok(()) };
+    let Some(mark) = read_mark(directory)? else { return Ok(()) };
+    let checkpoint = mark.checkpoint;
     let at = directory.directory();
     let record: TransactionRecord = directory.read_json(RECORD)?;
     if record.method == TransactionMethod::Copy {
-        return finish_in_copy(directory, &record, checkpoint);
+        return finish_in_copy(directory, &record, &mark);
     }
     let image = match checkpoint {
         0 => Path::new(CHECKPOINTS).join("0"),
@@ -115,7 +119,7 @@ pub(super) fn finish_ended_locked(directory: &SessionDirectory) -> Result<()> {
 fn finish_in_copy(
     directory: &SessionDirectory,
     record: &TransactionRecord,
-    checkpoint: u32,
+    &Mark { checkpoint, is_under_way }: &Mark,
 ) -> Result<()> {
     let at = directory.directory();
     let project = || open_project(&directory.record()?.project);
@@ -137,8 +141,13 @@ fn finish_in_copy(
     let layers = Layers::states_of_copies(project()?, copy, image, &hidden);
     let restoration = Restoration::plan(&layers).inspect_err(|_| {
         // Nothing has changed, and nobody should have to try again.
-        let _ = remove_mark(directory);
+        if !is_under_way {
+            let _ = remove_mark(directory);
+        }
     })?;
+    Mark { checkpoint, is_under_way: true }.write(directory)?;
     restoration.perform(tree.as_fd())?;
+    // The mark may be gone from the disk before what it stands for is there.
+    rustix::fs::syncfs(&tree).call("syncfs")?;
     remove_mark(directory)
 }

@@ -25,6 +25,7 @@ use crate::caller::Caller;
 use crate::config::PolicyRequest;
 use crate::error::{Result, SessionError};
 use crate::kept_layer::make_layer;
+use crate::machine_start;
 use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, TimeToLive};
 use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
 use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
@@ -65,6 +66,10 @@ pub struct TransactionRecord {
     pub hidden: Vec<Vec<u8>>,
     /// Whether the session's directory is there for the changes of one run, and for nothing else.
     pub is_of_one_run: bool,
+    /// The start of the machine as long as which the changes are certain to be whole. None once they are on disk: while
+    /// the command works nothing of them is synced.
+    #[serde(default)]
+    pub until_restart_of: Option<String>,
 }
 
 impl TransactionRecord {
@@ -157,6 +162,7 @@ impl Transaction {
             method: planned.method,
             hidden: hidden(plan),
             is_of_one_run: own.is_some(),
+            until_restart_of: Some(machine_start::this_start()?),
         };
         directory.write_json(RECORD, &record)?;
         let records_operations = plan.supervision.records_operations();
@@ -215,6 +221,7 @@ impl Transaction {
             }
             Err(error) => {
                 // Somebody has to look at them all the same.
+                waiting.sync()?;
                 tell(&format!("changes wait that cannot be listed: {error}"));
                 return finish(own, &waiting, report, has_failed);
             }
@@ -235,6 +242,9 @@ impl Transaction {
             }
         }
         report.waiting_changes = Some(count);
+        if count > 0 {
+            waiting.sync()?;
+        }
         if count == 0 && own.is_some() {
             // Kept while the command ran. What cannot be told counts as something that somebody may want.
             if waiting.unapplied_checkpoints().map_or(true, |kept| kept > 0) {

@@ -68,7 +68,7 @@ impl WaitingChanges {
         match &held {
             Some((_client, tree)) => self.restore(to, tree)?,
             None => {
-                Mark { checkpoint: to }.write(self.directory())?;
+                Mark { checkpoint: to, is_under_way: false }.write(self.directory())?;
                 interrupted::finish_ended_locked(self.directory())?;
             }
         }
@@ -85,7 +85,7 @@ impl WaitingChanges {
         }
         let _lock = self.lock()?;
         // Whoever held the lock may have done it.
-        let Some(Mark { checkpoint }) = interrupted::read_mark(self.directory())? else {
+        let Some(Mark { checkpoint, .. }) = interrupted::read_mark(self.directory())? else {
             return Ok(None);
         };
         match self.directory().is_alive() {
@@ -101,7 +101,7 @@ impl WaitingChanges {
     fn restore(&self, to: u32, tree: &OwnedFd) -> Result<()> {
         let layers = self.states(StateNumber::Now, StateNumber::Checkpoint(to))?;
         let restoration = Restoration::plan(&layers)?;
-        Mark { checkpoint: to }.write(self.directory())?;
+        Mark { checkpoint: to, is_under_way: true }.write(self.directory())?;
         restoration.perform(tree.as_fd())?;
         fault::point("restored", "");
         interrupted::remove_mark(self.directory())

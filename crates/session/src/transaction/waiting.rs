@@ -9,6 +9,7 @@ use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::error::{Result, SessionError};
 use crate::kept_layer::{self, WORK};
+use crate::machine_start;
 use crate::session_id::new_session_id;
 use crate::sessions::{SessionDirectory, SessionRecord};
 use palisade_changes::{
@@ -182,11 +183,30 @@ impl WaitingChanges {
         Ok(palisade_changes::recover(&self.layers, self.journal()?.as_fd())?)
     }
 
+    /// Sees to it that the changes are on disk, for as long as they wait. The command's processes must be gone.
+    pub(super) fn sync(&self) -> Result<()> {
+        rustix::fs::syncfs(self.directory.directory()).call("syncfs")?;
+        let record: TransactionRecord = self.directory.read_json(RECORD)?;
+        self.directory.write_json(RECORD, &TransactionRecord { until_restart_of: None, ..record })
+    }
+
+    /// An error if a loss of power may have left files of it empty.
+    fn check_that_it_is_whole(&self, options: &ApplyOptions<'_>) -> Result<()> {
+        let is_whole = self.record.until_restart_of.as_deref().is_none_or(machine_start::is_this);
+        match is_whole || matches!(options.on_conflict, OnConflict::Force) {
+            true => Ok(()),
+            false => {
+                Err(SessionError::MaybeIncomplete { session: self.session.label().to_owned() })
+            }
+        }
+    }
+
     pub(super) fn apply_unrecorded(
         &self,
         options: &ApplyOptions<'_>,
         processes: SessionProcesses,
     ) -> Result<Outcome> {
+        self.check_that_it_is_whole(options)?;
         let _lock = self.lock_opened()?;
         self.recover()?;
         let journal = self.journal()?;

@@ -50,6 +50,7 @@ impl Ended {
             method: TransactionMethod::Overlay,
             hidden: Vec::new(),
             is_of_one_run: false,
+            until_restart_of: None,
         };
         made.write_json(RECORD, &transaction).unwrap();
         ended
@@ -111,7 +112,7 @@ fn whoever_finds_a_rollback_that_is_going_on_waits_for_its_end() {
     drop(ended.open().check_state(super::super::StateNumber::Checkpoint(0)));
     let session = ended.session();
     let lock = interrupted::lock(&session).unwrap();
-    interrupted::Mark { checkpoint: 0 }.write(&session).unwrap();
+    interrupted::Mark { checkpoint: 0, is_under_way: false }.write(&session).unwrap();
     let (done, is_done) = channel();
     std::thread::scope(|scope| {
         let ended = &ended;
@@ -141,4 +142,54 @@ fn a_checkpoint_whose_record_is_lost_keeps_its_number() {
     fs::write(ended.session().path().join("checkpoints/2/checkpoint.json"), "").unwrap();
     let kept = waiting.checkpoint(&places, None, CheckpointReason::Asked).unwrap();
     assert_eq!(kept.number, 3);
+}
+
+/// Those before a command are not synced, so that after a restart of the machine nobody knows what is in them.
+///
+/// Proves: LIFE-5 checkpoint
+#[test]
+fn a_checkpoint_before_a_command_lasts_until_the_machine_starts_anew() {
+    let ended = Ended::new();
+    let (places, waiting) = (ended.places(), ended.open());
+    let kept = waiting.checkpoint(&places, None, CheckpointReason::BeforeCommand).unwrap();
+    let this_start = kept.until_restart_of.clone().unwrap();
+    let asked = waiting.checkpoint(&places, None, CheckpointReason::Asked).unwrap();
+    assert_eq!(asked.until_restart_of, None);
+    assert_eq!(waiting.checkpoints().unwrap(), [kept, asked.clone()]);
+    let record = ended.session().path().join("checkpoints/1/checkpoint.json");
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, text.replace(&this_start, "of another start")).unwrap();
+    assert_eq!(waiting.checkpoints().unwrap(), [asked]);
+    let refused = ended.open().roll_back(&places, 1, RunningCommands::Refuse);
+    assert!(matches!(refused, Err(SessionError::NoCheckpoint { number: 1, .. })), "{refused:?}");
+}
+
+/// While a command works, nothing of its changes is synced.
+///
+/// Proves: LIFE-2 apply
+#[test]
+fn changes_from_before_a_restart_are_applied_only_if_somebody_insists_or_they_were_synced() {
+    let ended = Ended::new();
+    let places = ended.places();
+    let begun = |start: Option<&str>| {
+        let record: TransactionRecord = ended.session().read_json(RECORD).unwrap();
+        let until_restart_of = start.map(str::to_owned);
+        let record = TransactionRecord { until_restart_of, ..record };
+        ended.session().write_json(RECORD, &record).unwrap();
+    };
+    let apply = |on_conflict| {
+        let options = ApplyOptions { on_conflict, ..ApplyOptions::all(&NoJudge) };
+        ended.open().apply(&places, &options, SessionProcesses::Gone)
+    };
+    begun(Some("another start"));
+    let refused = apply(OnConflict::Refuse);
+    assert!(matches!(refused, Err(SessionError::MaybeIncomplete { .. })), "{refused:?}");
+    assert!(ended.made().exists() && !ended.record.project.join("made").exists());
+    ended.open().sync().unwrap();
+    let record: TransactionRecord = ended.session().read_json(RECORD).unwrap();
+    assert_eq!(record.until_restart_of, None);
+    begun(Some("another start"));
+    let applied = apply(OnConflict::Force);
+    assert!(matches!(applied, Ok(Outcome::Applied(_))), "{applied:?}");
+    assert!(ended.record.project.join("made").exists());
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use palisade_testkit::{Output, World, am_root, sandbox_program};
 
 use crate::inside::{inside, private_mounts};
-use crate::transaction::{EDITS, everything, project, sandbox, sessions};
+use crate::transaction::{EDITS, assert_hidden_files_stay, everything, project, sandbox, sessions};
 
 const COPY: &[&str] = &["--transaction=copy"];
 
@@ -92,16 +92,7 @@ fn what_is_hidden_is_not_in_the_copy_and_stays_as_it_is() {
     let state = world.home().join(".local/state/palisade");
     let found = world.bare("grep").args(["-r", "top secret"]).arg(&state).run();
     found.assert_code(1);
-    let held = sandbox(&world, &["apply"]);
-    held.assert_code(1);
-    for refused in ["secret: ", "keys/private: ", "mixed: "] {
-        assert!(held.out().contains(refused), "{refused} is missing in\n{}", held.out());
-    }
-    sandbox(&world, &["apply", "--skip-refused", "--force"]).assert_code(0);
-    for kept in ["secret", "keys/private", "mixed/hidden"] {
-        let content = fs::read_to_string(world.project().join(kept)).unwrap();
-        assert_eq!(content, "top secret\n", "{kept}");
-    }
+    assert_hidden_files_stay(&world);
 }
 
 /// Proves: LIFE-5 checkpoint, LIFE-5 rollback

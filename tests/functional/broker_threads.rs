@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::time::{Duration, Instant};
 
-use palisade_testkit::{Output, World, am_root};
+use palisade_testkit::{Output, World, am_root, patiently};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PYTHON: &str = "/usr/bin/python3";
@@ -321,15 +321,15 @@ fn a_stopped_sandbox_is_in_nobodys_way() {
         let begun = Instant::now();
         let script = "mkdir made && : > made/file && mv made/file made/other && rm -r made";
         let run = world.sandbox_run(NO_FLAGS, ["sh", "-ec", script]).cwd(&other).run();
+        // Had it waited for a lock that the stopped one holds, that wait would have ended with EBUSY.
         run.assert_code(0);
-        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         // In the same project it may have to wait, and not for ever.
         let same = world.sandbox_run(NO_FLAGS, ["sh", "-c", "echo x > mine"]).run();
         if same.code() != 0 {
             let notes = same.report.as_ref().unwrap()["notes"].to_string();
             assert!(notes.contains("EBUSY"), "{notes} {}", same.err());
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < patiently(Duration::from_secs(20)), "{:?}", begun.elapsed());
         kill_process(broker, Signal::CONT).unwrap();
         std::thread::yield_now();
     }

@@ -237,17 +237,14 @@ fn a_flood_of_attempts_is_summed_and_stops_nobody() {
     assert_eq!(told, 800, "every one is counted");
 }
 
-/// Asks the proxy for as many hosts as it can in some seconds, each with a long name of its own, and prints how many.
-const FLOOD: &str = "import socket, time, random
-end, count = time.time() + 3, 0
-while time.time() < end:
+/// Asks the proxy for many hosts, each with a long name of its own.
+const FLOOD: &str = "import socket, random
+for _ in range(3000):
     name = '.'.join(''.join(random.choices('abcdefghij', k=60)) for _ in range(4))[:240]
     client = socket.create_connection(('198.18.0.1', 3128))
     client.sendall(('CONNECT %s:443 HTTP/1.1\\r\\nHost: %s:443\\r\\n\\r\\n' % (name, name)).encode())
     assert b' 403 ' in client.recv(65536)
-    client.close()
-    count += 1
-print(count)";
+    client.close()";
 
 /// Proves: NET-7 bounded-log, NET-7 logged
 #[test]
@@ -255,14 +252,12 @@ fn a_flood_of_attempts_is_counted_and_does_not_fill_the_disk() {
     let net = Net::new();
     let output = net.python(&["--allow-host", "web.example", "--on-ask", "deny"], FLOOD);
     output.assert_code(0);
-    let tried: u64 = output.out().trim().parse().unwrap();
-    assert!(tried > 1500, "too few to tell: {tried}");
     let attempts = net.events("NETWORK_ATTEMPT");
     let denied = attempts.iter().filter(|one| one["action"] == "proxy_denied");
     let counted: u64 = denied.map(|one| one["count"].as_u64().unwrap_or(1)).sum();
-    assert_eq!(counted, tried, "none is lost");
+    assert_eq!(counted, 3000, "none is lost");
     let log = net.world.home().join(".local/state/palisade/audit.jsonl");
     let length = std::fs::metadata(log).unwrap().len();
-    assert!(length < 1_000_000, "{length} bytes for {tried} attempts");
+    assert!(length < 1_000_000, "{length} bytes");
     net.world.sandbox(["audit", "verify"]).run().assert_code(0);
 }

@@ -221,8 +221,12 @@ fn after_a_supervisor_was_killed_the_next_run_asks_in_the_same_terminal() {
         let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         tmux.wait_until("the shell", |_| tmux.visible().contains("Killed"));
-        tmux.line(tidy_up);
-        tmux.wait_until("an empty screen", |_| !tmux.visible().contains("y once"));
+        // What is typed while `reset` still has the terminal would be lost.
+        tmux.line(&format!("{tidy_up}; echo tidied $((1 + 1))"));
+        tmux.wait_until("a tidy screen", |_| {
+            let screen = tmux.visible();
+            screen.contains("tidied 2") && !screen.contains("y once")
+        });
         if tidy_up == "reset" {
             tmux.wait_until("lines that wrap", |_| tmux.show("#{wrap_flag}").trim() == "1");
         }

@@ -10,7 +10,7 @@ use crate::dotenv::is_dotenv;
 use crate::facts::HostFacts;
 use crate::host::Host;
 use crate::lists::{self, Listed};
-use crate::model::{Answers, Gate, MountOp, Nature, Trigger};
+use crate::model::{Answers, Gate, MountOp, Namespaces, Nature, Trigger};
 use crate::paths::Scope;
 use crate::see::Seen;
 use crate::{locate, own};
@@ -19,15 +19,6 @@ use std::path::{Component, Path, PathBuf};
 
 /// The maximum number of open questions. Nobody could answer more.
 const MAX_OPEN_QUESTIONS: usize = 256;
-
-/// What a trigger depends on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings {
-    /// Whether the broker performs what creates names.
-    pub(crate) is_guarded: bool,
-    /// Whether the command is in a pid namespace of its own.
-    pub(crate) has_own_pids: bool,
-}
 
 /// Whether a run notices the use of paths that are missing in its view.
 #[derive(Debug, Default)]
@@ -43,7 +34,7 @@ pub(crate) fn choose(
     host: &Host<'_>,
     mounts: &[MountOp],
     Seen { denied, when_used, .. }: &Seen,
-    Surroundings { is_guarded, has_own_pids }: Surroundings,
+    namespaces: &Namespaces,
 ) -> Chosen {
     if policy.view != View::Host {
         return Chosen::default();
@@ -56,11 +47,7 @@ pub(crate) fn choose(
         (Vec::new(), Vec::new())
     };
     let (trigger, trigger_reason) = match trigger(policy.gate, facts) {
-        // The file system has a name for everything on the host. Only the broker can tell a name that is created from it.
-        (Trigger::Fuse, _) if !is_guarded => {
-            (Trigger::Notify, "fuse needs protected names: nothing else notices what is created")
-        }
-        (Trigger::Fuse, _) if !has_own_pids => (
+        (Trigger::Fuse, _) if !namespaces.pid => (
             Trigger::Notify,
             "fuse needs a pid namespace, to tell the command from our own processes",
         ),

@@ -1,7 +1,7 @@
 use crate::facts::HostFacts;
 use crate::fake::{FakeTree, plan, policy, user};
 use crate::model::{Answers, Gate, Nature};
-use palisade_policy::model::{Filesystem, GateChoice, Mode, Policy, View};
+use palisade_policy::model::{GateChoice, Mode, Policy, View};
 use std::path::{Path, PathBuf};
 
 fn developer() -> FakeTree {
@@ -77,15 +77,9 @@ fn static_mode_shows_the_own_home_by_rule_where_a_file_system_can_be_served() {
 fn static_mode_says_why_the_rest_of_the_home_is_hidden() {
     let fixed = Policy { mode: Mode::Static, ..policy() };
     let notify = Policy { gate: GateChoice::Notify, ..fixed.clone() };
-    let unguarded = Policy {
-        filesystem: Filesystem { protect_names: false, ..fixed.filesystem.clone() },
-        ..fixed.clone()
-    };
-    for (policy, facts, why) in [
-        (&fixed, user(), "/dev/fuse cannot be opened"),
-        (&notify, served(), "the policy says so"),
-        (&unguarded, served(), "fuse needs protected names"),
-    ] {
+    for (policy, facts, why) in
+        [(&fixed, user(), "/dev/fuse cannot be opened"), (&notify, served(), "the policy says so")]
+    {
         let plan = plan(policy, &facts, &developer()).unwrap();
         assert_eq!(plan.sandbox.gate, None, "{why}");
         let mut notes = plan.explanation.notes.iter().map(|note| &note.text);

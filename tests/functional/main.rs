@@ -44,6 +44,7 @@ mod environment;
 mod escape_alerts;
 mod escape_indicators;
 mod escape_response;
+mod escape_traversal;
 mod explain_syscall;
 mod fault_points;
 mod faults;

@@ -16,6 +16,16 @@ pub enum GateFsMessage {
     Returned { request: u64 },
     /// The answer is no longer awaited.
     Withdrawn { request: u64 },
+    /// Somebody looked for one of Palisade's own directories, and was told that there is none. Nobody waits, and who it was may be
+    /// gone by now.
+    LookAtOwn {
+        #[serde(with = "Raw")]
+        path: PathBuf,
+        pid: u32,
+        /// Its program, as the sandbox sees it; empty if unknown.
+        #[serde(with = "Raw")]
+        executable: Vec<u8>,
+    },
     /// The server cannot go on; without it nothing on the way to a granted path can be found.
     Failed(#[serde(with = "Truncated::<MAX_FIELD>")] String),
 }

@@ -136,13 +136,10 @@ impl GateFsServer<'_> {
         else {
             return;
         };
-        if self.waiting.is_full() {
-            return;
-        }
         self.told_absent.insert(path.to_owned());
-        let asked = self.path_access(thread, path.to_owned(), (&Call::Open, OPEN), 0);
-        // The answer is known, and nobody waits for it.
-        self.waiting.post(&self.supervisor, &GateFsMessage::PathAccess(asked));
+        let (pid, executable) = (number_of(thread), self.callers.program(thread));
+        let message = GateFsMessage::LookAtOwn { path: path.to_owned(), pid, executable };
+        self.waiting.post(&self.supervisor, &message);
     }
 
     /// Leaves a call unanswered until the supervisor has decided about the path.

@@ -98,10 +98,14 @@ fn set_up(given: Given) -> Result<Option<Server>> {
     if let Some(EncodedLandlock(rules)) = config.landlock.take() {
         landlock::restrict(&rules)?;
     }
-    // 4. The self-check, in processes inside the pid namespace, where this one is not.
-    let probes: Vec<Probe> = config.probes.drain(..).map(|EncodedProbe(probe)| probe).collect();
+    // 4. The self-check, in processes inside the pid namespace, where this one is not. Only the canary is tried by this one: of a
+    // process inside, the gate's file system would report an attempt to break out.
+    let probes = config.probes.drain(..).map(|EncodedProbe(probe)| probe);
+    let (canary, probes): (Vec<_>, Vec<_>) =
+        probes.partition(|probe| matches!(probe, Probe::ReadCanary { .. }));
     let targets = Targets { supervisor, port: config.port };
-    let mut checked = Checked::default();
+    let observations = selfcheck::run(&canary, ProbeStage::BeforeFilter, targets)?;
+    let mut checked = Checked { observations, ..Checked::default() };
     check(&alone, &probes, (ProbeStage::BeforeFilter, targets), &mut checked)?;
     if let Some(cpus) = &config.affinity {
         // Before the filter, which keeps it.

@@ -34,7 +34,7 @@ use palisade_sys::FileIdentity;
 use state::GateState;
 use std::collections::{HashSet, VecDeque};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tally::Tally;
 
@@ -131,6 +131,11 @@ impl<'p> Gate<'p> {
     ) {
         self.from_gatefs.insert(request.id);
         self.touched(request, asking, terminal);
+    }
+
+    /// Somebody looked for one of Palisade's own directories, and found nothing.
+    pub(crate) fn looked_at_own(&mut self, path: &Path, executable: &[u8], pid: u32) {
+        self.state.looked_at_own(path, executable, pid);
     }
 
     /// Gives calls whose questions found no room their turn. Whether there is something to carry out.

@@ -412,11 +412,17 @@ impl GateState<'_> {
     pub(super) fn alert_if_ours(&mut self, token: u64) {
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let is_ours = |path: &Path| self.gate.own.iter().any(|own| path.starts_with(own));
-        let Some(path) = inquiry.paths().find(|path| is_ours(path)) else { return };
-        let caller = inquiry.requests.first();
-        let by = caller.map(|call| String::from_utf8_lossy(&call.executable).into_owned());
-        let details = format!("{} by {}", path.display(), by.unwrap_or_default());
-        let attempt = TRAVERSAL.attempt(&details, caller.map(|call| call.pid));
+        let Some(path) = inquiry.paths().find(|path| is_ours(path)).map(Path::to_owned) else {
+            return;
+        };
+        let Some(caller) = inquiry.requests.first() else { return };
+        let (executable, pid) = (caller.executable.clone(), caller.pid);
+        self.looked_at_own(&path, &executable, pid);
+    }
+
+    pub(crate) fn looked_at_own(&mut self, path: &Path, executable: &[u8], pid: u32) {
+        let by = String::from_utf8_lossy(executable);
+        let attempt = TRAVERSAL.attempt(&format!("{} by {by}", path.display()), Some(pid));
         self.actions.push_back(Action::Record(EventKind::EscapeAttempt(attempt)));
     }
 

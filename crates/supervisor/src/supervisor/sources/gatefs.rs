@@ -43,6 +43,9 @@ impl Supervisor<'_> {
                 }
                 GateFsMessage::Returned { request } => gate.returned(request),
                 GateFsMessage::Withdrawn { request } => gate.withdrawn(request, &mut self.asking),
+                GateFsMessage::LookAtOwn { path, pid, executable } => {
+                    gate.looked_at_own(&path, &executable, pid);
+                }
                 GateFsMessage::Failed(why) => return Err(SupervisorError::GateFailed(why)),
             }
         }

@@ -222,7 +222,8 @@ fn p08_the_sandboxs_own_pid_1_cannot_be_killed() {
         })
         // Inside, what outlives pid 1 is ended by the supervisor, perhaps before it has said so.
         .succeeded(|_, output| {
-            output.out().contains("without a parent") || output.err().contains("the sandbox's pid 1 went away")
+            output.out().contains("without a parent")
+                || output.err().contains("the sandbox's pid 1 went away")
         })
         .check();
 }

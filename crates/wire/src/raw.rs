@@ -1,6 +1,7 @@
 //! Bytes and paths as they are, for `#[serde(with = "Raw")]`: serde itself refuses a path that is not UTF-8.
 //! Must never change one: a path that was cut would be another path.
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::{ByteBuf, Bytes};
 use std::ffi::OsString;
@@ -44,6 +45,21 @@ impl RawField for PathBuf {
 
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         ByteBuf::deserialize(from).map(path_of)
+    }
+}
+
+/// A list of none or one.
+impl RawField for Option<PathBuf> {
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter().map(|path| bytes_of(path)))
+    }
+
+    fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut paths = Vec::<ByteBuf>::deserialize(from)?;
+        match (paths.pop(), paths.is_empty()) {
+            (path, true) => Ok(path.map(path_of)),
+            (_, false) => Err(D::Error::custom("more than one path")),
+        }
     }
 }
 

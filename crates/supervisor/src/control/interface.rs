@@ -130,7 +130,7 @@ pub struct CreateSandbox {
     pub tool: Option<String>,
     pub ask: AskPeople,
     /// Where the report is written at the end.
-    #[serde(with = "MaybePath")]
+    #[serde(with = "Raw")]
     pub report: Option<PathBuf>,
     /// Whether notes for people are left out of standard error.
     pub is_quiet: bool,
@@ -162,7 +162,7 @@ pub struct StartCommand {
     pub argv: Vec<Vec<u8>>,
     pub environment: Environment,
     /// None: that of the sandbox.
-    #[serde(with = "MaybePath")]
+    #[serde(with = "Raw")]
     pub cwd: Option<PathBuf>,
     /// None: that of the supervisor.
     pub umask: Option<u32>,
@@ -466,21 +466,6 @@ impl WireMessage for Request {
 
 impl WireMessage for FromSupervisor {
     const MAX_BYTES: usize = 32 * 1024;
-}
-
-/// A path that may be missing, byte by byte.
-struct MaybePath;
-
-impl MaybePath {
-    fn serialize<S: serde::Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
-        let paths: Vec<PathBuf> = path.iter().cloned().collect();
-        Raw::serialize(&paths, to)
-    }
-
-    fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
-        let paths: Vec<PathBuf> = Raw::deserialize(from)?;
-        Ok(paths.into_iter().next())
-    }
 }
 
 #[cfg(test)]

@@ -109,6 +109,7 @@ mod recording;
 mod report;
 mod rules;
 mod secrets_view;
+mod session_files;
 mod sessions;
 mod sessions_attach;
 mod sessions_end;

@@ -7,7 +7,7 @@
 use crate::commands::changes::{apply, diff, discard};
 use crate::commands::checkpoints::{checkpoint, fork, list, rollback};
 use crate::commands::sessions::{
-    attach, create, exec, extend, inspect, logs, prune, ps, remove, stop,
+    attach, copy, create, exec, extend, inspect, logs, prune, ps, remove, stop,
 };
 use crate::commands::{
     approve, audit, cache, check_path, complete, doctor, explain_syscall, generate, learn, manual,
@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Prune(prune::Prune),
     /// Give a session more time
     Extend(extend::Extend),
+    /// Copy a file into a session, or out of it
+    Cp(copy::Copy),
     /// Show what a session changed in its project
     Diff(diff::Diff),
     /// Apply what a session changed to its project
@@ -200,6 +202,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "rm" => Command::Rm(arguments(line)?),
         "prune" => Command::Prune(arguments(line)?),
         "extend" => Command::Extend(arguments(line)?),
+        "cp" => Command::Cp(arguments(line)?),
         "diff" => Command::Diff(arguments(line)?),
         "apply" => Command::Apply(arguments(line)?),
         "discard" => Command::Discard(arguments(line)?),

@@ -68,6 +68,7 @@ fn main() -> ExitCode {
         Command::Rm(remove) => remove.execute(),
         Command::Prune(prune) => prune.execute(),
         Command::Extend(extend) => extend.execute(),
+        Command::Cp(copy) => copy.execute(),
         Command::Diff(diff) => diff.execute(),
         Command::Apply(apply) => apply.execute(),
         Command::Discard(discard) => discard.execute(),

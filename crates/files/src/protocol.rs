@@ -1,7 +1,7 @@
 //! What a client and the process inside say to each other, over a SEQPACKET socket: one packet is one message. Each request
 //! gets one response, in the order of the requests; changes of what is watched come between them.
 
-use palisade_sys::Errno;
+use palisade_sys::{Errno, errno_text};
 use palisade_wire::{AsErrno, Raw, WireMessage};
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
@@ -136,10 +136,6 @@ pub struct FileError {
     pub path: PathBuf,
     #[serde(with = "AsErrno")]
     pub errno: Errno,
-}
-
-fn errno_text(errno: Errno) -> String {
-    std::io::Error::from(errno).to_string()
 }
 
 /// What stat(2) says.

@@ -71,7 +71,7 @@ fn errno<T: std::fmt::Debug>(result: Result<T, ClientError>) -> Errno {
     }
 }
 
-/// Proves: TOOL-3 files
+/// Proves: TOOL-3 operations
 #[test]
 fn what_is_written_is_there_and_reads_the_same() {
     let mut served = Served::new();
@@ -117,6 +117,7 @@ fn a_file_that_is_replaced_keeps_its_permissions_and_a_second_name_its_content()
     assert_eq!(served.names(), ["script", "second"]);
 }
 
+/// Proves: TOOL-3 whole
 #[test]
 fn nothing_changes_before_the_end_and_nothing_is_left_of_what_was_given_up() {
     let mut served = Served::new();
@@ -192,6 +193,7 @@ fn more_than_was_allowed_is_not_read() {
     assert_eq!(served.client().read_part(handle, u64::MAX, 100).map_err(drop), Err(()));
 }
 
+/// Proves: TOOL-3 operations
 #[test]
 fn thousands_of_entries_are_listed_and_a_link_is_not_followed() {
     let mut served = Served::new();
@@ -215,6 +217,7 @@ fn thousands_of_entries_are_listed_and_a_link_is_not_followed() {
     assert!(matches!(few, Err(ClientError::TooLarge { limit: 100, .. })), "{few:?}");
 }
 
+/// Proves: TOOL-3 operations
 #[test]
 fn directories_are_made_renamed_and_removed() {
     let mut served = Served::new();
@@ -237,6 +240,7 @@ fn directories_are_made_renamed_and_removed() {
     assert_eq!(served.names(), ["new"]);
 }
 
+/// Proves: TOOL-3 operations
 #[test]
 fn changes_are_told_also_below_what_is_made_later() {
     let mut served = Served::new();

@@ -48,5 +48,5 @@ pub use network::{Front, Handed, InsideNetwork};
 pub use palisade_cgroup::{CgroupError, GroupUsage, Hits, RunGroup};
 pub use parent::{RunUsage, Running, TO_END_EVERYBODY, launch};
 pub use selfcheck::Observation;
-pub use spawner::{CommandId, CommandStart, Spawner, SpawnerEvent, SpawnerStage};
+pub use spawner::{CommandId, CommandKind, CommandStart, Spawner, SpawnerEvent, SpawnerStage};
 pub use streams::{OutputPipe, StreamOutput, Streams};

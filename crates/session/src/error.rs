@@ -223,6 +223,9 @@ pub enum SessionError {
     #[error("the session did not do it: {message}")]
     SessionRefused { message: String },
 
+    #[error(transparent)]
+    Files(#[from] palisade_files::ClientError),
+
     #[error("its supervisor was killed, and everything in it with it")]
     SupervisorKilled,
 

@@ -20,6 +20,7 @@ mod ending;
 mod error;
 pub mod escape;
 mod familiar;
+pub mod files;
 pub mod filter;
 pub mod foreground;
 mod journal;

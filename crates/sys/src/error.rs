@@ -32,13 +32,18 @@ impl fmt::Display for SysError {
         if !self.subject.is_empty() {
             write!(f, " {}", self.subject)?;
         }
-        // std's text ends in "(os error N)"; the symbol is easier to search for than the number.
-        let text = std::io::Error::from(self.errno).to_string();
-        let words = text.split(" (os error").next().unwrap_or_default();
-        match errno_name(self.errno) {
-            UNNAMED => write!(f, ": {words} (errno {})", self.errno.raw_os_error()),
-            name => write!(f, ": {words} ({name})"),
-        }
+        write!(f, ": {}", errno_text(self.errno))
+    }
+}
+
+/// What an error number says, for people.
+pub fn errno_text(errno: Errno) -> String {
+    // std's text ends in "(os error N)"; the symbol is easier to search for than the number.
+    let text = std::io::Error::from(errno).to_string();
+    let words = text.split(" (os error").next().unwrap_or_default();
+    match errno_name(errno) {
+        UNNAMED => format!("{words} (errno {})", errno.raw_os_error()),
+        name => format!("{words} ({name})"),
     }
 }
 

@@ -26,7 +26,7 @@ pub mod tty;
 #[cfg(any(test, feature = "test-child"))]
 pub mod test_child;
 
-pub use error::{At, Result, SysError, errno_name, io_error_text};
+pub use error::{At, Result, SysError, errno_name, errno_text, io_error_text};
 pub use identity::{FileIdentity, identity_of};
 pub use rustix::fs::{CWD, Mode, OFlags};
 pub use rustix::io::Errno;

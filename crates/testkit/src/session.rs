@@ -5,7 +5,7 @@ use std::io::{Read as _, Seek as _};
 use std::os::fd::AsFd as _;
 use std::process::Child;
 
-use palisade_launch::{CommandId, ExitCause};
+use palisade_launch::{CommandId, CommandKind, ExitCause};
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{
     AskPeople, CommandStreams, CreateSandbox, Environment, Event, Grace, Request, Response,
@@ -96,6 +96,7 @@ impl Session {
     #[must_use]
     pub fn request<W: AsRef<str>>(words: &[W]) -> StartCommand {
         StartCommand {
+            kind: CommandKind::Program,
             argv: words.iter().map(|word| word.as_ref().as_bytes().to_vec()).collect(),
             environment: Environment::Extended(Vec::new()),
             cwd: None,

@@ -5,7 +5,7 @@
 //! belongs to the command, and its streams must be no more than streams.
 
 use super::config::SpawnerConfig;
-use super::message::{CommandStart, StartReport};
+use super::message::{CommandKind, CommandStart, StartReport};
 use crate::command::set_limit;
 use crate::error::{During, Result};
 use crate::exec;
@@ -89,10 +89,31 @@ fn attempt(
     rustix::process::chdir(&start.cwd)
         .at("chdir", &start.cwd)
         .during("entering the working directory")?;
-    let command = command_of(start);
-    let (argv, env) = exec::c_strings(&command)?;
-    tell(report, &StartReport::Executing);
-    Err(exec::exec(&command, None, &argv, &env))
+    match start.kind {
+        CommandKind::Program => {
+            let command = command_of(start);
+            let (argv, env) = exec::c_strings(&command)?;
+            tell(report, &StartReport::Executing);
+            Err(exec::exec(&command, None, &argv, &env))
+        }
+        CommandKind::FileServer => {
+            tell(report, &StartReport::Executing);
+            // As an exec does.
+            close_all_but(Vec::new())?;
+            serve_files()
+        }
+    }
+}
+
+/// Instead of a program: what it does is done with the rights of a command, and what it holds in memory is what the spawner's forks
+/// may hold.
+fn serve_files() -> ! {
+    // For people only.
+    let _ = proc::set_name(c"sandbox-files");
+    // It ends when its client is gone, which the socket says as well.
+    proc::ignore(sig::SIGHUP);
+    let served = palisade_files::serve(rustix::stdio::stdin());
+    proc::exit_now(i32::from(served.is_err()))
 }
 
 fn connect(streams: &Streams<'_>) -> Result<()> {

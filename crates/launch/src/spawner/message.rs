@@ -11,10 +11,22 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommandId(pub u64);
 
+/// What a command is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommandKind {
+    /// The program that its arguments name.
+    #[default]
+    Program,
+    /// Our own code, which does for a client outside what programs do with files ([`palisade_files`]). The client is at the other
+    /// end of its standard input, and its arguments are its name in records.
+    FileServer,
+}
+
 /// A command to start. Its three streams come as descriptors, or its terminal as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandStart {
     pub id: CommandId,
+    pub kind: CommandKind,
     pub argv: Vec<Vec<u8>>,
     /// Names and values.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,

@@ -13,7 +13,7 @@ mod process;
 mod serve;
 mod stage;
 
-pub use message::{CommandId, CommandStart, SpawnerEvent};
+pub use message::{CommandId, CommandKind, CommandStart, SpawnerEvent};
 
 use message::SpawnerRequest;
 pub use stage::SpawnerStage;

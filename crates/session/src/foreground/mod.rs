@@ -156,7 +156,7 @@ pub fn wait_for_start(client: &mut Client, command: CommandId) -> Result<()> {
     }
 }
 
-fn unexpected(response: &Response) -> SessionError {
+pub(crate) fn unexpected(response: &Response) -> SessionError {
     let message = format!("its supervisor gave an answer to something else: {response:?}");
     SessionError::SessionRefused { message }
 }

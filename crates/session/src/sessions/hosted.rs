@@ -5,7 +5,7 @@ use super::directory::{SessionDirectory, SupervisorLock};
 use super::record::{SessionRecord, TimeToLive};
 use crate::error::{Result, SessionError};
 use crate::reporting::word;
-use palisade_launch::{CommandId, ExitCause};
+use palisade_launch::{CommandId, CommandKind, ExitCause};
 use palisade_plan::model::Plan;
 use palisade_record::{Outcome, RunReport, State};
 use palisade_supervisor::Supervisor;
@@ -158,6 +158,7 @@ impl SessionLife {
         self.directory.write_record(&self.record)?;
         let Some(first) = self.first.take() else { return self.tell_started(supervisor) };
         let start = StartCommand {
+            kind: CommandKind::Program,
             argv: first.argv.into_iter().map(OsString::into_vec).collect(),
             environment: Environment::Extended(Vec::new()),
             cwd: None,

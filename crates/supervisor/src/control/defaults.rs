@@ -23,7 +23,7 @@ impl Defaults {
         start: StartCommand,
         has_terminal: bool,
     ) -> CommandStart {
-        let StartCommand { argv, environment, cwd, umask, rlimits, .. } = start;
+        let StartCommand { kind, argv, environment, cwd, umask, rlimits, .. } = start;
         let env = match environment {
             Environment::Exactly(env) => env,
             Environment::Extended(more) => {
@@ -38,6 +38,6 @@ impl Defaults {
         };
         let cwd = cwd.unwrap_or_else(|| self.command.cwd.clone());
         let umask = umask.unwrap_or(self.umask);
-        CommandStart { id, argv, env, cwd, umask, rlimits, has_terminal }
+        CommandStart { id, kind, argv, env, cwd, umask, rlimits, has_terminal }
     }
 }

@@ -6,7 +6,7 @@ use palisade_wire::encode;
 use std::fmt::Debug;
 
 /// Raise it with any change below.
-const OF_VERSION: u32 = 5;
+const OF_VERSION: u32 = 6;
 
 /// The number of a variant, and how many there are, by a match that has to name all of them.
 macro_rules! numbers {
@@ -31,6 +31,7 @@ numbers!(
         is_quiet: _,
     }),
     Request::StartCommand(StartCommand {
+        kind: CommandKind::Program | CommandKind::FileServer,
         argv: _,
         environment: _,
         cwd: _,
@@ -123,6 +124,7 @@ fn create(ask: AskPeople) -> CreateSandbox {
 
 fn start(streams: CommandStreams) -> StartCommand {
     StartCommand {
+        kind: CommandKind::Program,
         argv: vec![b"a".into(), b"\xff".into()],
         environment: Environment::Extended(vec![(b"N".into(), b"v".into())]),
         cwd: None,
@@ -150,17 +152,24 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0005"),
+        (Request::Hello { version: VERSION }, "0006"),
         (Request::Create(CreateSandbox::default()), "01000000000000"),
         (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
         (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
         (
             Request::StartCommand(start(CommandStreams::Descriptors)),
-            "0202016101ff0001014e017600000000",
+            "020002016101ff0001014e017600000000",
+        ),
+        (
+            Request::StartCommand(StartCommand {
+                kind: CommandKind::FileServer,
+                ..start(CommandStreams::Descriptors)
+            }),
+            "020102016101ff0001014e017600000000",
         ),
         (
             Request::StartCommand(whole),
-            "0202016101ff010001022f63011205000001010202030304ac0201010203ac02",
+            "020002016101ff010001022f63011205000001010202030304ac0201010203ac02",
         ),
         (
             Request::StartCommand(StartCommand {
@@ -170,7 +179,7 @@ fn requests() -> Vec<(Request, &'static str)> {
                     is_attached: true,
                 }))
             }),
-            "0202016101ff01000000000201010203ac0201",
+            "020002016101ff01000000000201010203ac0201",
         ),
         (Request::Signal { command, signal: 15 }, "03ac021e"),
         (Request::ResizeTerminal { command, size }, "04ac02010203ac02"),

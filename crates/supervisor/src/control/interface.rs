@@ -5,7 +5,7 @@
 //! Who makes requests decides what runs in the sandbox and how it ends, and never what it may do: no request changes a
 //! wall.
 
-pub use palisade_launch::{CommandId, ExitCause};
+pub use palisade_launch::{CommandId, CommandKind, ExitCause};
 pub use palisade_plan::model::Resource;
 
 use palisade_wire::{Raw, Truncated, WireMessage};
@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -158,6 +158,7 @@ pub enum AskPeople {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartCommand {
+    pub kind: CommandKind,
     /// The program, looked up in `PATH` inside, and its arguments.
     pub argv: Vec<Vec<u8>>,
     pub environment: Environment,

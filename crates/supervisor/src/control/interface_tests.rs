@@ -4,6 +4,7 @@ use palisade_wire::{decode, encode};
 #[test]
 fn requests_arrive_as_they_were_sent() {
     let start = StartCommand {
+        kind: CommandKind::Program,
         argv: vec![b"sh".into(), b"\xff".into()],
         environment: Environment::Exactly(vec![(b"A".into(), b"\xfe".into())]),
         cwd: Some("/tmp".into()),

@@ -15,7 +15,7 @@ use palisade_session::quarantine;
 use palisade_session::sessions::{NewRecording, Recorded, SessionRecord};
 use palisade_session::supervise::client::Client;
 use palisade_session::supervise::interface::{
-    CommandStreams, Environment, HeldStreams, Request, Response, StartCommand,
+    CommandKind, CommandStreams, Environment, HeldStreams, Request, Response, StartCommand,
 };
 use palisade_session::transaction;
 use std::ffi::{OsStr, OsString};
@@ -123,6 +123,7 @@ pub(crate) fn start_command(
     cwd: Option<PathBuf>,
 ) -> StartCommand {
     StartCommand {
+        kind: CommandKind::Program,
         argv: command.into_iter().map(OsString::into_vec).collect(),
         environment: Environment::Extended(environment),
         cwd,

@@ -1,6 +1,7 @@
 //! Sandboxes that stay: a file a command. What they share is how a person names a session and how times are written.
 
 pub(crate) mod attach;
+pub(crate) mod copy;
 pub(crate) mod create;
 pub(crate) mod exec;
 pub(crate) mod extend;

@@ -9,7 +9,7 @@
 use palisade_launch::ExitCause;
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{
-    CommandStreams, Environment, Event, Grace, Request, Response, StartCommand,
+    CommandKind, CommandStreams, Environment, Event, Grace, Request, Response, StartCommand,
 };
 use palisade_sys::clone::Forked;
 use palisade_sys::proc;
@@ -62,6 +62,7 @@ fn start(sandbox: &OsStr, options: &[OsString]) -> Result<(Client, Child), ExitC
 
 fn request(command: &[OsString]) -> Request {
     Request::StartCommand(StartCommand {
+        kind: CommandKind::Program,
         argv: command.iter().map(|word| word.as_bytes().to_vec()).collect(),
         environment: Environment::Extended(Vec::new()),
         cwd: None,

@@ -25,7 +25,7 @@ use crate::runs::{Announced, FileRegistration};
 use crate::session_id::new_session_id;
 use crate::sessions::{self, HostedSession, SWEPT_BY_COMMANDS, SWEPT_BY_RUNS, SessionLife, Swept};
 use crate::stores::Stores;
-use crate::transaction::{ForkOrigin, Transaction};
+use crate::transaction::{ForkOrigin, SessionProject, Transaction};
 use crate::tree_locks;
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
@@ -44,6 +44,7 @@ use palisade_supervisor::control::interface::{FromSupervisor, Response};
 use palisade_supervisor::egress::EgressSummary;
 use palisade_supervisor::escape::Incident;
 use palisade_supervisor::normalize;
+use palisade_supervisor::project_work::ProjectWork;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
 use planning::plan_with;
@@ -403,6 +404,7 @@ fn carry_out(
             Some(life) => life.recordings(plan)?,
             None => None,
         },
+        project_work: project_work(plan, caller, report),
     };
     let mut supervisor = palisade_supervisor::start(start, signals, || {
         let mut config = egress::config(plan, &caller.facts, authority)?;
@@ -506,6 +508,16 @@ fn removed_variables(plan: &Plan, caller: &Caller) -> Vec<String> {
         .filter(|name| palisade_plan::is_secret_variable(name) && !is_inside(name))
         .map(|name| name.to_string_lossy().into_owned())
         .collect()
+}
+
+/// Only for sandboxes that take requests.
+fn project_work(plan: &Plan, caller: &Caller, report: &RunReport) -> Option<Rc<dyn ProjectWork>> {
+    let outlives_commands = plan.sandbox.lifetime == SandboxLifetime::UntilEnded;
+    let has_transaction = plan.supervision.transaction.is_some();
+    (outlives_commands && has_transaction).then(|| {
+        let (places, session) = (caller.places.clone(), report.session_id.clone());
+        Rc::new(SessionProject { places, session }) as Rc<dyn ProjectWork>
+    })
 }
 
 fn announced(plan: &Plan, report: &RunReport, supervisor: &Supervisor<'_>) -> Announced {

@@ -35,6 +35,7 @@ use crate::gate::{Gate, Touched};
 use crate::incidents::Incidents;
 use crate::limits::{Limits, Tally};
 use crate::output::Delivered;
+use crate::project_work::ProjectWorkers;
 use palisade_launch::{
     Checked, ExitCause, FromInit, PrivateHome, RunGroup, Running, TO_END_EVERYBODY, Watched,
 };
@@ -136,6 +137,7 @@ pub(crate) struct Control<'p> {
     pub(crate) expiry: Expiry,
     /// Who brings an earlier state of the project back: no command runs meanwhile.
     pub(crate) project_holder: Option<ClientId>,
+    pub(crate) project_workers: ProjectWorkers,
     /// For commands that have not come to their exec.
     pub(crate) held_back: Vec<Request>,
 }

@@ -7,6 +7,7 @@ mod audited;
 mod checkpoints;
 mod committed;
 mod copied;
+mod durable;
 mod fork;
 mod interrupted;
 mod rollback;
@@ -15,6 +16,7 @@ mod waiting;
 pub use audited::record_removal;
 pub use checkpoints::{Checkpoint, CheckpointReason, StateNumber};
 pub use committed::CommittedContents;
+pub(crate) use durable::SessionProject;
 pub use fork::{ForkOptions, ForkOrigin, ForkRequest};
 pub use palisade_changes as changes;
 pub use palisade_plan::model::TransactionMethod;
@@ -222,6 +224,7 @@ impl Transaction {
             Err(error) => {
                 // Somebody has to look at them all the same.
                 waiting.sync()?;
+                write_checkpoints(&waiting, tell);
                 tell(&format!("changes wait that cannot be listed: {error}"));
                 return finish(own, &waiting, report, has_failed);
             }
@@ -245,6 +248,7 @@ impl Transaction {
         if count > 0 {
             waiting.sync()?;
         }
+        write_checkpoints(&waiting, tell);
         if count == 0 && own.is_some() {
             // Kept while the command ran. What cannot be told counts as something that somebody may want.
             if waiting.unapplied_checkpoints().map_or(true, |kept| kept > 0) {
@@ -256,6 +260,14 @@ impl Transaction {
             return waiting.reopen()?.map_or(Ok(()), WaitingChanges::remove);
         }
         finish(own, &waiting, report, has_failed)
+    }
+}
+
+/// At the end, for those that nobody has written to disk yet.
+fn write_checkpoints(waiting: &WaitingChanges, tell: &mut dyn FnMut(&str)) {
+    // Their records say what is true, and the next checkpoint tries again.
+    if let Err(error) = waiting.write_checkpoints() {
+        tell(&format!("checkpoints are not on disk yet: {error}"));
     }
 }
 

@@ -135,7 +135,7 @@ impl WaitingChanges {
         }
     }
 
-    fn connect(&self) -> Result<Client> {
+    pub(super) fn connect(&self) -> Result<Client> {
         let socket = self.directory().connect().map_err(|error| match error {
             // A run of one command takes no requests.
             SessionError::SessionNotRunning { .. } => self.is_running(),
@@ -174,7 +174,7 @@ pub fn before_command(
     Ok(finished)
 }
 
-fn ask(client: &mut Client, request: &Request) -> Result<(Response, Option<OwnedFd>)> {
+pub(super) fn ask(client: &mut Client, request: &Request) -> Result<(Response, Option<OwnedFd>)> {
     match client.ask(request, &[]).map_err(SupervisorError::from)? {
         (Response::Refused(refusal), _) => {
             Err(SessionError::SessionRefused { message: refusal.message })

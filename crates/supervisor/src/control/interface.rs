@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -90,6 +90,9 @@ pub enum Request {
     /// Commands are refused until this client is gone, so that it can bring an earlier state of the project back. Refused
     /// while commands run, and in a session without a transaction. Answered with [`Response::ProjectHeld`].
     HoldProject,
+    /// Checkpoints that are not on disk yet are written there, by a process of the session: the answer does not wait for it.
+    /// Refused in a session without a transaction.
+    WriteCheckpoints,
 }
 
 /// Where output begins for who attaches. Output is counted in bytes from its beginning.
@@ -437,7 +440,8 @@ impl Request {
             | Self::Detach { .. }
             | Self::Inspect
             | Self::Extend { .. }
-            | Self::HoldProject => 0,
+            | Self::HoldProject
+            | Self::WriteCheckpoints => 0,
         }
     }
 
@@ -455,7 +459,8 @@ impl Request {
             | Self::Detach { .. }
             | Self::Inspect
             | Self::Extend { .. }
-            | Self::HoldProject => None,
+            | Self::HoldProject
+            | Self::WriteCheckpoints => None,
         }
     }
 }

@@ -81,6 +81,7 @@ impl Supervisor<'_> {
             Request::Inspect => Response::Inspected(self.inspect()).into(),
             Request::Extend { milliseconds } => self.extend(milliseconds).into(),
             Request::HoldProject => self.hold_project(client),
+            Request::WriteCheckpoints => self.write_checkpoints().into(),
         })
     }
 

@@ -187,6 +187,8 @@ pub struct Supervisor<'p> {
     pub(crate) escape: EscapeWatch,
     /// How many of `unlogged` the escape watch has looked at.
     pub(crate) looked_at: usize,
+    /// How many of `unlogged` stand in recordings.
+    pub(crate) marked: usize,
     pub(crate) asking: Asking,
     pub(crate) stores: SharedStore,
     pub(crate) veto: Option<Rc<dyn CommandVeto>>,
@@ -241,6 +243,7 @@ impl<'p> Supervisor<'p> {
             incidents,
             escape,
             looked_at: 0,
+            marked: 0,
             asking,
             stores,
             veto,
@@ -282,7 +285,7 @@ impl<'p> Supervisor<'p> {
 
     /// What came so far and is yet to be logged.
     pub fn take_unlogged(&mut self) -> Vec<EventKind> {
-        self.looked_at = 0;
+        (self.looked_at, self.marked) = (0, 0);
         std::mem::take(&mut self.unlogged)
     }
 

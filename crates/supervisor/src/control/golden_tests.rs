@@ -81,6 +81,7 @@ numbers!(
     Event::QuestionAnswered { question: _, is_allowed: _, by: _ },
     Event::LimitReached { limit: _ },
     Event::Output { command: _, cursor: _, bytes: _ },
+    Event::Marked { text: _ },
     Event::Ended { exit_code: _, error: _ },
 );
 numbers!(
@@ -266,8 +267,9 @@ fn events() -> Vec<(Event, &'static str)> {
         (Event::QuestionAnswered { question: 5, is_allowed: true, by: "b".into() }, "010505010162"),
         (Event::LimitReached { limit: "l".into() }, "0106016c"),
         (Event::Output { command, cursor: 300, bytes: b"a\xff".into() }, "010701ac020261ff"),
-        (Event::Ended { exit_code: 0, error: None }, "01080000"),
-        (Event::Ended { exit_code: -1, error: Some("e".into()) }, "010801010165"),
+        (Event::Marked { text: "m".into() }, "0108016d"),
+        (Event::Ended { exit_code: 0, error: None }, "01090000"),
+        (Event::Ended { exit_code: -1, error: Some("e".into()) }, "010901010165"),
     ]
 }
 

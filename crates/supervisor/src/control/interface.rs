@@ -385,6 +385,12 @@ pub enum Event {
         cursor: u64,
         bytes: Vec<u8>,
     },
+    /// Something happened that stands in recordings as a marker: a verdict about a path or the network, a limit, an attempt to
+    /// break out. For clients that record what their commands write.
+    Marked {
+        #[serde(with = "Truncated::<MAX_TEXT>")]
+        text: String,
+    },
     /// The sandbox is gone, or never came about. If it had to be killed, the ends of its last commands are not told.
     Ended {
         exit_code: i32,
@@ -405,6 +411,7 @@ impl Event {
             Self::QuestionAsked { .. }
             | Self::QuestionAnswered { .. }
             | Self::LimitReached { .. }
+            | Self::Marked { .. }
             | Self::Ended { .. } => None,
         }
     }
@@ -417,6 +424,7 @@ impl Event {
             Self::CommandStopped { .. }
                 | Self::QuestionAsked { .. }
                 | Self::QuestionAnswered { .. }
+                | Self::Marked { .. }
         )
     }
 }

@@ -75,6 +75,8 @@ impl Supervisor<'_> {
 
     /// Who is attached to the command is told after the last of its output.
     fn tell_end(&mut self, command: CommandId, event: Event) {
+        // Its recording ends with it.
+        self.mark_events();
         let Control { commands, outbox, held, expiry, .. } = &mut self.control;
         let watchers = held.watchers(command);
         held.ended(command, event.clone());

@@ -1,19 +1,26 @@
 //! Work on the changes of a session's project while the session lives. It takes as long as a disk takes, so processes of their
-//! own do it, one for each kind of work: clients and commands wait for none of it here.
+//! own do it, one for each kind of work: clients and other commands wait for none of it here.
 
 use crate::poll_set::{PollSet, Ready};
-use palisade_launch::{LaunchError, Running, Worker};
+use palisade_launch::{CommandId, CommandStart, LaunchError, Running, Worker};
+use palisade_plan::model::Plan;
 use rustix::event::PollFlags;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Debug;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 /// What a session can do. Called in a process that has no descriptor of this one.
 pub trait ProjectWork: Debug {
+    /// Keeps the present state, since a command is about to start.
+    fn keep_state(&self) -> Result<(), String>;
+
     /// Sees to it that the checkpoints that were made so far are on disk.
     fn write_checkpoints(&self) -> Result<(), String>;
 }
 
 const WRITING: usize = 0;
+const KEEPING: usize = 1;
 
 #[derive(Debug)]
 pub(crate) struct ProjectWorkers {
@@ -22,11 +29,33 @@ pub(crate) struct ProjectWorkers {
     writing: Option<Worker>,
     /// Asked for while one was writing, which may not have seen the last of it.
     is_wanted_again: bool,
+    keeps_states: bool,
+    /// For the first of those that wait.
+    keeping: Option<Worker>,
+    waiting: VecDeque<WaitingCommand>,
+}
+
+/// A command that starts when the state before it has been kept.
+#[derive(Debug)]
+pub(crate) struct WaitingCommand {
+    pub(crate) start: CommandStart,
+    pub(crate) streams: Vec<OwnedFd>,
+    /// For when it has started.
+    pub(crate) signals: BTreeSet<i32>,
 }
 
 impl ProjectWorkers {
-    pub(crate) fn new(work: Option<Rc<dyn ProjectWork>>) -> Self {
-        Self { work, writing: None, is_wanted_again: false }
+    pub(crate) fn new(work: Option<Rc<dyn ProjectWork>>, plan: &Plan) -> Self {
+        let transaction = plan.supervision.transaction.as_ref();
+        let keeps_states = transaction.is_some_and(|planned| planned.checkpoint_each_command);
+        Self {
+            keeps_states: keeps_states && work.is_some(),
+            work,
+            writing: None,
+            is_wanted_again: false,
+            keeping: None,
+            waiting: VecDeque::new(),
+        }
     }
 
     /// Begins to write checkpoints to disk. False in a sandbox that has none.
@@ -39,19 +68,79 @@ impl ProjectWorkers {
         Ok(true)
     }
 
+    /// Whether a state is kept before each command, whoever starts it.
+    pub(crate) fn keeps_states(&self) -> bool {
+        self.keeps_states
+    }
+
+    /// A command waits until the state before it has been kept. Each has its own, in the order in which they came.
+    pub(crate) fn keep_before(
+        &mut self,
+        start: CommandStart,
+        streams: Vec<OwnedFd>,
+        running: &Running,
+    ) -> Result<(), LaunchError> {
+        if self.keeping.is_none() {
+            self.keeping = self.start_keeping(running)?;
+        }
+        self.waiting.push_back(WaitingCommand { start, streams, signals: BTreeSet::new() });
+        Ok(())
+    }
+
+    fn start_keeping(&self, running: &Running) -> Result<Option<Worker>, LaunchError> {
+        self.work.as_ref().map(|work| Worker::start(running, || work.keep_state())).transpose()
+    }
+
+    /// A signal for a command that waits. False if it does not.
+    pub(crate) fn hold_signal(&mut self, command: CommandId, signal: i32) -> bool {
+        let waiting = self.waiting.iter_mut().find(|waiting| waiting.start.id == command);
+        waiting.map(|waiting| waiting.signals.insert(signal)).is_some()
+    }
+
+    /// The sandbox ends: none of them starts.
+    pub(crate) fn cancel_starts(&mut self) -> Vec<CommandId> {
+        self.keeping = None;
+        self.waiting.drain(..).map(|waiting| waiting.start.id).collect()
+    }
+
     pub(crate) fn register<'fd>(&'fd self, set: &mut PollSet<'fd>) {
-        if let Some(worker) = &self.writing {
-            set.add(WRITING, worker.watched(), PollFlags::IN);
+        for (key, worker) in [(WRITING, &self.writing), (KEEPING, &self.keeping)] {
+            if let Some(worker) = worker {
+                set.add(key, worker.watched(), PollFlags::IN);
+            }
         }
     }
 
-    /// Says what went wrong.
-    pub(crate) fn handle(&mut self, ready: &Ready, running: &Running) -> Option<String> {
+    /// Says what went wrong with writing.
+    pub(crate) fn handle_writing(&mut self, ready: &Ready, running: &Running) -> Option<String> {
         let worker = self.writing.take_if(|_| !ready.at(WRITING).is_empty())?;
         let mut failure = worker.result().err();
         if std::mem::take(&mut self.is_wanted_again) {
             failure = self.write_checkpoints(running).err().map(|error| error.to_string());
         }
         failure.map(|why| format!("checkpoints are not on disk yet: {why}"))
+    }
+
+    /// Commands that need not wait any longer, and whether the state before each was kept.
+    pub(crate) fn handle_keeping(
+        &mut self,
+        ready: &Ready,
+        running: &Running,
+    ) -> Vec<(WaitingCommand, Result<(), String>)> {
+        let mut done = Vec::new();
+        let Some(worker) = self.keeping.take_if(|_| !ready.at(KEEPING).is_empty()) else {
+            return done;
+        };
+        done.extend(self.waiting.pop_front().map(|command| (command, worker.result())));
+        while self.keeping.is_none() && !self.waiting.is_empty() {
+            match self.start_keeping(running) {
+                Ok(worker) => self.keeping = worker,
+                Err(error) => {
+                    let failed = self.waiting.pop_front();
+                    done.extend(failed.map(|command| (command, Err(error.to_string()))));
+                }
+            }
+        }
+        done
     }
 }

@@ -91,7 +91,7 @@ pub fn start<'p, E: From<SupervisorError>>(
         held: HeldCommands::new(request.output_logs, request.recordings),
         expiry: Expiry::of(plan, Instant::now()),
         project_holder: None,
-        project_workers: ProjectWorkers::new(request.project_work),
+        project_workers: ProjectWorkers::new(request.project_work, plan),
         held_back: Vec::new(),
     };
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };

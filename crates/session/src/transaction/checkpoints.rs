@@ -77,7 +77,7 @@ impl Checkpoint {
 pub enum CheckpointReason {
     /// `sandbox checkpoint`.
     Asked,
-    /// `sandbox exec` in a session that keeps a state before each command.
+    /// The supervisor of a session that keeps a state before each command.
     BeforeCommand,
     BeforeRollback,
 }

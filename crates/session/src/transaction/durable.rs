@@ -109,22 +109,30 @@ pub(crate) struct SessionProject {
 }
 
 impl SessionProject {
-    /// None if nothing of it is there any more.
-    fn open(&self) -> Result<Option<WaitingChanges>> {
-        let Some(directory) = SessionDirectory::open(&self.places, &self.session)? else {
-            return Ok(None);
+    /// Does nothing where nothing of it is there any more.
+    fn perform(
+        &self,
+        work: impl FnOnce(&WaitingChanges) -> Result<()>,
+    ) -> std::result::Result<(), String> {
+        let open = || {
+            let Some(directory) = SessionDirectory::open(&self.places, &self.session)? else {
+                return Ok(None);
+            };
+            let record = directory.record()?;
+            WaitingChanges::open(directory, record)
         };
-        let record = directory.record()?;
-        WaitingChanges::open(directory, record)
+        let done = open().and_then(|waiting| waiting.as_ref().map_or(Ok(()), work));
+        done.map_err(|error: SessionError| error.to_string())
     }
 }
 
 impl ProjectWork for SessionProject {
+    fn keep_state(&self) -> std::result::Result<(), String> {
+        let reason = CheckpointReason::BeforeCommand;
+        self.perform(|waiting| waiting.checkpoint(&self.places, None, reason).map(drop))
+    }
+
     fn write_checkpoints(&self) -> std::result::Result<(), String> {
-        let written = self.open().and_then(|waiting| match waiting {
-            Some(waiting) => waiting.write_checkpoints(),
-            None => Ok(()),
-        });
-        written.map_err(|error: SessionError| error.to_string())
+        self.perform(WaitingChanges::write_checkpoints)
     }
 }

@@ -157,21 +157,16 @@ impl WaitingChanges {
 /// To be called before a command starts in a session. Says which state came back, if a rollback had been interrupted. Most
 /// sessions need nothing.
 pub fn before_command(
-    places: &AppDirs,
     directory: &SessionDirectory,
     session: &SessionRecord,
 ) -> Result<Option<u32>> {
-    if !session.checkpoint_each_command && !interrupted::is_interrupted(directory) {
+    if !interrupted::is_interrupted(directory) {
         return Ok(None);
     }
-    let Some(waiting) = WaitingChanges::open(directory.try_clone()?, session.clone())? else {
-        return Ok(None);
-    };
-    let finished = waiting.finish_rollback()?;
-    if session.checkpoint_each_command {
-        waiting.checkpoint(places, None, CheckpointReason::BeforeCommand)?;
+    match WaitingChanges::open(directory.try_clone()?, session.clone())? {
+        Some(waiting) => waiting.finish_rollback(),
+        None => Ok(None),
     }
-    Ok(finished)
 }
 
 pub(super) fn ask(client: &mut Client, request: &Request) -> Result<(Response, Option<OwnedFd>)> {

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Prints the number of the checkpoint. It is there at once, and written to disk in the background; `sandbox checkpoints` shows
 when it is. In a session that is over the command waits for that. The session goes on meanwhile: a file that a command is writing is kept as it is at that
-moment. Only sessions with --transaction have states to keep. With `sandbox create --checkpoint-each`, `sandbox exec` keeps
-one before each command.
+moment. Only sessions with --transaction have states to keep. With `sandbox create --checkpoint-each`, one is kept
+before each command.
 
 Examples:
   sandbox checkpoint work

@@ -1,9 +1,12 @@
-//! The processes that work on the changes of the project.
+//! The processes that work on the changes of the project, and commands that wait for one of them.
 
 use super::EventSource;
-use crate::error::Result;
+use crate::control::interface::Event;
+use crate::error::{OWN_FAILURE, Result};
 use crate::poll_set::{PollSet, Ready};
-use crate::supervisor::Supervisor;
+use crate::project_work::WaitingCommand;
+use crate::supervisor::{Phase, Supervisor};
+use palisade_launch::CommandId;
 
 pub(super) struct ProjectWork;
 
@@ -13,8 +16,50 @@ impl EventSource for ProjectWork {
     }
 
     fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
-        let note = supervisor.control.project_workers.handle(ready, &supervisor.running);
-        supervisor.display.notes.extend(note);
-        Ok(())
+        if ready.is_empty() {
+            return Ok(());
+        }
+        let workers = &mut supervisor.control.project_workers;
+        supervisor.display.notes.extend(workers.handle_writing(ready, &supervisor.running));
+        for (command, kept) in workers.handle_keeping(ready, &supervisor.running) {
+            supervisor.start_waiting(command, kept);
+        }
+        supervisor.leave_if_idle()
+    }
+}
+
+impl Supervisor<'_> {
+    fn start_waiting(&mut self, waiting: WaitingCommand, kept: Result<(), String>) {
+        let WaitingCommand { start, streams, signals } = waiting;
+        let command = start.id;
+        let started = kept
+            .map_err(|why| format!("the state of the project before it could not be kept: {why}"))
+            .and_then(|()| match self.running.spawner() {
+                Some(spawner) if self.phase == Phase::Running => {
+                    spawner.start_command(start, streams).map_err(|error| error.to_string())?;
+                    // One that does not hear them any more has its end told.
+                    signals.into_iter().for_each(|signal| drop(spawner.signal(command, signal)));
+                    Ok(())
+                }
+                _ => Err("the sandbox is ending".to_owned()),
+            });
+        if let Err(message) = started {
+            self.command_failed(command, i32::from(OWN_FAILURE), message);
+        }
+    }
+
+    /// None of those that wait starts any more.
+    pub(crate) fn cancel_starts(&mut self) {
+        for command in self.control.project_workers.cancel_starts() {
+            let message = "the sandbox is ending".to_owned();
+            self.command_failed(command, i32::from(OWN_FAILURE), message);
+        }
+    }
+
+    /// Nothing of it ran.
+    pub(super) fn command_failed(&mut self, command: CommandId, exit_code: i32, message: String) {
+        self.record_exec_end(command, None, Some(message.clone()));
+        self.control.commands.remove(command);
+        self.tell_end(command, Event::CommandFailed { command, exit_code, message });
     }
 }

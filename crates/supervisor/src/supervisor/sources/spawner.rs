@@ -57,10 +57,7 @@ impl Supervisor<'_> {
                 }
             }
             SpawnerEvent::NotStarted { command, error } => {
-                let (exit_code, message) = (error.exit_code(), error.to_string());
-                self.record_exec_end(command, None, Some(message.clone()));
-                self.control.commands.remove(command);
-                self.tell_end(command, Event::CommandFailed { command, exit_code, message });
+                self.command_failed(command, error.exit_code(), error.to_string());
             }
             SpawnerEvent::Exited { command, cause } => {
                 self.record_exec_end(command, Some(cause), None);
@@ -74,7 +71,7 @@ impl Supervisor<'_> {
     }
 
     /// Who is attached to the command is told after the last of its output.
-    fn tell_end(&mut self, command: CommandId, event: Event) {
+    pub(super) fn tell_end(&mut self, command: CommandId, event: Event) {
         // Its recording ends with it.
         self.mark_events();
         let Control { commands, outbox, held, expiry, .. } = &mut self.control;

@@ -7,8 +7,8 @@ use std::path::Path;
 use palisade_testkit::World;
 use palisade_testkit::control::client::Client;
 use palisade_testkit::control::interface::{
-    CommandId, CommandStreams, Environment, Event, ExitCause, HeldStreams, Request, Response,
-    StartCommand, VERSION,
+    CommandId, CommandStreams, Environment, Event, ExitCause, Grace, HeldStreams, Request,
+    Response, StartCommand, VERSION,
 };
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -100,14 +100,18 @@ fn a_state_is_kept_before_each_command_whoever_starts_it() {
 
 /// Proves: LIFE-5 checkpoint
 #[test]
-fn the_first_command_of_a_kept_run_has_a_state_before_it() {
+fn the_command_that_a_session_is_for_has_a_state_before_it() {
     let world = World::new();
     let sessions = Sessions::new(&world);
-    let words =
-        [&["run", "--keep"], &OPTIONS[..], &["--", "sh", "-c", "echo one > notes"]].concat();
-    world.sandbox(&words).run().assert_code(0);
+    let words = [
+        &["create", "--quiet"],
+        &OPTIONS[..],
+        &["--", "sh", "-c", "echo one > notes; exec sleep 1000"],
+    ];
+    world.sandbox(words.concat()).run().assert_code(0);
     assert_eq!(reasons(&sessions), ["beforeCommand"]);
-    assert_eq!(sessions.sandbox(&["diff", "--name-only", "s", "1.."]).out(), "notes\n");
+    let changed = || sessions.sandbox(&["diff", "--name-only", "s", "1.."]).out().into_owned();
+    wait_until("it is written", || changed() == "notes\n");
 }
 
 /// Proves: LIFE-5 crash
@@ -149,8 +153,7 @@ fn a_session_ends_while_a_command_waits_for_its_state() {
     // A rollback would be in its way.
     let held = client.ask(&Request::HoldProject, &[]).unwrap().0;
     assert!(matches!(held, Response::Refused(_)), "{held:?}");
-    let end =
-        Request::End { signal: 15, grace: palisade_testkit::control::interface::Grace::OfSandbox };
+    let end = Request::End { signal: 15, grace: Grace::OfSandbox };
     client.ask(&end, &[]).unwrap();
     match end_of(&mut client, command) {
         Event::CommandFailed { exit_code: 125, message, .. } => {

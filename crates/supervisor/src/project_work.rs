@@ -5,7 +5,7 @@ use crate::poll_set::{PollSet, Ready};
 use palisade_launch::{CommandId, CommandStart, LaunchError, Running, Worker};
 use palisade_plan::model::Plan;
 use rustix::event::PollFlags;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -33,6 +33,8 @@ pub(crate) struct ProjectWorkers {
     /// For the first of those that wait.
     keeping: Option<Worker>,
     waiting: VecDeque<WaitingCommand>,
+    /// For commands that waited, until they have started: before its exec our own code would get a signal.
+    signals: BTreeMap<CommandId, BTreeSet<i32>>,
 }
 
 /// A command that starts when the state before it has been kept.
@@ -40,8 +42,6 @@ pub(crate) struct ProjectWorkers {
 pub(crate) struct WaitingCommand {
     pub(crate) start: CommandStart,
     pub(crate) streams: Vec<OwnedFd>,
-    /// For when it has started.
-    pub(crate) signals: BTreeSet<i32>,
 }
 
 impl ProjectWorkers {
@@ -55,6 +55,7 @@ impl ProjectWorkers {
             is_wanted_again: false,
             keeping: None,
             waiting: VecDeque::new(),
+            signals: BTreeMap::new(),
         }
     }
 
@@ -83,7 +84,8 @@ impl ProjectWorkers {
         if self.keeping.is_none() {
             self.keeping = self.start_keeping(running)?;
         }
-        self.waiting.push_back(WaitingCommand { start, streams, signals: BTreeSet::new() });
+        self.signals.insert(start.id, BTreeSet::new());
+        self.waiting.push_back(WaitingCommand { start, streams });
         Ok(())
     }
 
@@ -91,10 +93,14 @@ impl ProjectWorkers {
         self.work.as_ref().map(|work| Worker::start(running, || work.keep_state())).transpose()
     }
 
-    /// A signal for a command that waits. False if it does not.
+    /// A signal for a command that waited and has not started. False if it has.
     pub(crate) fn hold_signal(&mut self, command: CommandId, signal: i32) -> bool {
-        let waiting = self.waiting.iter_mut().find(|waiting| waiting.start.id == command);
-        waiting.map(|waiting| waiting.signals.insert(signal)).is_some()
+        self.signals.get_mut(&command).map(|held| held.insert(signal)).is_some()
+    }
+
+    /// It has started, or never will: the signals that came before that.
+    pub(crate) fn take_signals(&mut self, command: CommandId) -> BTreeSet<i32> {
+        self.signals.remove(&command).unwrap_or_default()
     }
 
     /// The sandbox ends: none of them starts.

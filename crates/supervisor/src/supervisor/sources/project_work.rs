@@ -30,16 +30,13 @@ impl EventSource for ProjectWork {
 
 impl Supervisor<'_> {
     fn start_waiting(&mut self, waiting: WaitingCommand, kept: Result<(), String>) {
-        let WaitingCommand { start, streams, signals } = waiting;
+        let WaitingCommand { start, streams } = waiting;
         let command = start.id;
         let started = kept
             .map_err(|why| format!("the state of the project before it could not be kept: {why}"))
             .and_then(|()| match self.running.spawner() {
                 Some(spawner) if self.phase == Phase::Running => {
-                    spawner.start_command(start, streams).map_err(|error| error.to_string())?;
-                    // One that does not hear them any more has its end told.
-                    signals.into_iter().for_each(|signal| drop(spawner.signal(command, signal)));
-                    Ok(())
+                    spawner.start_command(start, streams).map_err(|error| error.to_string())
                 }
                 _ => Err("the sandbox is ending".to_owned()),
             });
@@ -58,6 +55,7 @@ impl Supervisor<'_> {
 
     /// Nothing of it ran.
     pub(super) fn command_failed(&mut self, command: CommandId, exit_code: i32, message: String) {
+        self.control.project_workers.take_signals(command);
         self.record_exec_end(command, None, Some(message.clone()));
         self.control.commands.remove(command);
         self.tell_end(command, Event::CommandFailed { command, exit_code, message });

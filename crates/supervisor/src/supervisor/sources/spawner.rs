@@ -1,7 +1,7 @@
 //! The spawner: commands that started, failed and ended.
 
 use super::EventSource;
-use crate::control::interface::Event;
+use crate::control::interface::{Event, Request};
 use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Control, Supervisor};
@@ -54,6 +54,9 @@ impl Supervisor<'_> {
                 if commands.started(command, pid) {
                     outbox.emit(Event::CommandStarted { command, pid: Some(pid) });
                     self.record_exec(command, pid);
+                    for signal in self.control.project_workers.take_signals(command) {
+                        self.request(Request::Signal { command, signal })?;
+                    }
                 }
             }
             SpawnerEvent::NotStarted { command, error } => {

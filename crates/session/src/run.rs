@@ -35,7 +35,8 @@ use palisade_plan::model::{Gate, Plan, SandboxLifetime, Weight};
 use palisade_policy::LayerKind;
 use palisade_record::metrics::Metrics;
 use palisade_record::{
-    Approval, Created, Destroyed, ErrorKind, EventKind, Failure, Outcome, RollBack, RunReport,
+    Approval, CacheWritesLost, Created, Destroyed, ErrorKind, EventKind, Failure, Outcome,
+    RollBack, RunReport,
 };
 use palisade_supervisor::asking::AskIn;
 use palisade_supervisor::conclusion;
@@ -184,7 +185,7 @@ fn attempt(
             Ok(transaction) => (caches, transaction),
             Err(error) => {
                 // The first error is the one that matters; the next run of the project tries again.
-                let _ = caches.map_or(Ok(()), |caches| caches.end(Leave::Nothing, None));
+                let _ = caches.map(|caches| caches.end(Leave::Nothing, None));
                 return Err(error);
             }
         };
@@ -213,10 +214,14 @@ fn attempt(
             _ if discards => Leave::Nothing,
             _ => Leave::Everything,
         };
-        if let Some(Err(error)) = caches.map(|caches| caches.end(leave, prepared.cache_size)) {
+        let left = caches.map_or(Ok(None), |caches| caches.end(leave, prepared.cache_size));
+        let lost =
+            left.map_or_else(|error| Some(error.to_string()), |lost| lost.map(|it| it.to_string()));
+        let recorded = lost.map_or(Ok(()), |reason| {
             // The command's work is done, and its result counts.
-            tell(&format!("what was written to caches is not kept: {error}"));
-        }
+            tell(&format!("what was written to caches is not kept: {reason}"));
+            journal.record(vec![EventKind::CacheWritesLost(CacheWritesLost { reason })])
+        });
         let (ended, roll_back) = match transaction {
             Some(transaction) if discards => match transaction.roll_back() {
                 Ok(()) => (Ok(()), RollBack::Discarded),
@@ -232,7 +237,7 @@ fn attempt(
             response.finish((plan, journal), roll_back, report, tell)
         };
         let responded = response.map_or(Ok(()), respond);
-        outcome.and(ended).and(responded)
+        outcome.and(ended).and(responded).and(recorded.map_err(Into::into))
     });
     let recorded = match &outcome {
         Ok(()) => Ok(()),

@@ -88,6 +88,30 @@ fn bring_back(sessions: &Sessions<'_>) {
     sessions.sandbox(&["rollback", "s", "1"]).assert_code(0);
 }
 
+/// A start does not wait for the disk, and a command that is over soon needs nothing of it.
+///
+/// Proves: LIFE-2 apply, LIFE-5 crash
+#[test]
+fn what_is_written_down_about_a_transaction_is_on_disk_a_moment_after_its_start() {
+    const SYNCED: &str = "synced the records#1";
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let run = |script: &str| {
+        let words = ["run", "--transaction", "--", "sh", "-c", script];
+        Fault::list(&world).sandbox(&world, &words).run().assert_code(0);
+        moments(&world).iter().any(|moment| moment == SYNCED)
+    };
+    assert!(!run("true"));
+    assert!(run("sleep 2"));
+    let create = ["create", "--quiet", "--transaction", "--name", "s"];
+    Fault::list(&world).sandbox(&world, &create).run().assert_code(0);
+    let list = world.outside().join("moments");
+    wait_until("it is on disk", || {
+        std::fs::read_to_string(&list).is_ok_and(|text| text.contains("synced the records"))
+    });
+    sessions.sandbox(&["stop", "s"]).assert_code(0);
+}
+
 /// Nobody waits for the disk but a process of the session. It is killed at each of its moments: what is listed is true, the
 /// session goes on, and the next one who writes brings to disk what was not there.
 ///

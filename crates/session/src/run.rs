@@ -515,14 +515,10 @@ fn removed_variables(plan: &Plan, caller: &Caller) -> Vec<String> {
         .collect()
 }
 
-/// Only for sandboxes that take requests.
 fn project_work(plan: &Plan, caller: &Caller, report: &RunReport) -> Option<Rc<dyn ProjectWork>> {
-    let outlives_commands = plan.sandbox.lifetime == SandboxLifetime::UntilEnded;
-    let has_transaction = plan.supervision.transaction.is_some();
-    (outlives_commands && has_transaction).then(|| {
-        let (places, session) = (caller.places.clone(), report.session_id.clone());
-        Rc::new(SessionProject { places, session }) as Rc<dyn ProjectWork>
-    })
+    plan.supervision.transaction.as_ref()?;
+    let (places, session) = (caller.places.clone(), report.session_id.clone());
+    Some(Rc::new(SessionProject { places, session }))
 }
 
 fn announced(plan: &Plan, report: &RunReport, supervisor: &Supervisor<'_>) -> Announced {

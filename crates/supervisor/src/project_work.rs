@@ -9,9 +9,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// What a session can do. Called in a process that has no descriptor of this one.
 pub trait ProjectWork: Debug {
+    /// Sees to it that what is written down about the changes is on disk: without that, nobody could tell what is in them.
+    fn write_records(&self) -> Result<(), String>;
+
     /// Keeps the present state, since a command is about to start.
     fn keep_state(&self) -> Result<(), String>;
 
@@ -21,6 +25,10 @@ pub trait ProjectWork: Debug {
 
 const WRITING: usize = 0;
 const KEEPING: usize = 1;
+const RECORDING: usize = 2;
+/// When records are written to disk. Most runs are over by then, and nothing that a command wrote is on disk much earlier:
+/// nothing of a transaction is synced while it runs.
+const RECORDS_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct ProjectWorkers {
@@ -29,6 +37,9 @@ pub(crate) struct ProjectWorkers {
     writing: Option<Worker>,
     /// Asked for while one was writing, which may not have seen the last of it.
     is_wanted_again: bool,
+    /// None once it has been done, or is not needed.
+    records_due: Option<Instant>,
+    recording: Option<Worker>,
     keeps_states: bool,
     /// For the first of those that wait.
     keeping: Option<Worker>,
@@ -50,6 +61,8 @@ impl ProjectWorkers {
         let keeps_states = transaction.is_some_and(|planned| planned.checkpoint_each_command);
         Self {
             keeps_states: keeps_states && work.is_some(),
+            records_due: work.as_ref().map(|_| Instant::now() + RECORDS_AFTER),
+            recording: None,
             work,
             writing: None,
             is_wanted_again: false,
@@ -110,11 +123,36 @@ impl ProjectWorkers {
     }
 
     pub(crate) fn register<'fd>(&'fd self, set: &mut PollSet<'fd>) {
-        for (key, worker) in [(WRITING, &self.writing), (KEEPING, &self.keeping)] {
+        let workers =
+            [(WRITING, &self.writing), (KEEPING, &self.keeping), (RECORDING, &self.recording)];
+        for (key, worker) in workers {
             if let Some(worker) = worker {
                 set.add(key, worker.watched(), PollFlags::IN);
             }
         }
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.records_due
+    }
+
+    /// Has the records written when it is time. Says what went wrong.
+    pub(crate) fn write_records_if_due(&mut self, running: &Running) -> Option<String> {
+        self.records_due.take_if(|due| *due <= Instant::now())?;
+        let work = self.work.as_ref()?;
+        match Worker::start(running, || work.write_records()) {
+            Ok(worker) => {
+                self.recording = Some(worker);
+                None
+            }
+            Err(error) => Some(not_recorded(&error.to_string())),
+        }
+    }
+
+    /// Says what went wrong with the records.
+    pub(crate) fn handle_recording(&mut self, ready: &Ready) -> Option<String> {
+        let worker = self.recording.take_if(|_| !ready.at(RECORDING).is_empty())?;
+        worker.result().err().as_deref().map(not_recorded)
     }
 
     /// Says what went wrong with writing.
@@ -149,4 +187,8 @@ impl ProjectWorkers {
         }
         done
     }
+}
+
+fn not_recorded(why: &str) -> String {
+    format!("what is written down about the changes is not on disk yet: {why}")
 }

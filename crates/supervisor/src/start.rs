@@ -66,7 +66,7 @@ pub struct StartRequest<'p> {
     pub recording: Option<CastWriter>,
     /// Of further commands, if they are recorded.
     pub recordings: Option<RecordingDirectory>,
-    /// On the project's changes, in a sandbox that outlives its commands and has a transaction.
+    /// On the project's changes, if there is a transaction.
     pub project_work: Option<Rc<dyn ProjectWork>>,
 }
 

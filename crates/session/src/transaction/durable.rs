@@ -9,9 +9,10 @@
 //! Two marks, since one can be seen before it is on disk itself: the first counts after the next start of the machine, the
 //! second until then. Neither replaces anything, so that an interruption between them leaves a record that is true.
 
-use super::DIRECTORY;
 use super::checkpoints::{Checkpoint, CheckpointReason};
+use super::copied::COPY_RECORD;
 use super::waiting::WaitingChanges;
+use super::{DIRECTORY, RECORD};
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
 use crate::machine_start;
@@ -127,6 +128,15 @@ impl SessionProject {
 }
 
 impl ProjectWork for SessionProject {
+    fn write_records(&self) -> std::result::Result<(), String> {
+        let names = [RECORD, COPY_RECORD];
+        self.perform(|waiting| {
+            waiting.directory().sync_records(&names)?;
+            fault::point("synced", "the records");
+            Ok(())
+        })
+    }
+
     fn keep_state(&self) -> std::result::Result<(), String> {
         let reason = CheckpointReason::BeforeCommand;
         self.perform(|waiting| waiting.checkpoint(&self.places, None, reason).map(drop))

@@ -28,6 +28,7 @@ use crate::config::PolicyRequest;
 use crate::error::{Result, SessionError};
 use crate::kept_layer::make_layer;
 use crate::machine_start;
+use crate::replaced_file::Synced;
 use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, TimeToLive};
 use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
 use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
@@ -166,7 +167,8 @@ impl Transaction {
             is_of_one_run: own.is_some(),
             until_restart_of: Some(machine_start::this_start()?),
         };
-        directory.write_json(RECORD, &record)?;
+        // On disk a moment later: see `SessionProject`. A start would wait longer for it than for everything else.
+        directory.write_json(RECORD, &record, Synced::Nothing)?;
         let records_operations = plan.supervision.records_operations();
         Ok(Some(Self { directory, own, at_end: planned.at_end, records_operations }))
     }

@@ -207,7 +207,7 @@ fn changes_from_before_a_restart_are_applied_only_if_somebody_insists_or_they_we
         let record: TransactionRecord = ended.session().read_json(RECORD).unwrap();
         let until_restart_of = start.map(str::to_owned);
         let record = TransactionRecord { until_restart_of, ..record };
-        ended.session().write_json(RECORD, &record).unwrap();
+        ended.session().write_json(RECORD, &record, Synced::Nothing).unwrap();
     };
     let apply = |on_conflict| {
         let options = ApplyOptions { on_conflict, ..ApplyOptions::all(&NoJudge) };

@@ -7,6 +7,7 @@ use crate::poll_set::{PollSet, Ready};
 use crate::project_work::WaitingCommand;
 use crate::supervisor::{Phase, Supervisor};
 use palisade_launch::CommandId;
+use std::time::Instant;
 
 pub(super) struct ProjectWork;
 
@@ -15,11 +16,20 @@ impl EventSource for ProjectWork {
         supervisor.control.project_workers.register(set);
     }
 
+    fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
+        let is_running = supervisor.phase == Phase::Running;
+        supervisor.control.project_workers.next_deadline().filter(|_| is_running)
+    }
+
     fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
+        let workers = &mut supervisor.control.project_workers;
+        if supervisor.phase == Phase::Running {
+            supervisor.display.notes.extend(workers.write_records_if_due(&supervisor.running));
+        }
         if ready.is_empty() {
             return Ok(());
         }
-        let workers = &mut supervisor.control.project_workers;
+        supervisor.display.notes.extend(workers.handle_recording(ready));
         supervisor.display.notes.extend(workers.handle_writing(ready, &supervisor.running));
         for (command, kept) in workers.handle_keeping(ready, &supervisor.running) {
             supervisor.start_waiting(command, kept);

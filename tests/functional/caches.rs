@@ -9,6 +9,7 @@ use palisade_testkit::{Output, World};
 use rustix::process::Signal;
 
 use crate::inside::inside;
+use crate::sessions_support::Sessions;
 
 /// Left by a run that wrote nothing, for the next one.
 const SPARE: &str = "spare";
@@ -340,7 +341,58 @@ fn runs_that_end_one_after_another_keep_what_each_of_them_wrote() {
         }
     });
     let seen = inside(&world, &[], "cd ~/.cargo/registry; for d in by-*; do cat $d/file; done");
-    // More than eight that nobody could bring together are given up; none is half there.
     let kept = seen.assert_code(0).out().lines().count();
-    assert!(seen.err().is_empty() && kept >= 8, "{kept}: {}", seen.err());
+    assert!(seen.err().is_empty() && kept == 24, "{kept}: {}", seen.err());
+}
+
+/// A session that lives keeps all layers from being merged, and a mount takes eight of them.
+///
+/// Proves: FS-5 own-caches, FS-5 cache-layers
+#[test]
+fn more_runs_than_a_mount_has_layers_keep_what_each_of_them_wrote() {
+    let world = warm();
+    let sessions = Sessions::new(&world);
+    sessions.create(&["--name", "s"]);
+    for number in 0..12 {
+        let script = format!("echo {number} > ~/.cargo/registry/by-{number}");
+        let run = inside(&world, &[], &script);
+        assert!(!run.assert_code(0).err().contains("not kept"), "{}", run.err());
+    }
+    // One that removes what is in a layer, and on the host. It sees what fits into a mount.
+    let script = "cd ~/.cargo/registry; rm warm by-0; ls; echo x > by-2";
+    let seen = inside(&world, &[], script);
+    let eight: String = (1..8).map(|number| format!("by-{number}\n")).collect();
+    assert_eq!(seen.assert_code(0).out(), eight);
+    let project = fs::read_dir(store(&world)).unwrap().flatten().map(|entry| entry.path());
+    let project = project.filter(|path| path.join("backlog").exists()).last().unwrap();
+    assert_eq!(fs::read_dir(project.join("layers")).unwrap().count(), 8);
+    // What waits is one layer, however many runs there were.
+    assert_eq!(fs::read_dir(project.join("backlog")).unwrap().count(), 1);
+    sessions.sandbox(&["stop", "s"]).assert_code(0);
+    let seen = inside(&world, &[], "cd ~/.cargo/registry; ls | sort -V | tr '\\n' ' '; cat by-2");
+    let all: String = (1..12).map(|number| format!("by-{number} ")).collect();
+    assert_eq!(seen.assert_code(0).out(), format!("{all}x\n"));
+    assert!(!project.join("backlog").exists());
+    assert!(world.home().join(".cargo/registry/warm").exists());
+}
+
+/// Proves: FS-5 cache-size
+#[test]
+fn what_is_not_kept_for_want_of_room_is_said_and_recorded() {
+    let world = warm();
+    world.write("home/.config/palisade/policy.yaml", "version: 1\nfilesystem:\n  cacheSize: 2M\n");
+    let sessions = Sessions::new(&world);
+    sessions.create(&["--name", "s"]);
+    let write =
+        |number: usize| format!("head -c 300000 /dev/urandom > ~/.cargo/registry/large-{number}");
+    for number in 0..8 {
+        let run = inside(&world, &[], &write(number));
+        assert!(!run.assert_code(0).err().contains("not kept"), "{}", run.err());
+    }
+    let run = inside(&world, &[], &write(8));
+    assert!(run.assert_code(0).err().contains("written to caches is not kept"), "{}", run.err());
+    assert!(run.err().contains("filesystem.cacheSize"), "{}", run.err());
+    let log = fs::read_to_string(world.home().join(".local/state/palisade/audit.jsonl")).unwrap();
+    assert!(log.contains("\"CACHE_WRITES_LOST\""));
+    sandbox(&world, &["audit", "verify"]).assert_code(0);
 }

@@ -6,7 +6,8 @@ use palisade_testkit::World;
 use serde_json::Value;
 
 use crate::checkpoints::script;
-use crate::sessions_support::Sessions;
+use crate::fault_points::{Fault, listed as moments};
+use crate::sessions_support::{Sessions, wait_until};
 
 /// As many as are kept of those before each command.
 const MAX_AUTOMATIC: usize = 50;
@@ -55,7 +56,7 @@ fn is_on_disk(world: &World, file: &Path) -> bool {
 
 /// Proves: LIFE-5 crash
 #[test]
-fn a_state_is_on_disk_before_it_is_listed() {
+fn a_state_is_on_disk_when_the_list_says_so() {
     let world = World::new();
     let sessions = Sessions::new(&world);
     let id = sessions.create(&["--transaction", "--name", "s"]);
@@ -66,9 +67,14 @@ fn a_state_is_on_disk_before_it_is_listed() {
     }
     script(&sessions, "s", "head -c 1M /dev/urandom > large");
     sessions.sandbox(&["checkpoint", "s"]).assert_code(0);
-    let kept = sessions.directory(&id).join("checkpoints/1");
-    for name in ["upper/large", "checkpoint.json"] {
-        assert!(is_on_disk(&world, &kept.join(name)), "{name}");
+    sessions.sandbox(&["checkpoint", "--sync", "s"]).assert_code(0);
+    assert_eq!(listed(&sessions)[1]["isOnDisk"], true, "it was waited for");
+    wait_until("both are on disk", || listed(&sessions)[0]["isOnDisk"] == true);
+    for kept in ["checkpoints/1", "checkpoints/2"] {
+        let kept = sessions.directory(&id).join(kept);
+        for name in ["upper/large", "checkpoint.json"] {
+            assert!(is_on_disk(&world, &kept.join(name)), "{name}");
+        }
     }
     sessions.sandbox(&["stop", "s"]).assert_code(0);
     bring_back(&sessions);
@@ -80,4 +86,73 @@ fn a_state_is_on_disk_before_it_is_listed() {
 fn bring_back(sessions: &Sessions<'_>) {
     sessions.sandbox(&["rollback", "s", "0"]).assert_code(0);
     sessions.sandbox(&["rollback", "s", "1"]).assert_code(0);
+}
+
+/// A start does not wait for the disk, and a command that is over soon needs nothing of it.
+///
+/// Proves: LIFE-2 apply, LIFE-5 crash
+#[test]
+fn what_is_written_down_about_a_transaction_is_on_disk_a_moment_after_its_start() {
+    const SYNCED: &str = "synced the records#1";
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let run = |script: &str| {
+        let words = ["run", "--transaction", "--", "sh", "-c", script];
+        Fault::list(&world).sandbox(&world, &words).run().assert_code(0);
+        moments(&world).iter().any(|moment| moment == SYNCED)
+    };
+    assert!(!run("true"));
+    assert!(run("sleep 2"));
+    let create = ["create", "--quiet", "--transaction", "--name", "s"];
+    Fault::list(&world).sandbox(&world, &create).run().assert_code(0);
+    let list = world.outside().join("moments");
+    wait_until("it is on disk", || {
+        std::fs::read_to_string(&list).is_ok_and(|text| text.contains("synced the records"))
+    });
+    sessions.sandbox(&["stop", "s"]).assert_code(0);
+}
+
+/// Nobody waits for the disk but a process of the session. It is killed at each of its moments: what is listed is true, the
+/// session goes on, and the next one who writes brings to disk what was not there.
+///
+/// Proves: LIFE-5 crash, LIFE-5 checkpoint
+#[test]
+fn who_writes_checkpoints_to_disk_may_be_killed_at_any_moment() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let create = ["create", "--quiet", "--transaction", "--name", "s"];
+    let live = |fault: Fault| {
+        let created = fault.sandbox(&world, &create).run();
+        let id = created.assert_code(0).out().trim().to_owned();
+        script(&sessions, "s", "echo one > notes");
+        sessions.sandbox(&["checkpoint", "s", "-m", "first"]).assert_code(0);
+        sessions.directory(&id)
+    };
+    let end = || {
+        sessions.sandbox(&["stop", "s"]).assert_code(0);
+        assert!(listed(&sessions).iter().all(|checkpoint| checkpoint["isOnDisk"] == true));
+        sessions.sandbox(&["rollback", "s", "1"]).assert_code(0);
+        sessions.sandbox(&["rm", "--force", "s"]).assert_code(0);
+    };
+    live(Fault::list(&world));
+    wait_until("it is on disk", || listed(&sessions)[0]["isOnDisk"] == true);
+    let moments = moments(&world);
+    end();
+    let of_worker: Vec<_> =
+        moments.into_iter().filter(|moment| moment.contains(" the checkpoints#1")).collect();
+    assert_eq!(of_worker.len(), 4, "{of_worker:?}");
+    for moment in of_worker {
+        let directory = live(Fault::KillAt(moment.clone()));
+        let log = directory.join("supervisor.log");
+        wait_until(&moment, || {
+            std::fs::read_to_string(&log).is_ok_and(|text| text.contains("its process was killed"))
+        });
+        let all = listed(&sessions);
+        assert_eq!(all[0]["isOnDisk"], false, "{moment}");
+        let shown = sessions.sandbox(&["checkpoints", "s"]);
+        assert!(shown.out().contains("by hand, not on disk: first"), "{}", shown.out());
+        script(&sessions, "s", "echo two > notes");
+        sessions.sandbox(&["checkpoint", "--sync", "s"]).assert_code(0);
+        end();
+    }
 }

@@ -23,6 +23,7 @@ mod check_path;
 mod checkpoints;
 mod checkpoints_attacked;
 mod checkpoints_disk;
+mod checkpoints_each;
 mod delegation;
 mod doctor;
 mod egress;

@@ -114,6 +114,41 @@ fn decisions_stand_in_the_recording_as_markers() {
     assert!(shown.out().contains("notes.txt"), "{}", shown.out());
 }
 
+/// Who records a command does not matter: the supervisor (`-d`), or the client with streams of its own.
+///
+/// Proves: LIFE-6 markers
+#[test]
+fn decisions_stand_in_the_recordings_of_a_sessions_commands() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let id = sessions.create(&["--record", "--on-ask", "deny", "--name", "s"]);
+    let unrecorded = sessions.create(&["--on-ask", "deny", "--name", "unrecorded"]);
+    let look = |name: &str| {
+        let secret = world.home().join(name);
+        fs::write(&secret, "private").unwrap();
+        format!("cat {}; echo done", secret.display())
+    };
+    sessions.sandbox(&["exec", "s", "--", "sh", "-c", &look("own.txt")]).assert_code(0);
+    sessions.sandbox(&["exec", "-d", "s", "--", "sh", "-c", &look("held.txt")]).assert_code(0);
+    let script = look("asked.txt");
+    let exec = ["exec", "--record", "unrecorded", "--", "sh", "-c", &script];
+    sessions.sandbox(&exec).assert_code(0);
+    let recording = |id: &str, name: &str| sessions.directory(id).join("recordings").join(name);
+    for (id, name, path) in [
+        (&id, "1.cast", "own.txt"),
+        (&id, "2.cast", "held.txt"),
+        (&unrecorded, "1.cast", "asked.txt"),
+    ] {
+        let file = recording(id, name);
+        wait_until(path, || {
+            let marker = text(&file, CastKind::Marker);
+            marker.contains("denied") && marker.contains(path)
+        });
+    }
+    let shown = sessions.sandbox(&["replay", "--markers", "unrecorded"]);
+    assert!(shown.out().contains("asked.txt"), "{}", shown.out());
+}
+
 /// Proves: LIFE-6 hostile
 #[test]
 fn a_replay_does_nothing_to_a_terminal_but_print() {

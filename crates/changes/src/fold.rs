@@ -18,12 +18,17 @@ use std::path::Path;
 /// entries are then lost.
 const MAX_DEPTH: usize = 100;
 
+/// What the older of two layers lies on.
+#[derive(Clone, Copy, Debug)]
+pub enum Below<'d> {
+    Nothing,
+    Directory(BorrowedFd<'d>),
+    /// Further layers: whatever was removed may be there.
+    Unknown,
+}
+
 /// `newer` and `older` are `upper` directories; `below` is what the older one lies on. The newer one is empty afterwards.
-pub fn fold(
-    newer: BorrowedFd<'_>,
-    older: BorrowedFd<'_>,
-    below: Option<BorrowedFd<'_>>,
-) -> Result<()> {
+pub fn fold(newer: BorrowedFd<'_>, older: BorrowedFd<'_>, below: Below<'_>) -> Result<()> {
     Directories { newer, older, below }.fold(1)
 }
 
@@ -32,7 +37,7 @@ pub fn fold(
 struct Directories<'d> {
     newer: BorrowedFd<'d>,
     older: BorrowedFd<'d>,
-    below: Option<BorrowedFd<'d>>,
+    below: Below<'d>,
 }
 
 impl Directories<'_> {
@@ -66,9 +71,16 @@ impl Directories<'_> {
                     discard(self.older, name)?;
                     return Ok(move_directory(self.newer, self.older, name)?);
                 }
-                let below = self.below.filter(|_| !is_opaque(&older));
-                let below = below.and_then(|below| open_directory(below, name));
-                let below = below.as_ref().map(OwnedFd::as_fd);
+                let opened = match self.below {
+                    Below::Directory(below) => open_directory(below, name),
+                    Below::Nothing | Below::Unknown => None,
+                };
+                let below = match (self.below, &opened) {
+                    _ if is_opaque(&older) => Below::Nothing,
+                    (_, Some(opened)) => Below::Directory(opened.as_fd()),
+                    (Below::Unknown, None) => Below::Unknown,
+                    (Below::Nothing | Below::Directory(_), None) => Below::Nothing,
+                };
                 Directories { newer: newer.as_fd(), older: older.as_fd(), below }
                     .fold(depth + 1)?;
                 set_mode(older.as_fd(), mode, path)?;
@@ -87,7 +99,11 @@ impl Directories<'_> {
     /// A whiteout where there is nothing to hide would itself be listed.
     fn fold_whiteout(self, name: &OsStr) -> Result<()> {
         discard(self.older, name)?;
-        let hides = self.below.is_some_and(|below| !matches!(kind_of(below, name), Ok(None)));
+        let hides = match self.below {
+            Below::Nothing => false,
+            Below::Directory(below) => !matches!(kind_of(below, name), Ok(None)),
+            Below::Unknown => true,
+        };
         if hides {
             renameat(self.newer, name, self.older, name).at("rename", Path::new(name))?;
         } else {

@@ -50,7 +50,7 @@ pub use discard::discard;
 pub use entry::UNREVIEWED;
 pub use entry::{Entry, EntryKind, Timestamp};
 pub use error::{ChangesError, Result};
-pub use fold::fold;
+pub use fold::{Below, fold};
 pub use hunks::{ChosenHunks, FileHunks, Hunk, HunkLine, hunks};
 pub use judge::{Coming, GuardJudge, Judge, NoJudge};
 pub use layer_copy::{CopiedLayer, copy_layer, look_like};

@@ -121,7 +121,8 @@ impl TestOverlay {
         self.layers -= 1;
         assert_eq!(self.layers, 1);
         let (older, below) = (directory(&self.upper()), directory(&self.project()));
-        crate::fold(upper.as_fd(), older.as_fd(), Some(below.as_fd())).unwrap();
+        let below = crate::Below::Directory(below.as_fd());
+        crate::fold(upper.as_fd(), older.as_fd(), below).unwrap();
         assert_eq!(fs::read_dir(newest.join("upper")).unwrap().count(), 0);
         crate::discard(directory(self.dir.path()).as_fd(), newest.file_name().unwrap()).unwrap();
     }

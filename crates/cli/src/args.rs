@@ -64,7 +64,7 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "keep", help_heading = FILES)]
     pub(crate) transaction: Option<String>,
 
-    /// With --transaction: keep the state of the project before each `sandbox exec`
+    /// With --transaction: keep the state of the project before each command of a session, whoever starts it
     ///
     /// `sandbox checkpoints` lists these states, and `sandbox rollback` brings one back. The last 50 are kept.
     #[arg(long, hide_short_help = true, help_heading = FILES)]

@@ -40,6 +40,8 @@ pub enum HelperKind {
     Nat,
     /// Starts further commands.
     Spawner,
+    /// Does one thing beside the sandbox.
+    Worker,
     /// Pid 1, or what stands in for it where there is no pid namespace. Not forked here.
     Init,
 }
@@ -55,6 +57,7 @@ impl HelperKind {
             Self::PublishedPorts => c"sandbox-ports",
             Self::Nat => c"sandbox-nat",
             Self::Spawner => c"sandbox-spawner",
+            Self::Worker => c"sandbox-worker",
             Self::Init => c"sandbox",
         }
     }
@@ -73,8 +76,14 @@ impl HelperKind {
             }
             Self::Nat => ("the NAT helper", "with it the way out"),
             Self::Spawner => ("the spawner", "without it no command can be started"),
+            Self::Worker => ("a worker", "without it nothing is kept"),
             Self::Init => ("the sandbox's pid 1", "with it everything inside"),
         }
+    }
+
+    /// Whether a run that has lost it is not the run that was planned. What a worker does is told by its result.
+    fn is_vital(self) -> bool {
+        self != Self::Worker
     }
 
     /// Whether it may exit on its own and says so with its exit code. The broker does when the last process
@@ -84,7 +93,7 @@ impl HelperKind {
             // The spawner does when the launch failed before it entered.
             // The file system is unmounted with the sandbox.
             Self::Broker | Self::Spawner | Self::GateFs => code == 0,
-            Self::Keeper => true,
+            Self::Keeper | Self::Worker => true,
             Self::Egress | Self::PublishedPorts | Self::Nat | Self::Init => false,
         }
     }
@@ -318,7 +327,7 @@ impl Member {
 
     /// The first is the one to report: the others may have followed it.
     fn died(&self, status: Option<Status>) {
-        if self.death.get().is_none() {
+        if self.kind.is_vital() && self.death.get().is_none() {
             self.death.set(Some(Death { helper: self.kind, status }));
         }
     }

@@ -101,3 +101,17 @@ fn only_who_says_so_may_leave_by_itself() {
         assert!(helpers.collect().is_some(), "killed before it left");
     });
 }
+
+/// Proves: LIFE-4 helper-death
+#[test]
+fn a_run_goes_on_without_a_worker() {
+    in_child(|| {
+        let helpers = Helpers::default();
+        let worker = idle(&helpers, HelperKind::Worker);
+        killed(&worker);
+        assert!(worker.0.ends_within(Duration::from_secs(20)));
+        assert_eq!(helpers.death(), None);
+        drop(leaving(&helpers, HelperKind::Worker, 1));
+        assert_eq!(helpers.collect(), None);
+    });
+}

@@ -36,6 +36,7 @@ mod setup;
 mod sources;
 mod spawner;
 mod streams;
+mod worker;
 
 pub use egress::{EgressMessage, EgressProcess, confine_alone};
 pub use error::{FailureKind, LaunchError};
@@ -50,3 +51,4 @@ pub use parent::{RunUsage, Running, TO_END_EVERYBODY, launch};
 pub use selfcheck::Observation;
 pub use spawner::{CommandId, CommandKind, CommandStart, Spawner, SpawnerEvent, SpawnerStage};
 pub use streams::{OutputPipe, StreamOutput, Streams};
+pub use worker::Worker;

@@ -3,6 +3,7 @@
 //! An event is an observed fact; creating one has no effect on the sandbox. Text from inside is stored unchanged and
 //! escaped when it is written.
 
+use crate::cache_events::CacheWritesLost;
 use crate::checkpoint_events::{CheckpointMade, RolledBack, SessionForked};
 use crate::command_digest::CommandDigest;
 use crate::decision::Decision;
@@ -110,6 +111,8 @@ pub enum EventKind {
     CheckpointMade(CheckpointMade),
     RolledBack(RolledBack),
     SessionForked(SessionForked),
+    /// What was written to caches is not kept (FS-5).
+    CacheWritesLost(CacheWritesLost),
     /// A command was started in a session (LIFE-4).
     SessionExec(Box<SessionExec>),
     SessionExecEnded(Box<SessionExecEnded>),
@@ -162,6 +165,7 @@ impl EventKind {
             | EventKind::EventsSummed(_)
             | EventKind::NetworkAttempt(_)
             | EventKind::NameQueried(_)
+            | EventKind::CacheWritesLost(_)
             | EventKind::HostDecided(_)
             | EventKind::ChangesHeld(_)
             | EventKind::ApprovalRecorded(_) => LogLevel::Warn,

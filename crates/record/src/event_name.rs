@@ -44,6 +44,7 @@ names! {
     CheckpointMade => "CHECKPOINT_MADE",
     RolledBack => "ROLLED_BACK",
     SessionForked => "SESSION_FORKED",
+    CacheWritesLost => "CACHE_WRITES_LOST",
     EscapeResponse => "ESCAPE_RESPONSE",
     Quarantined => "QUARANTINED",
     Released => "RELEASED",

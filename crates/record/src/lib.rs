@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod cache_events;
 pub mod cast;
 mod chain;
 mod checkpoint_events;
@@ -39,6 +40,7 @@ mod state;
 mod verify;
 
 pub use audit::{Appended, AuditLog, Recovery};
+pub use cache_events::CacheWritesLost;
 pub use chain::Record;
 pub use checkpoint_events::{CheckpointMade, RolledBack, SessionForked};
 pub use command_digest::CommandDigest;

@@ -4,10 +4,12 @@
 //! that would be a way around its locks.
 
 use crate::error::{Result, SessionError};
+use crate::replaced_file::{self, Synced, TEMPORARY, Writers};
 use rustix::fs::{Mode, OFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -157,26 +159,18 @@ pub(crate) fn read_document(path: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Replaces a file of our own atomically.
+/// Replaces a file of our own atomically. After a loss of power it is the old one or the new one.
 pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     make_private_dir(parent)?;
-    let mut name = path.file_name().unwrap_or(OsStr::new("file")).to_owned();
-    name.push(format!(".{}.tmp", Uuid::now_v7().simple()));
-    let temporary = parent.join(name);
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-    let mut file = rustix::fs::open(&temporary, flags, Mode::RUSR | Mode::WUSR)
-        .map(File::from)
-        .map_err(|errno| SessionError::io("create", &temporary, errno.into()))?;
-    let written = file
-        .write_all(content)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|source| {
-        // If it cannot be removed either, the first error is the one that matters.
-        let _ = fs::remove_file(&temporary);
-        SessionError::io("write", path, source)
-    })?;
+    let failed = |source| SessionError::io("write", path, source);
+    let name = path.file_name().and_then(OsStr::to_str);
+    let name = name.ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(parent, flags, Mode::empty())
+        .map_err(|errno| SessionError::io("open", parent, errno.into()))?;
+    let how = (Writers::Any, Synced::Content);
+    replaced_file::replace(directory.as_fd(), name, content, how).map_err(failed)?;
     sweep_temporaries(parent);
     Ok(())
 }
@@ -185,7 +179,7 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
 /// stays.
 fn sweep_temporaries(directory: &Path) {
     let is_ours = |name: &OsStr| {
-        let id = name.to_str().and_then(|name| name.strip_suffix(".tmp")?.rsplit('.').next());
+        let id = name.to_str().and_then(|name| name.strip_suffix(TEMPORARY)?.rsplit('.').next());
         id.is_some_and(|id| id.len() == 32 && Uuid::try_parse(id).is_ok())
     };
     let is_old = |found: &fs::Metadata| {

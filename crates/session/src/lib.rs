@@ -32,6 +32,7 @@ mod machine_start;
 mod offline;
 pub mod proxy;
 pub mod quarantine;
+mod replaced_file;
 mod reporting;
 pub mod run;
 pub mod runs;

@@ -25,7 +25,7 @@ use crate::runs::{Announced, FileRegistration};
 use crate::session_id::new_session_id;
 use crate::sessions::{self, HostedSession, SWEPT_BY_COMMANDS, SWEPT_BY_RUNS, SessionLife, Swept};
 use crate::stores::Stores;
-use crate::transaction::{ForkOrigin, Transaction};
+use crate::transaction::{ForkOrigin, SessionProject, Transaction};
 use crate::tree_locks;
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
@@ -35,7 +35,8 @@ use palisade_plan::model::{Gate, Plan, SandboxLifetime, Weight};
 use palisade_policy::LayerKind;
 use palisade_record::metrics::Metrics;
 use palisade_record::{
-    Approval, Created, Destroyed, ErrorKind, EventKind, Failure, Outcome, RollBack, RunReport,
+    Approval, CacheWritesLost, Created, Destroyed, ErrorKind, EventKind, Failure, Outcome,
+    RollBack, RunReport,
 };
 use palisade_supervisor::asking::AskIn;
 use palisade_supervisor::conclusion;
@@ -44,6 +45,7 @@ use palisade_supervisor::control::interface::{FromSupervisor, Response};
 use palisade_supervisor::egress::EgressSummary;
 use palisade_supervisor::escape::Incident;
 use palisade_supervisor::normalize;
+use palisade_supervisor::project_work::ProjectWork;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
 use planning::plan_with;
@@ -183,7 +185,7 @@ fn attempt(
             Ok(transaction) => (caches, transaction),
             Err(error) => {
                 // The first error is the one that matters; the next run of the project tries again.
-                let _ = caches.map_or(Ok(()), |caches| caches.end(Leave::Nothing, None));
+                let _ = caches.map(|caches| caches.end(Leave::Nothing, None));
                 return Err(error);
             }
         };
@@ -212,10 +214,14 @@ fn attempt(
             _ if discards => Leave::Nothing,
             _ => Leave::Everything,
         };
-        if let Some(Err(error)) = caches.map(|caches| caches.end(leave, prepared.cache_size)) {
+        let left = caches.map_or(Ok(None), |caches| caches.end(leave, prepared.cache_size));
+        let lost =
+            left.map_or_else(|error| Some(error.to_string()), |lost| lost.map(|it| it.to_string()));
+        let recorded = lost.map_or(Ok(()), |reason| {
             // The command's work is done, and its result counts.
-            tell(&format!("what was written to caches is not kept: {error}"));
-        }
+            tell(&format!("what was written to caches is not kept: {reason}"));
+            journal.record(vec![EventKind::CacheWritesLost(CacheWritesLost { reason })])
+        });
         let (ended, roll_back) = match transaction {
             Some(transaction) if discards => match transaction.roll_back() {
                 Ok(()) => (Ok(()), RollBack::Discarded),
@@ -231,7 +237,7 @@ fn attempt(
             response.finish((plan, journal), roll_back, report, tell)
         };
         let responded = response.map_or(Ok(()), respond);
-        outcome.and(ended).and(responded)
+        outcome.and(ended).and(responded).and(recorded.map_err(Into::into))
     });
     let recorded = match &outcome {
         Ok(()) => Ok(()),
@@ -403,6 +409,7 @@ fn carry_out(
             Some(life) => life.recordings(plan)?,
             None => None,
         },
+        project_work: project_work(plan, caller, report),
     };
     let mut supervisor = palisade_supervisor::start(start, signals, || {
         let mut config = egress::config(plan, &caller.facts, authority)?;
@@ -506,6 +513,12 @@ fn removed_variables(plan: &Plan, caller: &Caller) -> Vec<String> {
         .filter(|name| palisade_plan::is_secret_variable(name) && !is_inside(name))
         .map(|name| name.to_string_lossy().into_owned())
         .collect()
+}
+
+fn project_work(plan: &Plan, caller: &Caller, report: &RunReport) -> Option<Rc<dyn ProjectWork>> {
+    plan.supervision.transaction.as_ref()?;
+    let (places, session) = (caller.places.clone(), report.session_id.clone());
+    Some(Rc::new(SessionProject { places, session }))
 }
 
 fn announced(plan: &Plan, report: &RunReport, supervisor: &Supervisor<'_>) -> Announced {

@@ -26,6 +26,7 @@ pub mod output;
 mod peer;
 mod poll_set;
 mod process;
+pub mod project_work;
 mod reading;
 pub mod recording;
 mod relay;

@@ -17,6 +17,7 @@ use crate::incidents::Incidents;
 use crate::limits::Limits;
 use crate::log_budget::Excess;
 use crate::output::Outputs;
+use crate::project_work::{ProjectWork, ProjectWorkers};
 use crate::recording::RecordingDirectory;
 use crate::signals::Signals;
 use crate::supervisor::{Clock, Control, Display, Endpoints, OwnClient, Supervisor};
@@ -65,6 +66,8 @@ pub struct StartRequest<'p> {
     pub recording: Option<CastWriter>,
     /// Of further commands, if they are recorded.
     pub recordings: Option<RecordingDirectory>,
+    /// On the project's changes, if there is a transaction.
+    pub project_work: Option<Rc<dyn ProjectWork>>,
 }
 
 /// Launches the sandbox. `egress` reads secrets, so it is called when pid 1 and the broker have been forked: they hold
@@ -88,6 +91,7 @@ pub fn start<'p, E: From<SupervisorError>>(
         held: HeldCommands::new(request.output_logs, request.recordings),
         expiry: Expiry::of(plan, Instant::now()),
         project_holder: None,
+        project_workers: ProjectWorkers::new(request.project_work, plan),
         held_back: Vec::new(),
     };
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };

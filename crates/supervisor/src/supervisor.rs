@@ -35,6 +35,7 @@ use crate::gate::{Gate, Touched};
 use crate::incidents::Incidents;
 use crate::limits::{Limits, Tally};
 use crate::output::Delivered;
+use crate::project_work::ProjectWorkers;
 use palisade_launch::{
     Checked, ExitCause, FromInit, PrivateHome, RunGroup, Running, TO_END_EVERYBODY, Watched,
 };
@@ -136,6 +137,7 @@ pub(crate) struct Control<'p> {
     pub(crate) expiry: Expiry,
     /// Who brings an earlier state of the project back: no command runs meanwhile.
     pub(crate) project_holder: Option<ClientId>,
+    pub(crate) project_workers: ProjectWorkers,
     /// For commands that have not come to their exec.
     pub(crate) held_back: Vec<Request>,
 }
@@ -185,6 +187,8 @@ pub struct Supervisor<'p> {
     pub(crate) escape: EscapeWatch,
     /// How many of `unlogged` the escape watch has looked at.
     pub(crate) looked_at: usize,
+    /// How many of `unlogged` stand in recordings.
+    pub(crate) marked: usize,
     pub(crate) asking: Asking,
     pub(crate) stores: SharedStore,
     pub(crate) veto: Option<Rc<dyn CommandVeto>>,
@@ -239,6 +243,7 @@ impl<'p> Supervisor<'p> {
             incidents,
             escape,
             looked_at: 0,
+            marked: 0,
             asking,
             stores,
             veto,
@@ -280,7 +285,7 @@ impl<'p> Supervisor<'p> {
 
     /// What came so far and is yet to be logged.
     pub fn take_unlogged(&mut self) -> Vec<EventKind> {
-        self.looked_at = 0;
+        (self.looked_at, self.marked) = (0, 0);
         std::mem::take(&mut self.unlogged)
     }
 

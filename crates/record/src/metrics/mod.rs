@@ -123,6 +123,7 @@ impl Metrics {
             | EventKind::CheckpointMade(_)
             | EventKind::RolledBack(_)
             | EventKind::SessionForked(_)
+            | EventKind::CacheWritesLost(_)
             | EventKind::Released(_)
             | EventKind::ApprovalRecorded(_) => {}
         }

@@ -1,14 +1,15 @@
 //! The end of a run's use of its caches: what it wrote is left to later runs, layers become one, and what no longer fits is
 //! removed.
 
-use super::inventory::{bytes_below, evict, grow};
+use super::inventory::{bytes_below, evict, fits, grow, recount};
+use super::merging::{self, rename};
 use super::removal::{SetAside, open};
 use super::spare::{self, SPARE};
 use super::{Caches, LAYERS, LOCKED_BYTE, MAX_LAYERS, RUNS, names};
 use crate::app_dirs::make_private_dir;
 use crate::error::{Result, SessionError};
 use crate::kept_layer::{UPPER, WORK};
-use palisade_changes::{discard, fold};
+use palisade_changes::discard;
 use palisade_plan::layer_name;
 use palisade_plan::model::CacheStack;
 use palisade_sys::beneath::open_beneath;
@@ -16,8 +17,8 @@ use palisade_sys::lock::{ByteLock, try_lock_byte};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
-use std::fs;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::fmt;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 
 /// Whether later runs get what a run wrote.
@@ -27,9 +28,27 @@ pub(crate) enum Leave {
     Nothing,
 }
 
+/// What a run wrote and nobody keeps, because others run all the time and the backlog would take too much room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LostWrites {
+    pub(crate) bytes: u64,
+}
+
+impl fmt::Display for LostWrites {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{} bytes do not fit into filesystem.cacheSize while other runs of the project keep what was written before \
+             from being merged; end them, or raise the limit",
+            self.bytes
+        )
+    }
+}
+
 impl Caches {
-    /// After the last process of the run. `most` is what all projects together may keep, in bytes.
-    pub(crate) fn end(self, leave: Leave, most: Option<u64>) -> Result<()> {
+    /// After the last process of the run. `most` is what all projects together may keep, in bytes. Says what later runs do not
+    /// get though they should.
+    pub(crate) fn end(self, leave: Leave, most: Option<u64>) -> Result<Option<LostWrites>> {
         let run = self.store.join(RUNS).join(&self.session);
         let written = match leave {
             Leave::Everything => self.tidy(&run),
@@ -38,16 +57,24 @@ impl Caches {
         let is_alone = try_lock_byte(&self.lock, LOCKED_BYTE, ByteLock::Exclusive)
             .map_err(|errno| SessionError::io("lock", &self.store, errno.into()))?;
         let mut aside = Vec::new();
+        let mut lost = None;
+        let had_unseen = is_alone && merging::has_unseen(&self.store);
         let layers = self.store.join(LAYERS);
         let has_room = is_alone || names(&layers)?.len() < MAX_LAYERS;
         let is_spare = is_alone && leave == Leave::Everything && matches!(written, Ok(None));
         match &written {
             Ok(Some(_)) if has_room => {
                 make_private_dir(&layers)?;
-                // Nothing that it wrote was synced: after a loss of power, an empty file would lie above the host's.
-                rustix::fs::syncfs(open(&run)?)
-                    .map_err(|errno| SessionError::io("sync", &run, errno.into()))?;
+                sync(&run)?;
                 rename(&run, &layers.join(&self.session))?;
+            }
+            Ok(Some(bytes)) if fits(&self.store, *bytes, most) => {
+                sync(&run)?;
+                aside = merging::add_to_backlog(&self.store, &run, &self.session)?;
+            }
+            Ok(Some(bytes)) => {
+                lost = Some(LostWrites { bytes: *bytes });
+                aside.push(SetAside::take_part(&self.store, &run)?);
             }
             Ok(None) if is_spare && spare::leave_run(&self.store, &self.session) => {}
             _ => aside.push(SetAside::take_part(&self.store, &run)?),
@@ -58,10 +85,11 @@ impl Caches {
                 let left = self.store.join(RUNS).join(left);
                 aside.push(SetAside::take_part(&self.store, &left)?);
             }
-            folded = self.fold_layers(&mut aside);
+            folded = merging::merge(&self.store).map(|merged| aside.extend(merged));
             match (names(&layers)?.is_empty(), &written) {
                 (true, _) if is_spare && spare::leave_store(&self.store) => {}
                 (true, _) => aside.push(SetAside::take(&self.store)?),
+                (false, _) if had_unseen => recount(&self.store)?,
                 (false, Ok(Some(bytes))) => grow(&self.store, *bytes)?,
                 (false, _) => {}
             }
@@ -69,10 +97,10 @@ impl Caches {
         let store = self.store;
         drop(self.lock);
         aside.into_iter().try_for_each(SetAside::remove)?;
-        if is_alone && matches!(written, Ok(Some(_))) {
+        if had_unseen || is_alone && matches!(written, Ok(Some(_))) {
             evict(&store, most)?;
         }
-        folded.and(written.map(drop))
+        self.merged.and(folded).and(written.map(|_| lost))
     }
 
     /// Removes what the kernel needed, and says how much was written, in bytes. None if nothing was: then there are only
@@ -115,34 +143,11 @@ impl Caches {
         }
         Ok(written)
     }
-
-    /// Makes one layer of all. Only with the lock held alone. A layer that cannot be brought down is given up, so that
-    /// later ones can.
-    fn fold_layers(&self, aside: &mut Vec<SetAside>) -> Result<()> {
-        let layers = self.store.join(LAYERS);
-        let mut ids = names(&layers)?;
-        ids.sort();
-        let Some((oldest, newer)) = ids.split_first() else { return Ok(()) };
-        let oldest = layers.join(oldest);
-        let mut outcome = Ok(());
-        for layer in newer.iter().map(|id| layers.join(id)) {
-            let mut stacks = names(&layer)?.into_iter();
-            let folded = stacks.try_for_each(|stack| fold_stack(&layer, &oldest, &stack));
-            outcome = outcome.and(folded);
-            aside.push(SetAside::take_part(&self.store, &layer)?);
-        }
-        outcome
-    }
 }
 
-fn fold_stack(newer: &Path, older: &Path, stack: &OsStr) -> Result<()> {
-    let (newer, older) = (newer.join(stack), older.join(stack));
-    if fs::symlink_metadata(&older).is_err() {
-        return rename(&newer, &older);
-    }
-    let below = palisade_plan::path_of_layer(stack).and_then(|lower| open(&lower).ok());
-    let (from, into) = (open(&newer.join(UPPER))?, open(&older.join(UPPER))?);
-    Ok(fold(from.as_fd(), into.as_fd(), below.as_ref().map(OwnedFd::as_fd))?)
+/// Nothing that a run wrote was synced: after a loss of power, an empty file would lie above the host's.
+fn sync(run: &Path) -> Result<()> {
+    rustix::fs::syncfs(open(run)?).map_err(|errno| SessionError::io("sync", run, errno.into()))
 }
 
 /// What was written through an overlay that took the place of several stacks becomes a layer of each.
@@ -184,8 +189,4 @@ fn clean(stack: &Path) -> Result<()> {
         discard(open(&work)?.as_fd(), &name)?;
     }
     Ok(())
-}
-
-fn rename(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to).map_err(|source| SessionError::io("rename", from, source))
 }

@@ -1,8 +1,9 @@
 //! What the caches of all projects hold, and their removal: on request, or because together they are too large.
 
+use super::merging::BACKLOG;
 use super::removal::SetAside;
 use super::spare::SPARE;
-use super::{LOCK, all_caches, alone, finished, names};
+use super::{LOCK, all_caches, alone, finished, layers_in, names};
 use crate::app_dirs::{AppDirs, replace_file};
 use crate::caller::Caller;
 use crate::config::project_root;
@@ -106,13 +107,24 @@ fn last_used(store: &Path) -> Option<Timestamp> {
 /// What the layers of a store occupy, by the directory of the host.
 fn measure(store: &Path) -> Result<BTreeMap<PathBuf, u64>> {
     let mut parts = BTreeMap::new();
-    for layer in finished(store)? {
+    for layer in finished(store)?.into_iter().chain(layers_in(&store.join(BACKLOG))?) {
         for stack in &layer.stacks {
             let Some(path) = path_of_layer(stack) else { continue };
             *parts.entry(path).or_insert(0) += bytes_below(&layer.directory.join(stack))?;
         }
     }
     Ok(parts)
+}
+
+/// Counts anew what a store holds.
+pub(super) fn recount(store: &Path) -> Result<()> {
+    write_down(store, measure(store)?.values().sum())
+}
+
+/// Whether so much more fits into a store. Where nobody can tell what it holds, more of it is kept.
+pub(super) fn fits(store: &Path, bytes: u64, most: Option<u64>) -> bool {
+    let held = || measure(store).map_or(0, |parts| parts.values().sum::<u64>());
+    most.is_none_or(|most| held().saturating_add(bytes) <= most)
 }
 
 /// What is written down about the size of a store: counting takes long.

@@ -8,6 +8,7 @@
 //! caches/PROJECT/lock            shared by every run, alone by whoever changes layers
 //! caches/PROJECT/runs/ID/STACK/  what a run writes
 //! caches/PROJECT/layers/ID/STACK/  what ended runs wrote
+//! caches/PROJECT/backlog/ID/STACK/ the same, where more of them are not merged than can be mounted
 //! caches/spare/                  directories of a run that wrote nothing, for the next one
 //! ```
 //!
@@ -16,6 +17,7 @@
 
 mod ending;
 mod inventory;
+mod merging;
 mod removal;
 mod spare;
 
@@ -79,17 +81,25 @@ pub(crate) fn look(places: &AppDirs, project: &Path, session: &str) -> CacheStor
     CacheStore { top: store.join(RUNS).join(session), finished }
 }
 
-/// Layers of ended runs, the newest first.
+/// Layers of ended runs that are mounted, the newest first.
 fn finished(store: &Path) -> Result<Vec<FinishedLayer>> {
+    let mut layers = layers_in(&store.join(LAYERS))?;
+    // The others lie on the oldest ones, and can wait.
+    layers.truncate(MAX_LAYERS);
+    layers.reverse();
+    Ok(layers)
+}
+
+/// The oldest first.
+fn layers_in(all: &Path) -> Result<Vec<FinishedLayer>> {
     let mut layers = Vec::new();
-    for name in names(&store.join(LAYERS))? {
-        let directory = store.join(LAYERS).join(name);
+    for name in names(all)? {
+        let directory = all.join(name);
         let stacks = names(&directory)?;
         layers.push(FinishedLayer { directory, stacks });
     }
     // Ids of runs sort by time.
-    layers.sort_by(|one, other| other.directory.cmp(&one.directory));
-    layers.truncate(MAX_LAYERS);
+    layers.sort_by(|one, other| one.directory.cmp(&other.directory));
     Ok(layers)
 }
 
@@ -112,6 +122,8 @@ struct InUse {
     store: PathBuf,
     /// Shared with other runs of the project.
     lock: OwnedFd,
+    /// What waited in the backlog.
+    merged: Result<()>,
 }
 
 impl CacheUse {
@@ -129,19 +141,20 @@ impl CacheUse {
         let Some(taken) = self.0.take().filter(|_| !stacks.is_empty()) else {
             return Ok(None);
         };
-        let InUse { store, lock } = taken?;
+        let InUse { store, lock, merged } = taken?;
         spare::use_run(&store, session);
         for stack in stacks {
             make_layer(&stack.layer, stack.idmap)?;
         }
-        Ok(Some(Caches { store, lock, session: session.to_owned(), stacks: stacks.to_vec() }))
+        let (session, stacks) = (session.to_owned(), stacks.to_vec());
+        Ok(Some(Caches { store, lock, session, stacks, merged }))
     }
 }
 
 /// A plan that was not carried out leaves nothing.
 impl Drop for CacheUse {
     fn drop(&mut self) {
-        if let Some(Ok(InUse { store, lock })) = self.0.take() {
+        if let Some(Ok(InUse { store, lock, .. })) = self.0.take() {
             let is_alone = try_lock_byte(&lock, LOCKED_BYTE, ByteLock::Exclusive) == Ok(true);
             if is_alone && !store.join(LAYERS).exists() {
                 // Whoever uses the project next tries again.
@@ -174,12 +187,27 @@ impl InUse {
                 break lock;
             }
         };
+        let merged = match merging::has_unseen(&store) {
+            true => merge_if_alone(&store, &lock),
+            false => Ok(()),
+        };
         // For who removes what was not used for long.
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
         let times = Timestamps { last_access: now, last_modification: now };
         rustix::fs::futimens(&lock, &times).map_err(failed)?;
-        Ok(Self { store, lock })
+        Ok(Self { store, lock, merged })
     }
+}
+
+/// What did not fit while others ran is for this run, if it is the first.
+fn merge_if_alone(store: &Path, lock: &OwnedFd) -> Result<()> {
+    let failed = |errno: Errno| SessionError::io("lock", store, errno.into());
+    if !try_lock_byte(lock, LOCKED_BYTE, ByteLock::Exclusive).map_err(failed)? {
+        return Ok(());
+    }
+    let merged = merging::merge(store);
+    try_lock_byte(lock, LOCKED_BYTE, ByteLock::Shared).map_err(failed)?;
+    merged?.into_iter().try_for_each(SetAside::remove)
 }
 
 /// A store that holds nothing is removed, with its lock.
@@ -209,4 +237,6 @@ pub(crate) struct Caches {
     lock: OwnedFd,
     session: String,
     stacks: Vec<CacheStack>,
+    /// Before it began.
+    merged: Result<()>,
 }

@@ -10,6 +10,8 @@ use palisade_supervisor::control::interface::{Event, FromSupervisor};
 /// A message about one command.
 pub(super) enum Heard {
     Output(Vec<u8>),
+    /// For a recording.
+    Marker(String),
     /// A request was carried out, or not.
     Answer,
     Left(Left),
@@ -35,6 +37,7 @@ pub(super) fn hear(client: &mut Client, of: CommandId) -> Result<Heard> {
             Event::CommandFailed { command, exit_code, message } if command == of => {
                 Heard::Left(Left::NotStarted { exit_code, message })
             }
+            Event::Marked { text } => Heard::Marker(text),
             Event::Ended { .. } => Heard::Left(Left::SessionEnded),
             _ => continue,
         });

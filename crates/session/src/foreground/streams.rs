@@ -147,6 +147,13 @@ fn wait_for(
                     return Ok(left);
                 }
                 Heard::Nothing => break,
+                Heard::Marker(text) => {
+                    // It comes after what the command wrote before it.
+                    relayed.iter_mut().for_each(|stream| stream.move_bytes(&mut recording));
+                    if let Some(recording) = &mut recording {
+                        recording.marker(&text);
+                    }
+                }
                 Heard::Output(_) | Heard::Answer => {}
             }
         }

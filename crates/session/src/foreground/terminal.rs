@@ -102,7 +102,7 @@ pub fn follow(mut client: Client, watched: WatchedCommand) -> Result<Left> {
                 }
             }
             Heard::Left(left) => return Ok(left),
-            Heard::Answer | Heard::Nothing => {}
+            Heard::Answer | Heard::Marker(_) | Heard::Nothing => {}
         }
     }
 }
@@ -187,6 +187,11 @@ impl Shown {
                     write_all(output, &bytes).map_err(|errno| {
                         SessionError::io("write to", Path::new("standard output"), errno.into())
                     })?;
+                }
+                Heard::Marker(text) => {
+                    if let Some(recording) = &mut self.recording {
+                        recording.marker(&text);
+                    }
                 }
                 Heard::Answer => self.untaken = self.untaken.saturating_sub(1),
                 Heard::Left(left) => return Ok(Some(left)),

@@ -4,6 +4,7 @@
 use super::record::SessionRecord;
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
+use crate::replaced_file::{self, Synced, TEMPORARY, Writers};
 use palisade_sys::fault;
 use palisade_sys::lock::{lock_within, try_lock_file};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
@@ -12,7 +13,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,8 +25,6 @@ const CHANGES_LOCK: &str = "changes.lock";
 const CONTROL: &str = "control";
 const LOG: &str = "supervisor.log";
 const OUTPUT: &str = "output";
-/// What the name of a file ends with that takes the place of another one when it is written.
-const TEMPORARY: &str = ".tmp";
 /// What the name of a directory that is being removed ends with.
 pub(super) const REMOVED: &str = ".removed";
 
@@ -155,47 +154,46 @@ impl SessionDirectory {
         Ok(content)
     }
 
-    /// Replaces the record: a reader sees the old one or the new one.
+    /// Replaces the record. Of a session that is over it has to last if changes may wait there; one that lives has nothing
+    /// that a loss of power would spare, until its records are written to disk ([`Self::sync_records`]).
     pub(crate) fn write_record(&self, record: &SessionRecord) -> Result<()> {
-        self.write_json(RECORD, record)
+        let has_changes = record.is_over() && record.transaction.is_some();
+        let synced = if has_changes { Synced::Content } else { Synced::Nothing };
+        self.write_json(RECORD, record, synced)
     }
 
     /// Replaces one of the files in which we write down what a session is.
-    pub(crate) fn write_json(&self, name: &str, content: &impl Serialize) -> Result<()> {
+    pub(crate) fn write_json(
+        &self,
+        name: &str,
+        content: &impl Serialize,
+        synced: Synced,
+    ) -> Result<()> {
         let text = serde_json::to_vec_pretty(content)
             .map_err(|error| SessionError::io("write", &self.path.join(name), error.into()))?;
-        self.write_file(name, &text)
+        self.write_file(name, &text, synced)
     }
 
     /// The same with any content.
-    pub(crate) fn write_file(&self, name: &str, content: &[u8]) -> Result<()> {
-        let path = self.path.join(name);
-        let failed = |source: io::Error| SessionError::io("write", &path, source);
-        let temporary = format!("{name}{TEMPORARY}");
-        // Whoever writes it has the lock for it, so one that is there was left by somebody who was killed.
-        let flags = OFlags::CREATE
-            | OFlags::TRUNC
-            | OFlags::NOFOLLOW
-            | OFlags::NONBLOCK
-            | OFlags::WRONLY
-            | OFlags::CLOEXEC;
-        let written = rustix::fs::openat(&self.directory, &temporary, flags, OWNER)
-            .map_err(io::Error::from)
-            .and_then(|file| {
-                fault::point("writing", name);
-                File::from(file).write_all(content)
-            })
-            .and_then(|()| {
-                fault::point("replacing", name);
-                let at = &self.directory;
-                Ok(rustix::fs::renameat(at, &temporary, at, name)?)
-            });
-        fault::point("replaced", name);
-        written.map_err(|source| {
-            // If it cannot be removed either, the first error is the one that matters.
-            let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
-            failed(source)
-        })
+    pub(crate) fn write_file(&self, name: &str, content: &[u8], synced: Synced) -> Result<()> {
+        let how = (Writers::OneAtATime, synced);
+        replaced_file::replace(self.directory.as_fd(), name, content, how)
+            .map_err(|source| SessionError::io("write", &self.path.join(name), source))
+    }
+
+    /// Sees to it that the record and these files are on disk, as far as there are any, with the directory itself.
+    pub(crate) fn sync_records(&self, names: &[&str]) -> Result<()> {
+        let failed = |errno: Errno| SessionError::io("sync", &self.path, errno.into());
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        for name in [RECORD].iter().chain(names) {
+            match rustix::fs::openat(&self.directory, *name, flags, Mode::empty()) {
+                Err(Errno::NOENT) => {}
+                file => rustix::fs::fsync(file.map_err(failed)?).map_err(failed)?,
+            }
+        }
+        rustix::fs::fsync(&self.directory).map_err(failed)?;
+        let all = rustix::fs::openat(&self.directory, "..", DIRECTORY, Mode::empty());
+        rustix::fs::fsync(all.map_err(failed)?).map_err(failed)
     }
 
     /// What somebody left who was killed while he replaced one of our files. To be called by who holds the supervisor's lock.

@@ -31,7 +31,7 @@ pub struct SessionRecord {
     pub level: Option<String>,
     #[serde(default)]
     pub time_to_live: TimeToLive,
-    /// Whether `sandbox exec` keeps the state of the project before each command.
+    /// Whether the state of the project is kept before each command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checkpoint_each_command: bool,
     /// How the project's changes are kept apart, if they are.

@@ -7,6 +7,7 @@
 //! sessions/ID/checkpoints/new-…/              one that is being made, or was interrupted
 //! ```
 
+use super::durable;
 use super::waiting::WaitingChanges;
 use super::{CHECKPOINTS, DIRECTORY, UPPER};
 use crate::app_dirs::AppDirs;
@@ -59,10 +60,16 @@ pub struct Checkpoint {
     /// What they take on disk.
     #[serde(default)]
     pub disk_bytes: u64,
-    /// The start of the machine as long as which it lasts, if it was not synced: after a loss of power its files could be
-    /// empty. Syncing before each command would make a command wait for everything that anybody writes to that disk.
+    /// The start of the machine as long as which it lasts, if it is not on disk: after a loss of power its files could be
+    /// empty. None once it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_restart_of: Option<String>,
+}
+
+impl Checkpoint {
+    pub fn is_on_disk(&self) -> bool {
+        self.until_restart_of.is_none()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +77,7 @@ pub struct Checkpoint {
 pub enum CheckpointReason {
     /// `sandbox checkpoint`.
     Asked,
-    /// `sandbox exec` in a session that keeps a state before each command.
+    /// The supervisor of a session that keeps a state before each command.
     BeforeCommand,
     BeforeRollback,
 }
@@ -122,7 +129,8 @@ impl WaitingChanges {
         Ok(count)
     }
 
-    /// Keeps the present state.
+    /// Keeps the present state. It is there from now on; [`Self::write_checkpoints_soon`] and [`Self::write_checkpoints`] see
+    /// to it that it is on disk.
     pub fn checkpoint(
         &self,
         places: &AppDirs,
@@ -186,7 +194,8 @@ impl WaitingChanges {
         fault::point("copied", "the layer");
         let message = message.map(|text| text.chars().take(MAX_MESSAGE).collect::<String>());
         let created_at = Timestamp::now();
-        let is_synced = reason != CheckpointReason::BeforeCommand;
+        // Before files of the project are replaced.
+        let is_synced = reason == CheckpointReason::BeforeRollback;
         let until_restart_of = if is_synced { None } else { Some(machine_start::this_start()?) };
         let made = Checkpoint {
             number,
@@ -271,7 +280,7 @@ impl WaitingChanges {
         Ok(open_beneath(self.directory().directory(), Path::new(UPPER), DIRECTORY)?)
     }
 
-    fn open_checkpoints(&self) -> Result<Option<OwnedFd>> {
+    pub(super) fn open_checkpoints(&self) -> Result<Option<OwnedFd>> {
         match open_beneath(self.directory().directory(), Path::new(CHECKPOINTS), DIRECTORY) {
             Err(error) if error.errno == Errno::NOENT => Ok(None),
             all => Ok(Some(all?)),
@@ -344,7 +353,7 @@ fn drop_checkpoint(all: &OwnedFd, number: u32) -> Result<()> {
     Ok(())
 }
 
-/// None also for one that was not synced before the machine started anew.
+/// None also for one that was not on disk before the machine started anew.
 fn read_record(all: &OwnedFd, number: u32) -> Option<Checkpoint> {
     let path = Path::new(&number.to_string()).join(RECORD);
     let file =
@@ -352,8 +361,7 @@ fn read_record(all: &OwnedFd, number: u32) -> Option<Checkpoint> {
     let mut text = Vec::new();
     File::from(file).take(MAX_RECORD_BYTES).read_to_end(&mut text).ok()?;
     let record: Checkpoint = serde_json::from_slice(&text).ok()?;
-    let is_whole = record.until_restart_of.as_deref().is_none_or(machine_start::is_this);
-    is_whole.then_some(Checkpoint { number, ..record })
+    durable::judged(all, Checkpoint { number, ..record })
 }
 
 fn write_record(place: &OwnedFd, record: &Checkpoint) -> Result<()> {

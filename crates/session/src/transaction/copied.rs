@@ -4,6 +4,7 @@
 use super::{DIRECTORY, LAYER, open_project};
 use crate::error::{Result, SessionError};
 use crate::kept_layer::UPPER;
+use crate::replaced_file::Synced;
 use crate::sessions::SessionDirectory;
 use palisade_changes::{CopiedLayer, CopyLimits, CopyRecord, ProjectCopy};
 use palisade_sys::beneath::open_beneath;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// In a session's directory.
-const COPY_RECORD: &str = "copied.bin";
+pub(super) const COPY_RECORD: &str = "copied.bin";
 /// More is not worth the time and the room: an overlay costs nothing.
 const LIMITS: CopyLimits = CopyLimits { files: 500_000, bytes: 4 << 30 };
 /// When a person at a terminal is told how far it is, and how often after that.
@@ -48,7 +49,7 @@ pub(super) fn make(
     if !wait_for_later_than(&record, &layer)? {
         record.distrust_times();
     }
-    directory.write_file(COPY_RECORD, &record.to_bytes()?)
+    directory.write_file(COPY_RECORD, &record.to_bytes()?, Synced::Content)
 }
 
 /// What a command changes must be younger than the copy, by the clock of the file system that holds it: some count

@@ -10,6 +10,7 @@ use crate::config::PolicyRequest;
 use crate::error::{Result, SessionError};
 use crate::journal::Journal;
 use crate::kept_layer;
+use crate::replaced_file::Synced;
 use crate::sessions::SessionDirectory;
 
 use palisade_plan::model::{Transaction as PlannedTransaction, TransactionMethod};
@@ -160,7 +161,7 @@ impl ForkOptions {
     }
 
     pub(super) fn keep(&self, directory: &SessionDirectory) -> Result<()> {
-        directory.write_json(OPTIONS, self)
+        directory.write_json(OPTIONS, self, Synced::Nothing)
     }
 
     /// A run of one command keeps none.

@@ -4,6 +4,7 @@
 use super::{CHECKPOINTS, DIRECTORY, LAYER, RECORD, TransactionRecord, UPPER, open_project};
 use crate::error::{Result, SessionError};
 use crate::kept_layer;
+use crate::replaced_file::Synced;
 use crate::sessions::SessionDirectory;
 use palisade_changes::{Layers, Restoration};
 use palisade_plan::model::TransactionMethod;
@@ -34,7 +35,8 @@ pub(super) struct Mark {
 
 impl Mark {
     pub(super) fn write(&self, directory: &SessionDirectory) -> Result<()> {
-        directory.write_json(MARK, self)
+        // Before any file changes.
+        directory.write_json(MARK, self, Synced::Everything)
     }
 }
 

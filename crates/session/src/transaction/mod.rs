@@ -7,6 +7,7 @@ mod audited;
 mod checkpoints;
 mod committed;
 mod copied;
+mod durable;
 mod fork;
 mod interrupted;
 mod rollback;
@@ -15,6 +16,7 @@ mod waiting;
 pub use audited::record_removal;
 pub use checkpoints::{Checkpoint, CheckpointReason, StateNumber};
 pub use committed::CommittedContents;
+pub(crate) use durable::SessionProject;
 pub use fork::{ForkOptions, ForkOrigin, ForkRequest};
 pub use palisade_changes as changes;
 pub use palisade_plan::model::TransactionMethod;
@@ -26,6 +28,7 @@ use crate::config::PolicyRequest;
 use crate::error::{Result, SessionError};
 use crate::kept_layer::make_layer;
 use crate::machine_start;
+use crate::replaced_file::Synced;
 use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, TimeToLive};
 use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
 use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
@@ -164,7 +167,8 @@ impl Transaction {
             is_of_one_run: own.is_some(),
             until_restart_of: Some(machine_start::this_start()?),
         };
-        directory.write_json(RECORD, &record)?;
+        // On disk a moment later: see `SessionProject`. A start would wait longer for it than for everything else.
+        directory.write_json(RECORD, &record, Synced::Nothing)?;
         let records_operations = plan.supervision.records_operations();
         Ok(Some(Self { directory, own, at_end: planned.at_end, records_operations }))
     }
@@ -222,6 +226,7 @@ impl Transaction {
             Err(error) => {
                 // Somebody has to look at them all the same.
                 waiting.sync()?;
+                write_checkpoints(&waiting, tell);
                 tell(&format!("changes wait that cannot be listed: {error}"));
                 return finish(own, &waiting, report, has_failed);
             }
@@ -245,6 +250,7 @@ impl Transaction {
         if count > 0 {
             waiting.sync()?;
         }
+        write_checkpoints(&waiting, tell);
         if count == 0 && own.is_some() {
             // Kept while the command ran. What cannot be told counts as something that somebody may want.
             if waiting.unapplied_checkpoints().map_or(true, |kept| kept > 0) {
@@ -256,6 +262,14 @@ impl Transaction {
             return waiting.reopen()?.map_or(Ok(()), WaitingChanges::remove);
         }
         finish(own, &waiting, report, has_failed)
+    }
+}
+
+/// At the end, for those that nobody has written to disk yet.
+fn write_checkpoints(waiting: &WaitingChanges, tell: &mut dyn FnMut(&str)) {
+    // Their records say what is true, and the next checkpoint tries again.
+    if let Err(error) = waiting.write_checkpoints() {
+        tell(&format!("checkpoints are not on disk yet: {error}"));
     }
 }
 

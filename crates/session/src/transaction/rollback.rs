@@ -135,7 +135,7 @@ impl WaitingChanges {
         }
     }
 
-    fn connect(&self) -> Result<Client> {
+    pub(super) fn connect(&self) -> Result<Client> {
         let socket = self.directory().connect().map_err(|error| match error {
             // A run of one command takes no requests.
             SessionError::SessionNotRunning { .. } => self.is_running(),
@@ -157,24 +157,19 @@ impl WaitingChanges {
 /// To be called before a command starts in a session. Says which state came back, if a rollback had been interrupted. Most
 /// sessions need nothing.
 pub fn before_command(
-    places: &AppDirs,
     directory: &SessionDirectory,
     session: &SessionRecord,
 ) -> Result<Option<u32>> {
-    if !session.checkpoint_each_command && !interrupted::is_interrupted(directory) {
+    if !interrupted::is_interrupted(directory) {
         return Ok(None);
     }
-    let Some(waiting) = WaitingChanges::open(directory.try_clone()?, session.clone())? else {
-        return Ok(None);
-    };
-    let finished = waiting.finish_rollback()?;
-    if session.checkpoint_each_command {
-        waiting.checkpoint(places, None, CheckpointReason::BeforeCommand)?;
+    match WaitingChanges::open(directory.try_clone()?, session.clone())? {
+        Some(waiting) => waiting.finish_rollback(),
+        None => Ok(None),
     }
-    Ok(finished)
 }
 
-fn ask(client: &mut Client, request: &Request) -> Result<(Response, Option<OwnedFd>)> {
+pub(super) fn ask(client: &mut Client, request: &Request) -> Result<(Response, Option<OwnedFd>)> {
     match client.ask(request, &[]).map_err(SupervisorError::from)? {
         (Response::Refused(refusal), _) => {
             Err(SessionError::SessionRefused { message: refusal.message })

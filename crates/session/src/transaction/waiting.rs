@@ -10,6 +10,7 @@ use crate::config::{self, PolicyRequest};
 use crate::error::{Result, SessionError};
 use crate::kept_layer::{self, WORK};
 use crate::machine_start;
+use crate::replaced_file::Synced;
 use crate::session_id::new_session_id;
 use crate::sessions::{SessionDirectory, SessionRecord};
 use palisade_changes::{
@@ -187,7 +188,8 @@ impl WaitingChanges {
     pub(super) fn sync(&self) -> Result<()> {
         rustix::fs::syncfs(self.directory.directory()).call("syncfs")?;
         let record: TransactionRecord = self.directory.read_json(RECORD)?;
-        self.directory.write_json(RECORD, &TransactionRecord { until_restart_of: None, ..record })
+        let record = TransactionRecord { until_restart_of: None, ..record };
+        self.directory.write_json(RECORD, &record, Synced::Everything)
     }
 
     /// An error if a loss of power may have left files of it empty.
@@ -229,7 +231,7 @@ impl WaitingChanges {
             (Outcome::Applied(applied), Source::Copy) => {
                 let baseline = applied.baseline.clone();
                 let record = TransactionRecord { baseline, ..self.record.clone() };
-                self.directory.write_json(RECORD, &record)?;
+                self.directory.write_json(RECORD, &record, Synced::Content)?;
             }
             (Outcome::Applied(applied), Source::Move)
                 if applied.refused.is_empty() && applied.kept.is_empty() =>

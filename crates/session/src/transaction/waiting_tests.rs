@@ -1,4 +1,4 @@
-use super::super::checkpoints::CheckpointReason;
+use super::super::checkpoints::{Checkpoint, CheckpointReason};
 use super::super::rollback::RunningCommands;
 use super::*;
 use crate::app_dirs::AppDirs;
@@ -154,14 +154,46 @@ fn a_checkpoint_before_a_command_lasts_until_the_machine_starts_anew() {
     let kept = waiting.checkpoint(&places, None, CheckpointReason::BeforeCommand).unwrap();
     let this_start = kept.until_restart_of.clone().unwrap();
     let asked = waiting.checkpoint(&places, None, CheckpointReason::Asked).unwrap();
-    assert_eq!(asked.until_restart_of, None);
+    waiting.write_checkpoints().unwrap();
+    let asked = Checkpoint { until_restart_of: None, ..asked };
     assert_eq!(waiting.checkpoints().unwrap(), [kept, asked.clone()]);
-    let record = ended.session().path().join("checkpoints/1/checkpoint.json");
-    let text = fs::read_to_string(&record).unwrap();
-    fs::write(&record, text.replace(&this_start, "of another start")).unwrap();
+    restart(&ended, 1, &this_start);
     assert_eq!(waiting.checkpoints().unwrap(), [asked]);
     let refused = ended.open().roll_back(&places, 1, RunningCommands::Refuse);
     assert!(matches!(refused, Err(SessionError::NoCheckpoint { number: 1, .. })), "{refused:?}");
+}
+
+/// As if the machine had started anew since a checkpoint was made.
+fn restart(ended: &Ended, number: u32, this_start: &str) {
+    let record = ended.session().path().join(format!("checkpoints/{number}/checkpoint.json"));
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, text.replace(this_start, "of another start")).unwrap();
+}
+
+/// Proves: LIFE-5 checkpoint, LIFE-5 crash
+#[test]
+fn a_checkpoint_counts_after_a_restart_as_soon_as_its_files_are_on_disk() {
+    let ended = Ended::new();
+    let (places, waiting) = (ended.places(), ended.open());
+    let made = waiting.checkpoint(&places, None, CheckpointReason::Asked).unwrap();
+    let this_start = made.until_restart_of.clone().unwrap();
+    assert!(!made.is_on_disk());
+    assert_eq!(waiting.checkpoints().unwrap(), [made.clone()]);
+    let place = ended.session().path().join("checkpoints/1");
+    // A mark that may not be on disk itself does not count before the next start.
+    fs::write(place.join("written"), "").unwrap();
+    assert_eq!(waiting.checkpoints().unwrap(), [made.clone()]);
+    waiting.write_checkpoints().unwrap();
+    let written = Checkpoint { until_restart_of: None, ..made };
+    assert_eq!(waiting.checkpoints().unwrap(), [written.clone()]);
+    restart(&ended, 1, &this_start);
+    assert_eq!(waiting.checkpoints().unwrap(), [written.clone()]);
+    // The second mark need not have come to the disk.
+    fs::remove_file(place.join("on-disk")).unwrap();
+    assert_eq!(waiting.checkpoints().unwrap(), [written]);
+    // Without the first one nobody knows what is in it.
+    fs::remove_file(place.join("written")).unwrap();
+    assert_eq!(waiting.checkpoints().unwrap(), []);
 }
 
 /// While a command works, nothing of its changes is synced.
@@ -175,7 +207,7 @@ fn changes_from_before_a_restart_are_applied_only_if_somebody_insists_or_they_we
         let record: TransactionRecord = ended.session().read_json(RECORD).unwrap();
         let until_restart_of = start.map(str::to_owned);
         let record = TransactionRecord { until_restart_of, ..record };
-        ended.session().write_json(RECORD, &record).unwrap();
+        ended.session().write_json(RECORD, &record, Synced::Nothing).unwrap();
     };
     let apply = |on_conflict| {
         let options = ApplyOptions { on_conflict, ..ApplyOptions::all(&NoJudge) };

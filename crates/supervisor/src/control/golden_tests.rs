@@ -49,6 +49,7 @@ numbers!(
     Request::Inspect,
     Request::Extend { milliseconds: _ },
     Request::HoldProject,
+    Request::WriteCheckpoints,
 );
 numbers!(
     response: Response,
@@ -81,6 +82,7 @@ numbers!(
     Event::QuestionAnswered { question: _, is_allowed: _, by: _ },
     Event::LimitReached { limit: _ },
     Event::Output { command: _, cursor: _, bytes: _ },
+    Event::Marked { text: _ },
     Event::Ended { exit_code: _, error: _ },
 );
 numbers!(
@@ -194,6 +196,7 @@ fn requests() -> Vec<(Request, &'static str)> {
         (Request::Inspect, "0a"),
         (Request::Extend { milliseconds: 300 }, "0bac02"),
         (Request::HoldProject, "0c"),
+        (Request::WriteCheckpoints, "0d"),
     ]
 }
 
@@ -232,7 +235,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000005"),
+        (Response::Hello { version: VERSION }, "000006"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),
@@ -273,8 +276,9 @@ fn events() -> Vec<(Event, &'static str)> {
         (Event::QuestionAnswered { question: 5, is_allowed: true, by: "b".into() }, "010505010162"),
         (Event::LimitReached { limit: "l".into() }, "0106016c"),
         (Event::Output { command, cursor: 300, bytes: b"a\xff".into() }, "010701ac020261ff"),
-        (Event::Ended { exit_code: 0, error: None }, "01080000"),
-        (Event::Ended { exit_code: -1, error: Some("e".into()) }, "010801010165"),
+        (Event::Marked { text: "m".into() }, "0108016d"),
+        (Event::Ended { exit_code: 0, error: None }, "01090000"),
+        (Event::Ended { exit_code: -1, error: Some("e".into()) }, "010901010165"),
     ]
 }
 

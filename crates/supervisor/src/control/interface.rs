@@ -90,6 +90,9 @@ pub enum Request {
     /// Commands are refused until this client is gone, so that it can bring an earlier state of the project back. Refused
     /// while commands run, and in a session without a transaction. Answered with [`Response::ProjectHeld`].
     HoldProject,
+    /// Checkpoints that are not on disk yet are written there, by a process of the session: the answer does not wait for it.
+    /// Refused in a session without a transaction.
+    WriteCheckpoints,
 }
 
 /// Where output begins for who attaches. Output is counted in bytes from its beginning.
@@ -383,6 +386,12 @@ pub enum Event {
         cursor: u64,
         bytes: Vec<u8>,
     },
+    /// Something happened that stands in recordings as a marker: a verdict about a path or the network, a limit, an attempt to
+    /// break out. For clients that record what their commands write.
+    Marked {
+        #[serde(with = "Truncated::<MAX_TEXT>")]
+        text: String,
+    },
     /// The sandbox is gone, or never came about. If it had to be killed, the ends of its last commands are not told.
     Ended {
         exit_code: i32,
@@ -403,6 +412,7 @@ impl Event {
             Self::QuestionAsked { .. }
             | Self::QuestionAnswered { .. }
             | Self::LimitReached { .. }
+            | Self::Marked { .. }
             | Self::Ended { .. } => None,
         }
     }
@@ -415,6 +425,7 @@ impl Event {
             Self::CommandStopped { .. }
                 | Self::QuestionAsked { .. }
                 | Self::QuestionAnswered { .. }
+                | Self::Marked { .. }
         )
     }
 }
@@ -438,7 +449,8 @@ impl Request {
             | Self::Detach { .. }
             | Self::Inspect
             | Self::Extend { .. }
-            | Self::HoldProject => 0,
+            | Self::HoldProject
+            | Self::WriteCheckpoints => 0,
         }
     }
 
@@ -456,7 +468,8 @@ impl Request {
             | Self::Detach { .. }
             | Self::Inspect
             | Self::Extend { .. }
-            | Self::HoldProject => None,
+            | Self::HoldProject
+            | Self::WriteCheckpoints => None,
         }
     }
 }

@@ -28,6 +28,7 @@ impl Supervisor<'_> {
             self.record_ending();
         }
         self.enter(self.phase.max(Phase::Ending));
+        self.cancel_starts();
         self.signal_groups(signal)?;
         // A stopped process hears nothing else.
         self.signal_groups(Signal::CONT.as_raw())?;

@@ -81,6 +81,7 @@ impl Supervisor<'_> {
             Request::Inspect => Response::Inspected(self.inspect()).into(),
             Request::Extend { milliseconds } => self.extend(milliseconds).into(),
             Request::HoldProject => self.hold_project(client),
+            Request::WriteCheckpoints => self.write_checkpoints().into(),
         })
     }
 
@@ -98,8 +99,16 @@ impl Supervisor<'_> {
         if self.phase != Phase::Running {
             return refuse(RefusalKind::OutOfOrder, "the sandbox is ending".to_owned());
         }
-        let Control { commands, held, defaults, outbox, expiry, project_holder, .. } =
-            &mut self.control;
+        let Control {
+            commands,
+            held,
+            defaults,
+            outbox,
+            expiry,
+            project_holder,
+            project_workers,
+            ..
+        } = &mut self.control;
         if project_holder.is_some_and(|holder| outbox.is_connected(holder)) {
             let why = "an earlier state of the project is being brought back; try again".to_owned();
             return refuse(RefusalKind::OutOfOrder, why);
@@ -136,21 +145,16 @@ impl Supervisor<'_> {
         };
         let request = defaults.complete(commands.next_id(), start, has_terminal);
         fault::point("starting a command", "");
-        let started = spawner.start_command(request, streams.of_command);
+        let started = match project_workers.keeps_states() {
+            true => project_workers
+                .keep_before(request, streams.of_command, &self.running)
+                .map_err(|error| (RefusalKind::Failed, error.to_string())),
+            false => spawner.start_command(request, streams.of_command).map_err(not_sent),
+        };
         fault::point("command asked for", "");
-        if started.is_err() {
+        if let Err((kind, why)) = started {
             held.forget_recording(id);
-        }
-        match started {
-            Ok(()) => {}
-            // The request itself is within its limit; the sandbox's own variables come on top.
-            Err(WireError::TooLong { limit }) => {
-                let why = format!(
-                    "arguments and environment, with the variables of the sandbox, exceed {limit} bytes"
-                );
-                return refuse(RefusalKind::Malformed, why);
-            }
-            Err(error) => return refuse(RefusalKind::Failed, error.to_string()),
+            return refuse(kind, why);
         }
         let command = commands.add(streams.to_resize, Some(digest));
         commands.set_tool(command, tool);
@@ -168,6 +172,9 @@ impl Supervisor<'_> {
         // Before its exec our own code would get it.
         if !self.is_started() {
             self.control.held_back.push(Request::Signal { command, signal });
+            return Ok(Response::Done);
+        }
+        if self.control.project_workers.hold_signal(command, signal) {
             return Ok(Response::Done);
         }
         if let Some(spawner) = self.running.spawner() {
@@ -278,6 +285,20 @@ fn open_streams(
             OpenStreams { of_command: vec![null, output, error], held, ..none }
         }
     })
+}
+
+/// Why a command could not be asked for.
+fn not_sent(error: WireError) -> (RefusalKind, String) {
+    match error {
+        // The request itself is within its limit; the sandbox's own variables come on top.
+        WireError::TooLong { limit } => {
+            let why = format!(
+                "arguments and environment, with the variables of the sandbox, exceed {limit} bytes"
+            );
+            (RefusalKind::Malformed, why)
+        }
+        error => (RefusalKind::Failed, error.to_string()),
+    }
 }
 
 fn never_block(stream: &OwnedFd) -> Result<(), String> {

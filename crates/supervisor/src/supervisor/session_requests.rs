@@ -106,6 +106,17 @@ impl Supervisor<'_> {
         }
     }
 
+    pub(super) fn write_checkpoints(&mut self) -> Response {
+        if self.phase != Phase::Running {
+            return refused(RefusalKind::OutOfOrder, "the sandbox is ending".to_owned());
+        }
+        match self.control.project_workers.write_checkpoints(&self.running) {
+            Ok(true) => Response::Done,
+            Ok(false) => refused(RefusalKind::Failed, "the session has no transaction".to_owned()),
+            Err(error) => refused(RefusalKind::Failed, error.to_string()),
+        }
+    }
+
     pub(super) fn extend(&mut self, milliseconds: u64) -> Response {
         if self.phase != Phase::Running {
             return refused(RefusalKind::OutOfOrder, "the sandbox is ending".to_owned());

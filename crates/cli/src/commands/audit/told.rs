@@ -134,6 +134,7 @@ fn told(kind: &EventKind) -> (&'static str, String) {
             let at = forked.checkpoint.map_or(String::new(), |at| format!(" at checkpoint {at}"));
             ("forked", format!("from session {}{at}", forked.origin))
         }
+        EventKind::CacheWritesLost(lost) => ("caches", format!("not kept: {}", lost.reason)),
         EventKind::NetworkAttempt(attempt) => {
             let place = place(&attempt.host, attempt.port, attempt.count);
             let why = attempt.reason.as_deref().or(attempt.rule.as_deref());

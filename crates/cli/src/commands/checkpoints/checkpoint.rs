@@ -1,25 +1,33 @@
 //! `sandbox checkpoint`: keeps the present state of a session's project.
 
+use super::Listed;
 use crate::commands::changes::waiting;
 use crate::output;
+use anyhow::Context as _;
 use clap::Args;
 use palisade_session::AppDirs;
-use palisade_session::transaction::CheckpointReason;
+use palisade_session::transaction::{self, CheckpointReason, WaitingChanges};
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Prints the number of the checkpoint. The session goes on meanwhile: a file that a command is writing is kept as it is at that
-moment. Only sessions with --transaction have states to keep. With `sandbox create --checkpoint-each`, `sandbox exec` keeps
-one before each command.
+Prints the number of the checkpoint. It is there at once, and written to disk in the background; `sandbox checkpoints` shows
+when it is. In a session that is over the command waits for that. The session goes on meanwhile: a file that a command is writing is kept as it is at that
+moment. Only sessions with --transaction have states to keep. With `sandbox create --checkpoint-each`, one is kept
+before each command.
 
 Examples:
   sandbox checkpoint work
-  sandbox checkpoint work -m 'tests pass'")]
+  sandbox checkpoint work -m 'tests pass'
+  sandbox checkpoint work --sync             return when a loss of power cannot take it back")]
 pub(crate) struct Checkpoint {
     /// What it is, for `sandbox checkpoints`
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
+
+    /// Wait until it is on disk
+    #[arg(long)]
+    sync: bool,
 
     /// Print the checkpoint as JSON
     #[arg(long)]
@@ -35,10 +43,25 @@ impl Checkpoint {
         let waiting = waiting(Some(&self.sid))?;
         let (places, reason) = (AppDirs::here()?, CheckpointReason::Asked);
         let made = waiting.checkpoint(&places, self.message.as_deref(), reason)?;
+        // Whatever comes of that, it has been made.
+        let written = match self.sync {
+            true => waiting.write_checkpoints(),
+            false => waiting.write_checkpoints_soon(),
+        };
         match self.json {
-            true => output::print_json(&made)?,
+            true => output::print_json(&Listed::new(&as_it_is(&waiting, made)?))?,
             false => output::print(&format!("{}\n", made.number))?,
         }
+        written.context("the checkpoint was made, but is not on disk yet")?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// It may be on disk by now.
+fn as_it_is(
+    waiting: &WaitingChanges,
+    made: transaction::Checkpoint,
+) -> anyhow::Result<transaction::Checkpoint> {
+    let mut all = waiting.checkpoints()?.into_iter();
+    Ok(all.find(|known| known.number == made.number).unwrap_or(made))
 }

@@ -1,5 +1,6 @@
 //! `sandbox checkpoints`: the states of a session's project that were kept.
 
+use super::Listed;
 use crate::commands::changes::waiting;
 use crate::commands::sessions::shown;
 use crate::output;
@@ -12,6 +13,8 @@ use std::process::ExitCode;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 CHANGES are files, directories and deletions that differ from the project. The project without changes is checkpoint 0.
+One that is not on disk yet lasts until the machine starts anew. One made by hand is written there in the background, one
+before a command is not.
 
 Examples:
   sandbox checkpoints work
@@ -32,7 +35,8 @@ impl Checkpoints {
         let waiting = waiting(Some(&self.sid))?;
         let found = waiting.checkpoints()?;
         if self.json {
-            output::print_json(&serde_json::json!({ "checkpoints": found }))?;
+            let listed: Vec<Listed<'_>> = found.iter().map(Listed::new).collect();
+            output::print_json(&serde_json::json!({ "checkpoints": listed }))?;
         } else {
             output::print(&table(&found))?;
         }
@@ -73,6 +77,6 @@ fn cells(checkpoint: &Checkpoint) -> [String; 5] {
         shown(u64::try_from(age).unwrap_or_default()),
         checkpoint.entries.to_string(),
         crate::commands::top::size(checkpoint.bytes),
-        made.to_owned(),
+        format!("{made}{}", if checkpoint.is_on_disk() { "" } else { ", not on disk" }),
     ]
 }

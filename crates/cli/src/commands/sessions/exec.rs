@@ -91,7 +91,7 @@ impl Exec {
         // The session would refuse it too, but not with this exit code.
         quarantine::check(&AppDirs::here()?, None, &self.command)?;
         let (directory, record) = find(&self.sid)?;
-        if let Some(number) = transaction::before_command(&AppDirs::here()?, &directory, &record)? {
+        if let Some(number) = transaction::before_command(&directory, &record)? {
             output::note(&format!("an interrupted rollback to checkpoint {number} was finished"));
         }
         let client = foreground::connect(&directory)?;

@@ -16,6 +16,7 @@ mod incidents;
 mod init;
 mod limits;
 mod panel;
+mod project_work;
 mod recorder;
 mod registration;
 mod signals;
@@ -51,7 +52,7 @@ pub(crate) trait EventSource: Sync {
 
 /// In the order in which they handle what came in one turn: output before what ends it, answers before what waits for
 /// them, pid 1 last.
-const SOURCES: [&dyn EventSource; 19] = [
+const SOURCES: [&dyn EventSource; 20] = [
     &deadlines::Deadlines,
     &incidents::Sums,
     &captured_output::CapturedOutput,
@@ -66,6 +67,7 @@ const SOURCES: [&dyn EventSource; 19] = [
     &egress::Egress,
     &panel::Panel,
     &control::Control,
+    &project_work::ProjectWork,
     &spawner::Spawner,
     &held_output::HeldOutput,
     &recorder::Recorder,

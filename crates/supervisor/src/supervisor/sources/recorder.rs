@@ -1,9 +1,10 @@
 //! The recording of the one command: what passed to the terminal and to readers in this turn, and what was gathered long enough.
 
 use super::EventSource;
+use crate::control::interface::Event;
 use crate::error::Result;
 use crate::poll_set::Ready;
-use crate::supervisor::{Display, Supervisor};
+use crate::supervisor::{Control, Display, Supervisor};
 use palisade_record::cast::CastWriter;
 use std::time::Instant;
 
@@ -36,18 +37,24 @@ impl Display {
 }
 
 impl Supervisor<'_> {
-    /// What stands in recordings as markers, of what is about to be logged.
+    /// What stands in recordings as markers, of what is about to be logged: in ours, and in those that clients make of commands
+    /// with streams of their own.
     pub(crate) fn mark_events(&mut self) {
-        if self.display.recording.is_none() && !self.control.held.is_recording() {
+        let new =
+            self.unlogged.iter().skip(std::mem::replace(&mut self.marked, self.unlogged.len()));
+        let Control { held, outbox, .. } = &mut self.control;
+        let has_clients = outbox.clients() > 0;
+        if self.display.recording.is_none() && !held.is_recording() && !has_clients {
             return;
         }
-        let markers: Vec<String> =
-            self.unlogged.iter().filter_map(crate::recording::marker).collect();
-        for text in markers {
+        for text in new.filter_map(crate::recording::marker) {
             if let Some(recording) = &mut self.display.recording {
                 recording.marker(&text);
             }
-            self.control.held.mark(&text);
+            held.mark(&text);
+            if has_clients {
+                outbox.emit(Event::Marked { text });
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The spawner: commands that started, failed and ended.
 
 use super::EventSource;
-use crate::control::interface::Event;
+use crate::control::interface::{Event, Request};
 use crate::error::Result;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Control, Supervisor};
@@ -54,13 +54,13 @@ impl Supervisor<'_> {
                 if commands.started(command, pid) {
                     outbox.emit(Event::CommandStarted { command, pid: Some(pid) });
                     self.record_exec(command, pid);
+                    for signal in self.control.project_workers.take_signals(command) {
+                        self.request(Request::Signal { command, signal })?;
+                    }
                 }
             }
             SpawnerEvent::NotStarted { command, error } => {
-                let (exit_code, message) = (error.exit_code(), error.to_string());
-                self.record_exec_end(command, None, Some(message.clone()));
-                self.control.commands.remove(command);
-                self.tell_end(command, Event::CommandFailed { command, exit_code, message });
+                self.command_failed(command, error.exit_code(), error.to_string());
             }
             SpawnerEvent::Exited { command, cause } => {
                 self.record_exec_end(command, Some(cause), None);
@@ -74,7 +74,9 @@ impl Supervisor<'_> {
     }
 
     /// Who is attached to the command is told after the last of its output.
-    fn tell_end(&mut self, command: CommandId, event: Event) {
+    pub(super) fn tell_end(&mut self, command: CommandId, event: Event) {
+        // Its recording ends with it.
+        self.mark_events();
         let Control { commands, outbox, held, expiry, .. } = &mut self.control;
         let watchers = held.watchers(command);
         held.ended(command, event.clone());

@@ -165,6 +165,7 @@ impl SessionLife {
             rlimits: Vec::new(),
             streams: CommandStreams::Held(HeldStreams {
                 terminal: first.terminal,
+                has_input: false,
                 is_attached: false,
             }),
         };

@@ -6,7 +6,7 @@ use palisade_wire::encode;
 use std::fmt::Debug;
 
 /// Raise it with any change below.
-const OF_VERSION: u32 = 5;
+const OF_VERSION: u32 = 6;
 
 /// The number of a variant, and how many there are, by a match that has to name all of them.
 macro_rules! numbers {
@@ -48,6 +48,7 @@ numbers!(
     Request::Inspect,
     Request::Extend { milliseconds: _ },
     Request::HoldProject,
+    Request::CloseInput { command: _ },
 );
 numbers!(
     response: Response,
@@ -106,7 +107,7 @@ numbers!(
     streams: CommandStreams,
     CommandStreams::Descriptors,
     CommandStreams::Terminal(_),
-    CommandStreams::Held(HeldStreams { terminal: _, is_attached: _ }),
+    CommandStreams::Held(HeldStreams { terminal: _, has_input: _, is_attached: _ }),
 );
 numbers!(from: OutputStart, OutputStart::Kept, OutputStart::Byte(_), OutputStart::Now);
 
@@ -150,7 +151,7 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0005"),
+        (Request::Hello { version: VERSION }, "0006"),
         (Request::Create(CreateSandbox::default()), "01000000000000"),
         (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
         (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
@@ -167,10 +168,11 @@ fn requests() -> Vec<(Request, &'static str)> {
                 environment: Environment::Exactly(Vec::new()),
                 ..start(CommandStreams::Held(HeldStreams {
                     terminal: Some(size),
+                    has_input: false,
                     is_attached: true,
                 }))
             }),
-            "0202016101ff01000000000201010203ac0201",
+            "0202016101ff01000000000201010203ac020001",
         ),
         (Request::Signal { command, signal: 15 }, "03ac021e"),
         (Request::ResizeTerminal { command, size }, "04ac02010203ac02"),
@@ -185,6 +187,7 @@ fn requests() -> Vec<(Request, &'static str)> {
         (Request::Inspect, "0a"),
         (Request::Extend { milliseconds: 300 }, "0bac02"),
         (Request::HoldProject, "0c"),
+        (Request::CloseInput { command }, "0dac02"),
     ]
 }
 
@@ -223,7 +226,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000005"),
+        (Response::Hello { version: VERSION }, "000006"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),

@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -72,7 +72,7 @@ pub enum Request {
         from: OutputStart,
         role: AttachRole,
     },
-    /// Bytes for the terminal of a command. Only from the client that types there.
+    /// Bytes for the terminal or the input of a command. Only from the client that types there.
     Input {
         command: CommandId,
         bytes: Vec<u8>,
@@ -90,6 +90,11 @@ pub enum Request {
     /// Commands are refused until this client is gone, so that it can bring an earlier state of the project back. Refused
     /// while commands run, and in a session without a transaction. Answered with [`Response::ProjectHeld`].
     HoldProject,
+    /// What was typed is all that the command reads: its input ends. Only from the client that types there, and not where
+    /// there is a terminal, in which a key says so.
+    CloseInput {
+        command: CommandId,
+    },
 }
 
 /// Where output begins for who attaches. Output is counted in bytes from its beginning.
@@ -193,8 +198,10 @@ pub enum CommandStreams {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldStreams {
-    /// None: nothing to read, and one pipe for both outputs.
+    /// None: one pipe for both outputs.
     pub terminal: Option<TerminalSize>,
+    /// Without a terminal: whether there is something to read, which a client types. Otherwise its input is empty.
+    pub has_input: bool,
     /// Whether the client that starts it is attached from its beginning, and types.
     pub is_attached: bool,
 }
@@ -437,7 +444,8 @@ impl Request {
             | Self::Detach { .. }
             | Self::Inspect
             | Self::Extend { .. }
-            | Self::HoldProject => 0,
+            | Self::HoldProject
+            | Self::CloseInput { .. } => 0,
         }
     }
 
@@ -455,7 +463,8 @@ impl Request {
             | Self::Detach { .. }
             | Self::Inspect
             | Self::Extend { .. }
-            | Self::HoldProject => None,
+            | Self::HoldProject
+            | Self::CloseInput { .. } => None,
         }
     }
 }

@@ -38,6 +38,9 @@ compile_error!(
 /// Our own failure, as `env(1)` and `timeout(1)` have it: never a code a command is likely to use.
 const OWN_FAILURE: u8 = 125;
 
+/// The policy does not allow it.
+const DENIED: u8 = 126;
+
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(spawner) = SpawnerStage::of_words(&words) {
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Why(why) => why.execute(),
         Command::Policy(policy) => policy.execute(),
         Command::Proxy(proxy) => proxy.execute(),
+        Command::Serve(serve) => serve.execute(),
         Command::Approve(approve) => approve.execute(),
         Command::Revoke(revoke) => revoke.execute(),
         Command::Top(top) => top.execute(),

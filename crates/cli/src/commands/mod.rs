@@ -22,6 +22,7 @@ pub(crate) mod revoke;
 pub(crate) mod run;
 pub(crate) mod running;
 pub(crate) mod sessions;
+pub(crate) mod serve;
 pub(crate) mod supervise;
 pub(crate) mod top;
 pub(crate) mod why;

@@ -38,9 +38,6 @@ compile_error!(
 /// Our own failure, as `env(1)` and `timeout(1)` have it: never a code a command is likely to use.
 const OWN_FAILURE: u8 = 125;
 
-/// The policy does not allow it.
-const DENIED: u8 = 126;
-
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(spawner) = SpawnerStage::of_words(&words) {

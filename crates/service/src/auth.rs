@@ -186,7 +186,9 @@ pub(crate) fn token(path: &Path) -> Result<String, ServiceError> {
 fn make_token(path: &Path) -> Result<String, ServiceError> {
     let failed = |error: std::io::Error| ServiceError::io("make", path, error);
     let mut bytes = [0; TOKEN_BYTES];
-    File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes)).map_err(failed)?;
+    File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut bytes))
+        .map_err(failed)?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);

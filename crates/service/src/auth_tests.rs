@@ -18,9 +18,9 @@ fn status(path: &str, headers: &[(header::HeaderName, &str)]) -> u64 {
     }
     let uri: Uri = path.parse().unwrap();
     let checked = access().check(Peer::Network, (&Method::GET, &uri), &all);
-    checked.err().map_or(0, |problem| {
-        serde_json::to_value(problem).unwrap()["status"].as_u64().unwrap()
-    })
+    checked
+        .err()
+        .map_or(0, |problem| serde_json::to_value(problem).unwrap()["status"].as_u64().unwrap())
 }
 
 #[test]

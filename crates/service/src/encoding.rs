@@ -5,7 +5,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Encoding {
@@ -46,7 +45,10 @@ mod tests {
     #[test]
     fn text_stays_text_and_a_character_is_not_cut() {
         assert_eq!(Written::of("é".as_bytes()).encoding, Encoding::Text);
-        assert_eq!(Written::of(b"\xff"), Written { data: "/w==".into(), encoding: Encoding::Base64 });
+        assert_eq!(
+            Written::of(b"\xff"),
+            Written { data: "/w==".into(), encoding: Encoding::Base64 }
+        );
         let euro = "a€".as_bytes();
         assert_eq!(whole_characters(euro), 4);
         assert_eq!(whole_characters(&euro[..3]), 1);

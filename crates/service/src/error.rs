@@ -18,14 +18,18 @@ pub enum ServiceError {
     AlreadyListening { path: PathBuf },
     #[error("{} is in the way, and is not a socket: remove it, or name another path with --listen unix:PATH", path.display())]
     NotASocket { path: PathBuf },
-    #[error("`{text}` is no address to listen at; write unix:PATH or tcp:ADDRESS:PORT, such as tcp:127.0.0.1:8080")]
+    #[error(
+        "`{text}` is no address to listen at; write unix:PATH or tcp:ADDRESS:PORT, such as tcp:127.0.0.1:8080"
+    )]
     Address { text: String },
     #[error(
         "{address} can be reached from other machines: give --tls-cert and --tls-key, or listen at a loopback address such as \
          tcp:127.0.0.1:8080"
     )]
     NeedsTls { address: String },
-    #[error("--tls-cert and --tls-key: a UNIX socket has no use for them; leave them out, or listen at tcp:ADDRESS:PORT")]
+    #[error(
+        "--tls-cert and --tls-key: a UNIX socket has no use for them; leave them out, or listen at tcp:ADDRESS:PORT"
+    )]
     TlsOnSocket,
     #[error("cannot use {} for TLS: {why}", path.display())]
     Tls { path: PathBuf, why: String },

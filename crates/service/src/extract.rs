@@ -1,7 +1,8 @@
 //! Bodies and queries of requests, with a problem for whatever is wrong with them.
 
-use crate::limits::{BODY_TIMEOUT, MAX_BODY_BYTES};
+use crate::limits::MAX_BODY_BYTES;
 use crate::problem::Problem;
+use crate::service::Shared;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
@@ -9,6 +10,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::time::Duration;
 use tokio::time::timeout;
 
 /// A JSON document, of a request or of an answer.
@@ -26,21 +28,20 @@ pub(crate) struct IdempotencyKey(pub(crate) Option<String>);
 
 const MAX_KEY: usize = 255;
 
-async fn body(request: Request) -> Result<Bytes, Problem> {
+async fn body(request: Request, patience: Duration) -> Result<Bytes, Problem> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    let too_large =
-        || Problem::too_large(format!("a body may have {} KiB", MAX_BODY_BYTES >> 10));
+    let too_large = || Problem::too_large(format!("a body may have {} KiB", MAX_BODY_BYTES >> 10));
     if length.is_some_and(|length| length > MAX_BODY_BYTES as u64) {
         return Err(too_large());
     }
-    match timeout(BODY_TIMEOUT, to_bytes(request.into_body(), MAX_BODY_BYTES)).await {
+    match timeout(patience, to_bytes(request.into_body(), MAX_BODY_BYTES)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_length_limit(&error) => Err(too_large()),
         Ok(Err(error)) => Err(Problem::malformed(format!("the body cannot be read: {error}"))),
         Err(_) => Err(Problem::slow(format!(
             "the body was not there after {} seconds",
-            BODY_TIMEOUT.as_secs()
+            patience.as_secs()
         ))),
     }
 }
@@ -73,12 +74,12 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     })
 }
 
-impl<T: DeserializeOwned, S: Sync> FromRequest<S> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, service: &Shared) -> Result<Self, Problem> {
         check_type(request.headers())?;
-        Ok(Self(parse(&body(request).await?)?))
+        Ok(Self(parse(&body(request, service.client_timeout).await?)?))
     }
 }
 
@@ -91,12 +92,12 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for MaybeJson<T> {
+impl<T: DeserializeOwned + Default> FromRequest<Shared> for MaybeJson<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, service: &Shared) -> Result<Self, Problem> {
         let typed = check_type(request.headers());
-        let bytes = body(request).await?;
+        let bytes = body(request, service.client_timeout).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }

@@ -81,7 +81,8 @@ impl IdempotencyKeys {
             return Ok(Claim::CarryOut(FirstRequest { keys: self.clone(), key: None }));
         };
         let key = digest(&[scope.as_bytes(), key.as_bytes()]);
-        let text = serde_json::to_vec(request).map_err(|error| Problem::internal(error.to_string()))?;
+        let text =
+            serde_json::to_vec(request).map_err(|error| Problem::internal(error.to_string()))?;
         let request = digest(&[&text]);
         let mut entries = self.lock();
         forget_old(&mut entries);

@@ -31,6 +31,7 @@ mod stream;
 mod transactions;
 
 pub use error::ServiceError;
+pub use limits::CLIENT_TIMEOUT;
 pub use listen::{ListenAddress, TlsFiles};
 pub use routes::document;
 pub use server::{Listening, ServeOptions, serve};

@@ -13,12 +13,8 @@ use tokio::time::{Instant, Sleep, sleep};
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
 /// Of all headers of a request together. hyper's own least is 8 KiB.
 pub(crate) const MAX_HEADER_BYTES: usize = 16 << 10;
-/// For a whole head, and between two requests of one connection.
-pub(crate) const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// For a whole body.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// A client takes nothing of what it asked for.
-pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// For the head of a request, which is also how long a connection may be idle; for its body; and for taking something of the answer.
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections at once. Further ones wait to be accepted. With everything that one of them may have open, this many stay below
 /// 1024 descriptors.
 pub(crate) const MAX_CONNECTIONS: usize = 256;

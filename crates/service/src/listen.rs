@@ -69,7 +69,8 @@ impl TlsFiles {
         let certificates = CertificateDer::pem_file_iter(path)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|error| wrong(path, &error))?;
-        let key = PrivateKeyDer::from_pem_file(key_path).map_err(|error| wrong(key_path, &error))?;
+        let key =
+            PrivateKeyDer::from_pem_file(key_path).map_err(|error| wrong(key_path, &error))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -105,8 +106,7 @@ impl Listener {
         match address {
             ListenAddress::Unix(path) => open_unix(path),
             ListenAddress::Tcp(wanted) => {
-                let failed =
-                    |source| ServiceError::Listen { address: address.to_string(), source };
+                let failed = |source| ServiceError::Listen { address: address.to_string(), source };
                 let listener = std::net::TcpListener::bind(wanted).map_err(failed)?;
                 listener.set_nonblocking(true).map_err(failed)?;
                 Ok(Self::Tcp(TcpListener::from_std(listener).map_err(failed)?))
@@ -119,8 +119,7 @@ impl Listener {
         Ok(match self {
             Self::Unix { path, .. } => ListenAddress::Unix(path.clone()),
             Self::Tcp(listener) => {
-                let failed =
-                    |source| ServiceError::Listen { address: "tcp".to_owned(), source };
+                let failed = |source| ServiceError::Listen { address: "tcp".to_owned(), source };
                 ListenAddress::Tcp(listener.local_addr().map_err(failed)?)
             }
         })
@@ -175,8 +174,9 @@ fn open_unix(path: &Path) -> Result<Listener, ServiceError> {
         Ok(_) if is_answered(&directory, name) => {
             return Err(ServiceError::AlreadyListening { path: path.to_owned() });
         }
-        Ok(_) => std::fs::remove_file(path)
-            .map_err(|error| ServiceError::io("remove", path, error))?,
+        Ok(_) => {
+            std::fs::remove_file(path).map_err(|error| ServiceError::io("remove", path, error))?
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(ServiceError::io("look at", path, error)),
     }
@@ -188,7 +188,8 @@ fn open_unix(path: &Path) -> Result<Listener, ServiceError> {
     let umask = rustix::process::umask(Mode::from_raw_mode(0o177));
     let bound = rustix::net::bind(&socket, &address);
     rustix::process::umask(umask);
-    bound.and_then(|()| rustix::net::listen(&socket, BACKLOG))
+    bound
+        .and_then(|()| rustix::net::listen(&socket, BACKLOG))
         .map_err(|errno| failed("listen at", errno))?;
     let listener = UnixListener::from_std(unix::UnixListener::from(socket))
         .map_err(|error| ServiceError::io("listen at", path, error))?;
@@ -205,9 +206,7 @@ fn lock_beside(path: &Path) -> Result<OwnedFd, ServiceError> {
         .map_err(|errno| ServiceError::io("open", &name, errno))?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
-        Err(Errno::WOULDBLOCK) => {
-            Err(ServiceError::AlreadyListening { path: path.to_owned() })
-        }
+        Err(Errno::WOULDBLOCK) => Err(ServiceError::AlreadyListening { path: path.to_owned() }),
         Err(errno) => Err(ServiceError::io("lock", &name, errno)),
     }
 }

@@ -66,15 +66,46 @@ impl Counters {
             }
         };
         let plain = |value: u64| [(String::new(), value)];
-        metric("uptime_seconds", "gauge", "Since the server was started.", &plain(self.since.elapsed().as_secs()));
+        metric(
+            "uptime_seconds",
+            "gauge",
+            "Since the server was started.",
+            &plain(self.since.elapsed().as_secs()),
+        );
         let answered = CLASSES.iter().zip(&self.requests);
-        let answered: Vec<_> =
-            answered.map(|(class, count)| (format!("{{status=\"{class}\"}}"), number(count))).collect();
-        metric("requests_total", "counter", "Requests that were answered, by the class of their status.", &answered);
-        metric("denied_total", "counter", "Requests that were not accepted: wrong user, token, Host or Origin, or denied by a policy.", &plain(number(&self.denied)));
-        metric("connections_total", "counter", "Connections that were accepted.", &plain(number(&self.connections)));
-        metric("sandboxes_made_total", "counter", "Sandboxes that this server made.", &plain(number(&self.made)));
-        metric("sandboxes_running", "gauge", "Sessions of this user that run, whoever made them.", &plain(running as u64));
+        let answered: Vec<_> = answered
+            .map(|(class, count)| (format!("{{status=\"{class}\"}}"), number(count)))
+            .collect();
+        metric(
+            "requests_total",
+            "counter",
+            "Requests that were answered, by the class of their status.",
+            &answered,
+        );
+        metric(
+            "denied_total",
+            "counter",
+            "Requests that were not accepted: wrong user, token, Host or Origin, or denied by a policy.",
+            &plain(number(&self.denied)),
+        );
+        metric(
+            "connections_total",
+            "counter",
+            "Connections that were accepted.",
+            &plain(number(&self.connections)),
+        );
+        metric(
+            "sandboxes_made_total",
+            "counter",
+            "Sandboxes that this server made.",
+            &plain(number(&self.made)),
+        );
+        metric(
+            "sandboxes_running",
+            "gauge",
+            "Sessions of this user that run, whoever made them.",
+            &plain(running as u64),
+        );
         text
     }
 }
@@ -85,7 +116,8 @@ pub(crate) async fn read_metrics(State(service): State<Shared>) -> Result<Respon
     let (running, of_sandboxes) = service
         .blocking(|service| {
             let all = sessions::list(&service.places)?;
-            let running = all.iter().filter(|(directory, record)| !record.is_over() && directory.is_alive());
+            let running =
+                all.iter().filter(|(directory, record)| !record.is_over() && directory.is_alive());
             Ok((running.count(), read_file(&service.metrics_file()).unwrap_or_default()))
         })
         .await?;

@@ -28,7 +28,8 @@ struct Routes {
 
 impl Routes {
     fn new() -> Self {
-        let mut schemas = vec![(Problem::name().into_owned(), <Problem as utoipa::PartialSchema>::schema())];
+        let mut schemas =
+            vec![(Problem::name().into_owned(), <Problem as utoipa::PartialSchema>::schema())];
         Problem::schemas(&mut schemas);
         Self { router: Router::new(), described: BTreeMap::new(), schemas }
     }
@@ -49,7 +50,16 @@ impl Routes {
                 .description("It was not done; why is said as RFC 9457 has it")
                 .content("application/problem+json", problem)
                 .build();
-            operation.responses.responses.entry("default".to_owned()).or_insert(RefOr::T(response));
+            let responses = &mut operation.responses.responses;
+            responses.entry("default".to_owned()).or_insert(RefOr::T(response));
+            for response in responses.values_mut() {
+                // OpenAPI wants a description of each.
+                if let RefOr::T(response) = response
+                    && response.description.is_empty()
+                {
+                    response.description = "Done".to_owned();
+                }
+            }
             let item = PathItem::new(method, operation);
             self.described.entry(path.clone()).or_default().merge_operations(item);
             self.router = self.router.route(&path, on(filter, handler.clone()));
@@ -108,7 +118,9 @@ fn all() -> Routes {
 pub(crate) fn router(service: Shared) -> Router {
     all()
         .router
-        .fallback(|| async { Problem::not_found("there is nothing at this path; see /v1/openapi.json") })
+        .fallback(|| async {
+            Problem::not_found("there is nothing at this path; see /v1/openapi.json")
+        })
         .method_not_allowed_fallback(|| async { Problem::no_such_method() })
         .layer(middleware::from_fn_with_state(service.clone(), check_access))
         .with_state(service)
@@ -118,7 +130,9 @@ pub(crate) fn router(service: Shared) -> Router {
 async fn check_access(State(service): State<Shared>, request: Request, next: Next) -> Response {
     let peer = request.extensions().get().copied();
     let checked = match peer {
-        Some(peer) => service.access.check(peer, (request.method(), request.uri()), request.headers()),
+        Some(peer) => {
+            service.access.check(peer, (request.method(), request.uri()), request.headers())
+        }
         None => Err(Problem::internal("nobody knows where the request comes from")),
     };
     let mut response = match checked {
@@ -148,7 +162,9 @@ pub fn document() -> String {
         .version("1")
         .description(Some("Sandboxes over HTTP: `sandbox serve`. docs/service.md explains it."))
         .build();
-    let paths = described.into_iter().fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item));
+    let paths = described
+        .into_iter()
+        .fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item));
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
     let document: OpenApi =
         OpenApiBuilder::new().info(info).paths(paths.build()).components(Some(components)).build();

@@ -2,9 +2,7 @@
 
 use crate::auth::{self, Access, Hosts, Peer};
 use crate::error::ServiceError;
-use crate::limits::{
-    HEADER_TIMEOUT, Impatient, MAX_CONNECTIONS, MAX_HEADER_BYTES, SHUTDOWN_GRACE, WRITE_TIMEOUT,
-};
+use crate::limits::{Impatient, MAX_CONNECTIONS, MAX_HEADER_BYTES, SHUTDOWN_GRACE};
 use crate::listen::{Accepted, ListenAddress, Listener, TlsFiles};
 use crate::own_program::OwnProgram;
 use crate::routes;
@@ -44,6 +42,8 @@ pub struct ServeOptions {
     pub tls: Option<TlsFiles>,
     /// Where sandboxes are made if a request does not say it.
     pub directory: PathBuf,
+    /// How long a client may take to send something, and to take something.
+    pub client_timeout: Duration,
 }
 
 /// Said when the first connection can come.
@@ -68,7 +68,10 @@ pub fn serve(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
         .enable_all()
         .max_blocking_threads(MAX_BLOCKING_THREADS)
         .build()
-        .map_err(|source| ServiceError::Listen { address: options.address().to_string(), source })?;
+        .map_err(|source| ServiceError::Listen {
+            address: options.address().to_string(),
+            source,
+        })?;
     let done = runtime.block_on(run(options, tell));
     // Whatever still reads a file ends by itself.
     runtime.shutdown_background();
@@ -78,7 +81,8 @@ pub fn serve(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
 async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result<(), ServiceError> {
     let address = options.address();
     let signals = |kind| {
-        signal(kind).map_err(|source| ServiceError::Listen { address: "signals".to_owned(), source })
+        signal(kind)
+            .map_err(|source| ServiceError::Listen { address: "signals".to_owned(), source })
     };
     let (mut terminated, mut interrupted) =
         (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
@@ -111,9 +115,12 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
     let program = OwnProgram::open(options.directory.clone())
         .map_err(|error| ServiceError::io("open", "/proc/self/exe".as_ref(), error))?;
     let (stop, stopping) = watch::channel(false);
-    let service = Service::new(options.places.clone(), program, access, stopping.clone());
+    let client_timeout = options.client_timeout;
+    let service =
+        Service::new((options.places.clone(), program), access, stopping.clone(), client_timeout);
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let server = Server { router: routes::router(Arc::clone(&service)), acceptor, stopping };
+    let router = routes::router(Arc::clone(&service));
+    let server = Server { router, acceptor, stopping, client_timeout };
     let has_tls = server.acceptor.is_some();
     tell(&Listening { address, token_file, has_tls });
     loop {
@@ -154,6 +161,7 @@ struct Server {
     router: Router,
     acceptor: Option<TlsAcceptor>,
     stopping: watch::Receiver<bool>,
+    client_timeout: Duration,
 }
 
 impl Server {
@@ -162,7 +170,8 @@ impl Server {
             (Accepted::Unix(stream), _) => self.talk(stream, peer).await,
             (Accepted::Tcp(stream), None) => self.talk(stream, peer).await,
             (Accepted::Tcp(stream), Some(acceptor)) => {
-                if let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, acceptor.accept(stream)).await {
+                if let Ok(Ok(stream)) = timeout(self.client_timeout, acceptor.accept(stream)).await
+                {
                     self.talk(stream, peer).await;
                 }
             }
@@ -175,10 +184,10 @@ impl Server {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let router = self.router.clone().layer(Extension(peer));
-        let stream = TokioIo::new(Impatient::new(stream, WRITE_TIMEOUT));
+        let stream = TokioIo::new(Impatient::new(stream, self.client_timeout));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
+            .header_read_timeout(self.client_timeout)
             .max_buf_size(MAX_HEADER_BYTES)
             .serve_connection(stream, TowerToHyperService::new(router));
         tokio::pin!(connection);

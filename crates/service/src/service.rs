@@ -10,6 +10,7 @@ use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
 use palisade_session::{AppDirs, SessionError};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 pub(crate) struct Service {
@@ -20,6 +21,7 @@ pub(crate) struct Service {
     pub(crate) counters: Counters,
     /// Whether the server ends.
     pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) client_timeout: Duration,
     streams: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
 }
@@ -28,10 +30,10 @@ pub(crate) type Shared = Arc<Service>;
 
 impl Service {
     pub(crate) fn new(
-        places: AppDirs,
-        program: OwnProgram,
+        (places, program): (AppDirs, OwnProgram),
         access: Access,
         stopping: watch::Receiver<bool>,
+        client_timeout: Duration,
     ) -> Shared {
         Arc::new(Self {
             places,
@@ -40,6 +42,7 @@ impl Service {
             keys: IdempotencyKeys::default(),
             counters: Counters::default(),
             stopping,
+            client_timeout,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             waiting: Arc::new(Semaphore::new(MAX_WAITING_COMMANDS)),
         })

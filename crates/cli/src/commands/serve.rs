@@ -1,10 +1,11 @@
 //! `sandbox serve`: sandboxes over HTTP. What it does is in the service crate; this process has threads from then on, and makes no
 //! sandbox itself.
 
+use crate::commands::sessions::Lasting;
 use crate::output;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use palisade_service::{ListenAddress, Listening, ServeOptions, TlsFiles, serve};
+use palisade_service::{CLIENT_TIMEOUT, ListenAddress, Listening, ServeOptions, TlsFiles, serve};
 use palisade_session::AppDirs;
 use serde_json::json;
 use std::path::PathBuf;
@@ -48,6 +49,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
+    /// How long a client may take to send a request, to take its answer, and be idle [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    client_timeout: Option<Lasting>,
+
     /// Print where it listens as JSON
     #[arg(long)]
     json: bool,
@@ -69,6 +74,7 @@ impl Serve {
                 .zip(self.tls_key)
                 .map(|(certificates, key)| TlsFiles { certificates, key }),
             directory: std::env::current_dir().context("the working directory")?,
+            client_timeout: self.client_timeout.map_or(CLIENT_TIMEOUT, |time| time.0),
         };
         let mut unprinted = None;
         serve(&options, &mut |listening| {

@@ -157,7 +157,9 @@ pub(crate) async fn cancel_command(
             Err(problem) if problem.is_not_found() => return Ok(StatusCode::NO_CONTENT),
             Err(problem) => return Err(problem),
         }
-        if timeout(patience, until_gone(&mut connection, command)).await.is_ok_and(|done| done.is_ok())
+        if timeout(patience, until_gone(&mut connection, command))
+            .await
+            .is_ok_and(|done| done.is_ok())
         {
             return Ok(StatusCode::NO_CONTENT);
         }

@@ -1,6 +1,7 @@
 //! A command, as the service shows it.
 
 use jiff::Timestamp;
+use palisade_record::CommandDigest;
 use palisade_session::sessions::CommandEnd;
 use palisade_session::supervise::interface::{CommandDetails, CommandId};
 use serde::Serialize;
@@ -112,7 +113,12 @@ impl Command {
     }
 
     /// Just started.
-    pub(super) fn started(command: CommandId, has_terminal: bool) -> Self {
-        Self { state: CommandState::Running, has_terminal, ..Self::lost(command) }
+    pub(super) fn started(command: CommandId, argv: &[String], has_terminal: bool) -> Self {
+        Self {
+            state: CommandState::Running,
+            command: CommandDigest::of(argv).preview().to_owned(),
+            has_terminal,
+            ..Self::lost(command)
+        }
     }
 }

@@ -75,7 +75,8 @@ pub(crate) async fn read_output(
     let directory = Arc::clone(&known.directory);
     let (shared, follow) = (Arc::clone(&service), query.follow);
     stream::respond(&service, move |to| async move {
-        let mut output = Output { service: shared, directory, command, to, next: since, held: vec![] };
+        let mut output =
+            Output { service: shared, directory, command, to, next: since, held: vec![] };
         output.send_all(follow).await
     })
 }
@@ -127,9 +128,8 @@ impl Output {
         loop {
             let (directory, command, from) =
                 (Arc::clone(&self.directory), self.command, self.cursor());
-            let read = self
-                .service
-                .blocking(move |_| OutputReader::new(&directory, command, from).read());
+            let read =
+                self.service.blocking(move |_| OutputReader::new(&directory, command, from).read());
             match self.to.until_gone(read).await.ok_or(Gone)? {
                 Ok(Some(chunk)) => self.take(chunk.cursor, &chunk.bytes).await?,
                 Ok(None) => return Ok(()),

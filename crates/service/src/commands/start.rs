@@ -1,8 +1,9 @@
 //! Starts a command: in the background, where its output is kept, or waited for, with its two outputs apart.
 
+use super::input::MAX_INPUT;
 use super::model::Command;
-use super::waited::{self, CommandResult};
 use super::wait_for_start;
+use super::waited::{self, CommandResult};
 use crate::control::ControlConnection;
 use crate::extract::{IdempotencyKey, Json};
 use crate::idempotency::{Claim, FirstRequest, MadeAnswer};
@@ -13,7 +14,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use palisade_session::sessions::{SessionDirectory, SessionRecord};
 use palisade_session::supervise::interface::{
-    CommandId, CommandStreams, Environment, HeldStreams, Request, Response as Answer, StartCommand,
+    CommandStreams, Environment, HeldStreams, Request, Response as Answer, StartCommand,
     TerminalSize,
 };
 use palisade_session::{SessionError, quarantine, transaction};
@@ -84,11 +85,18 @@ impl NewCommand {
                 return Err(Problem::invalid(format!("environment: `{name}` is no variable")));
             }
         }
+        let is_long = self.stdin.as_ref().is_some_and(|text| text.len() > MAX_INPUT);
+        if is_long && !self.wait {
+            return Err(Problem::too_large(format!(
+                "stdin: at most {} KiB at the start of a command that is not waited for; send the rest later",
+                MAX_INPUT >> 10
+            )));
+        }
         let only_waited = self.timeout_seconds.is_some() || self.max_output_bytes.is_some();
         match self.wait {
-            true if self.terminal.is_some() || self.keep_stdin_open => {
-                Err(Problem::invalid("terminal and keepStdinOpen go with a command that is not waited for"))
-            }
+            true if self.terminal.is_some() || self.keep_stdin_open => Err(Problem::invalid(
+                "terminal and keepStdinOpen go with a command that is not waited for",
+            )),
             false if only_waited => {
                 Err(Problem::invalid("timeoutSeconds and maxOutputBytes go with `wait`"))
             }
@@ -199,11 +207,8 @@ async fn in_background(
         // It may have ended already.
         let _ = connection.ask(&Request::CloseInput { command }, &[]).await;
     }
-    let answer = answer(command, terminal.is_some())?;
+    let started = Command::started(command, &wanted.argv, terminal.is_some());
+    let answer = MadeAnswer::json(StatusCode::CREATED, &started)?;
     first.answered(&answer);
     Ok(answer)
-}
-
-fn answer(command: CommandId, has_terminal: bool) -> Result<MadeAnswer, Problem> {
-    MadeAnswer::json(StatusCode::CREATED, &Command::started(command, has_terminal))
 }

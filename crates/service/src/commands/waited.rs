@@ -232,7 +232,11 @@ impl Deadline {
         self.acted > 0
     }
 
-    fn act(&mut self, connection: &mut ControlConnection, command: CommandId) -> Result<(), Problem> {
+    fn act(
+        &mut self,
+        connection: &mut ControlConnection,
+        command: CommandId,
+    ) -> Result<(), Problem> {
         self.acted += 1;
         let (signal, patience) = match self.acted {
             1 => (Signal::TERM, KILL_AFTER),

@@ -113,7 +113,9 @@ impl NewSandbox {
             }
             Some(project) => match project.metadata() {
                 Ok(found) if found.is_dir() => Ok(create.in_directory(project)),
-                Ok(_) => Err(Problem::invalid(format!("project: {} is no directory", project.display()))),
+                Ok(_) => {
+                    Err(Problem::invalid(format!("project: {} is no directory", project.display())))
+                }
                 Err(error) => {
                     Err(Problem::invalid(format!("project: {}: {error}", project.display())))
                 }

@@ -35,7 +35,9 @@ pub fn logged_commands(session: &SessionDirectory) -> Result<Vec<CommandId>> {
 pub fn command_end(session: &SessionDirectory, command: CommandId) -> Result<Option<CommandEnd>> {
     match session.read_json(&format!("output/{}/{END}", command.0)) {
         Ok(end) => Ok(Some(end)),
-        Err(SessionError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(SessionError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }

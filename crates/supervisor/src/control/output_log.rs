@@ -1,8 +1,8 @@
 //! The output of a command in files, for `sandbox logs`, also when the session is over. Segments of one size, each named by
 //! the number of its first byte; the oldest are removed. A log that cannot be written is given up: no command fails for it.
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use jiff::Timestamp;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

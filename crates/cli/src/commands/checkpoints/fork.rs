@@ -1,7 +1,7 @@
 //! `sandbox fork`: a second session that begins with the changes of another one.
 
 use crate::commands::changes::waiting;
-use crate::commands::sessions::create::{NAME, not_created};
+use crate::commands::sessions::create::NAME;
 use crate::output;
 use anyhow::Context as _;
 use clap::Args;
@@ -94,8 +94,8 @@ impl Fork {
                 }
                 Ok(ExitCode::SUCCESS)
             }
-            Creation::Failed { exit_code, message } => {
-                output::complain(&not_created(exit_code, message));
+            Creation::Failed { exit_code, kind, message } => {
+                output::complain(&output::ClassifiedError { kind, message }.into());
                 Ok(ExitCode::from(exit_code))
             }
         }

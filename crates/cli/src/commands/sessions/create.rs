@@ -7,7 +7,6 @@ use crate::request;
 use crate::starting;
 use anyhow::bail;
 use clap::Args;
-use palisade_record::ErrorKind;
 use palisade_record::metrics::MetricsFile;
 use palisade_session::background::{self, Creation, NewSession};
 use palisade_session::foreground::window_size;
@@ -132,8 +131,8 @@ impl Create {
                 }
                 Ok(ExitCode::SUCCESS)
             }
-            Creation::Failed { exit_code, message } => {
-                output::complain(&not_created(exit_code, message));
+            Creation::Failed { exit_code, kind, message } => {
+                output::complain(&output::ClassifiedError { kind, message }.into());
                 Ok(ExitCode::from(exit_code))
             }
         }
@@ -145,15 +144,6 @@ fn setting(text: &str) -> anyhow::Result<Setting> {
         Some((key, value)) => Ok(Setting { key: key.to_owned(), value: value.to_owned() }),
         None => bail!("--set {text}: write KEY=VALUE, such as 'resources.maxMemory=\"2g\"'"),
     }
-}
-
-/// Why there is no session. Its supervisor tells the text and the exit code only.
-pub(crate) fn not_created(exit_code: u8, message: String) -> anyhow::Error {
-    let kind = match exit_code {
-        crate::DENIED => ErrorKind::Security,
-        _ => ErrorKind::Initialisation,
-    };
-    output::ClassifiedError { kind, message }.into()
 }
 
 /// Makes a session. Returns in the process that called it; the supervisor is another one.

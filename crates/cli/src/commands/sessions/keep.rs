@@ -27,7 +27,7 @@ pub(crate) fn run(
     let told = SessionReport { report, metrics_file, quiet, ask_in };
     let session = match make(caller, (policy, &[]), SessionArgs::default(), &told, None)? {
         Creation::Created { session } => session,
-        Creation::Failed { exit_code, message } => {
+        Creation::Failed { exit_code, message, .. } => {
             output::complain(&anyhow::anyhow!("{message}"));
             return Ok(ExitCode::from(exit_code));
         }

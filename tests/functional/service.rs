@@ -1,7 +1,7 @@
 //! `sandbox serve`: sandboxes and their commands over HTTP, with a real client.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
 
 use palisade_testkit::{World, sandbox_program};
 use rustix::process::Signal;
@@ -222,6 +222,7 @@ fn questions_are_listed_streamed_and_answered_over_http() {
     let server = Server::start(&world, &[]);
     let id = server.create(&json!({ "name": "s", "ask": "always" }));
     let stream = server.curl("/v1/approvals/stream").arg("-N").spawn();
+    stream.wait_for_stdout("event: session.appeared");
     let ask = |name: &str| {
         let path = world.outside().join(name).join("file");
         let body = json!({ "argv": ["cat", path] });
@@ -362,7 +363,13 @@ fn the_documented_example_works() {
     fs::create_dir(world.path().join("bin")).unwrap();
     symlink(sandbox_program(), world.path().join("bin/sandbox")).unwrap();
     let path = format!("{}:/usr/bin:/bin", world.path().join("bin").display());
-    let output = world.bare("bash").args(["-emc", example]).env("PATH", path).run();
+    // Whatever fails, the server ends with the example.
+    let example = format!("trap 'kill %1 || true' EXIT\n{}", example.replace("kill %1", ""));
+    // The path of a socket has at most 108 bytes, and that of the test's home is long.
+    let runtime = world.path().join("r");
+    DirBuilder::new().mode(0o700).create(&runtime).unwrap();
+    let bash = world.bare("bash").args(["-emc", &example]).env("XDG_RUNTIME_DIR", &runtime);
+    let output = bash.env("PATH", path).run();
     output.assert_code(0);
     let said = output.out();
     assert!(said.contains("\"data\":\"1 notes\\n\""), "{said}");

@@ -13,6 +13,7 @@ mod auth;
 mod checkpoints;
 mod commands;
 mod control;
+mod counters;
 mod encoding;
 mod error;
 mod extract;

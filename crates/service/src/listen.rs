@@ -175,7 +175,8 @@ fn open_unix(path: &Path) -> Result<Listener, ServiceError> {
             return Err(ServiceError::AlreadyListening { path: path.to_owned() });
         }
         Ok(_) => {
-            std::fs::remove_file(path).map_err(|error| ServiceError::io("remove", path, error))?
+            let removed = std::fs::remove_file(path);
+            removed.map_err(|error| ServiceError::io("remove", path, error))?;
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(ServiceError::io("look at", path, error)),

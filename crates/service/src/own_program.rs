@@ -135,10 +135,10 @@ impl Answer {
         })
     }
 
-    /// The last thing that it said.
+    /// The last complaint. What is no complaint is a note.
     pub(crate) fn problem(&self) -> Problem {
-        let last = self.stderr.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
-        match last.and_then(|line| serde_json::from_slice::<Complaint>(line).ok()) {
+        let mut lines = self.stderr.split(|byte| *byte == b'\n').rev();
+        match lines.find_map(|line| serde_json::from_slice::<Complaint>(line).ok()) {
             Some(Complaint { kind, message }) => Problem::of_kind(kind, message),
             None => Problem::internal(self.told()),
         }
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_last_complaint_is_the_problem() {
-        let stderr = b"sandbox: a note\n{\"kind\":\"security\",\"message\":\"no\"}\n".to_vec();
+        let stderr = b"{\"kind\":\"security\",\"message\":\"no\"}\nsandbox: a note\n".to_vec();
         let problem = Answer { code: Some(126), stdout: Vec::new(), stderr }.problem();
         let problem = serde_json::to_value(problem).unwrap();
         assert_eq!((&problem["status"], &problem["kind"]), (&403.into(), &"security".into()));

@@ -16,29 +16,29 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 const MAX_DETAIL: usize = 8 * 1024;
 
 /// Why a request was not carried out (RFC 9457).
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
     /// A name for this kind of problem, which does not change.
     #[serde(rename = "type")]
     #[schema(example = "urn:palisade:problem:not-found")]
     type_: String,
-    title: String,
+    title: &'static str,
     status: u16,
     /// What happened, and what to do about it. It may hold names that a command chose.
     detail: String,
     /// The class of the error, as in reports: resource, security, validation, cancelled, timeout or initialisation.
     kind: ProblemKind,
     /// What led to it, nearest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     causes: Vec<String>,
     /// What a shell would have said, where a command did not start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "exitCode")]
     exit_code: Option<i32>,
     /// What stands in the way of an apply, path by path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    held: Option<serde_json::Value>,
+    held: Option<Box<serde_json::Value>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -80,10 +80,10 @@ impl ProblemKind {
 }
 
 impl Problem {
-    fn new(name: &str, title: &str, status: StatusCode, kind: ProblemKind) -> Self {
+    fn new(name: &str, title: &'static str, status: StatusCode, kind: ProblemKind) -> Self {
         Self {
             type_: format!("urn:palisade:problem:{name}"),
-            title: title.to_owned(),
+            title,
             status: status.as_u16(),
             detail: title.to_owned(),
             kind,
@@ -106,7 +106,7 @@ impl Problem {
 
     #[must_use]
     pub(crate) fn with_held(mut self, held: serde_json::Value) -> Self {
-        self.held = Some(held);
+        self.held = Some(Box::new(held));
         self
     }
 

@@ -35,6 +35,7 @@ impl Routes {
     }
 
     /// `P` is the description that stands at the handler.
+    #[expect(clippy::needless_pass_by_value, reason = "a handler is a function, given by its name")]
     fn add<P, H, T>(mut self, handler: H) -> Self
     where
         P: Described + utoipa::__dev::SchemaReferences,

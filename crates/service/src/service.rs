@@ -1,9 +1,9 @@
 //! What all requests share.
 
 use crate::auth::Access;
+use crate::counters::Counters;
 use crate::idempotency::IdempotencyKeys;
 use crate::limits::{MAX_STREAMS, MAX_WAITING_COMMANDS};
-use crate::metrics::Counters;
 use crate::own_program::OwnProgram;
 use crate::problem::Problem;
 use palisade_session::sessions::{self, SessionDirectory, SessionRecord};

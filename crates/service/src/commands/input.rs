@@ -1,6 +1,7 @@
 //! What a client does to a command that runs: types, sends signals, and changes the size of its terminal.
 
-use super::start::Size;
+use super::model::Size;
+use super::new_command::MAX_INPUT;
 use super::{CommandPath, Known};
 use crate::control::ControlConnection;
 use crate::extract::Json;
@@ -16,9 +17,6 @@ use palisade_session::supervise::interface::{
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-/// Of one request. As much waits for a command that does not read.
-pub(super) const MAX_INPUT: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]

@@ -2,6 +2,7 @@
 
 mod input;
 mod model;
+mod new_command;
 mod output;
 mod start;
 mod waited;

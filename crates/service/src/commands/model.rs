@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use palisade_record::CommandDigest;
 use palisade_session::sessions::CommandEnd;
-use palisade_session::supervise::interface::{CommandDetails, CommandId};
-use serde::Serialize;
+use palisade_session::supervise::interface::{CommandDetails, CommandId, TerminalSize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -120,5 +120,19 @@ impl Command {
             has_terminal,
             ..Self::lost(command)
         }
+    }
+}
+
+/// Of a terminal.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Size {
+    rows: u16,
+    columns: u16,
+}
+
+impl From<Size> for TerminalSize {
+    fn from(Size { rows, columns }: Size) -> Self {
+        Self { rows, columns, pixel_width: 0, pixel_height: 0 }
     }
 }

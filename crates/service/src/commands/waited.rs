@@ -1,7 +1,7 @@
 //! A command whose end a request waits for. Its outputs are pipes of ours, read to the end whether we keep them or not: a command
 //! must not wait for a reader that has enough.
 
-use super::start::NewCommand;
+use super::new_command::NewCommand;
 use crate::control::ControlConnection;
 use crate::encoding::Written;
 use crate::problem::Problem;

@@ -7,8 +7,8 @@ use std::path::Path;
 use palisade_testkit::World;
 use palisade_testkit::control::client::Client;
 use palisade_testkit::control::interface::{
-    CommandId, CommandStreams, Environment, Event, ExitCause, Grace, HeldStreams, Request,
-    Response, StartCommand, VERSION,
+    CommandId, CommandKind, CommandStreams, Environment, Event, ExitCause, Grace, HeldStreams,
+    Request, Response, StartCommand, VERSION,
 };
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -43,12 +43,17 @@ fn client_at(directory: &Path) -> Client {
 
 fn start(client: &mut Client, words: &[&str]) -> CommandId {
     let start = StartCommand {
+        kind: CommandKind::Program,
         argv: words.iter().map(|word| word.as_bytes().to_vec()).collect(),
         environment: Environment::Extended(Vec::new()),
         cwd: None,
         umask: None,
         rlimits: Vec::new(),
-        streams: CommandStreams::Held(HeldStreams { terminal: None, is_attached: false }),
+        streams: CommandStreams::Held(HeldStreams {
+            terminal: None,
+            has_input: false,
+            is_attached: false,
+        }),
     };
     match client.ask(&Request::StartCommand(start), &[]).unwrap().0 {
         Response::Starting { command } => command,

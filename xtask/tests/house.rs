@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-egress",
             "palisade-gate",
             "palisade-hosts",
+            "palisade-service",
             "palisade-session",
             "palisade-launch",
             "palisade-plan",
@@ -25,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-usage",
         ],
     ),
+    ("palisade-service", &["palisade-record", "palisade-session"]),
     (
         "palisade-session",
         &[

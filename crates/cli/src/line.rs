@@ -11,7 +11,7 @@ use crate::commands::sessions::{
 };
 use crate::commands::{
     approve, audit, cache, check_path, complete, doctor, explain_syscall, generate, learn, manual,
-    net, plan, policy, proxy, quarantine, replay, revoke, run, supervise, top, why,
+    net, plan, policy, proxy, quarantine, replay, revoke, run, serve, supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -105,6 +105,8 @@ pub(crate) enum Command {
     Policy(policy::Policy),
     /// Run the filtering proxy on its own, for containers
     Proxy(proxy::Proxy),
+    /// Serve sandboxes over HTTP
+    Serve(serve::Serve),
     /// Answer the questions of running sandboxes
     Approve(approve::Approve),
     /// Take back what was granted to a running sandbox
@@ -216,6 +218,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "explain-syscall" => Command::ExplainSyscall(arguments(line)?),
         "why" => Command::Why(arguments(line)?),
         "proxy" => Command::Proxy(arguments(line)?),
+        "serve" => Command::Serve(arguments(line)?),
         "approve" => Command::Approve(arguments(line)?),
         "revoke" => Command::Revoke(arguments(line)?),
         "top" => Command::Top(arguments(line)?),

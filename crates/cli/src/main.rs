@@ -83,6 +83,7 @@ fn main() -> ExitCode {
         Command::Why(why) => why.execute(),
         Command::Policy(policy) => policy.execute(),
         Command::Proxy(proxy) => proxy.execute(),
+        Command::Serve(serve) => serve.execute(),
         Command::Approve(approve) => approve.execute(),
         Command::Revoke(revoke) => revoke.execute(),
         Command::Top(top) => top.execute(),

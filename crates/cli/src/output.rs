@@ -3,8 +3,8 @@
 //! Colour only on a terminal, and never with `NO_COLOR` set (no-color.org).
 
 use crate::patience;
-use palisade_record::escape;
-use palisade_session::SessionError;
+use palisade_record::{ErrorKind, escape};
+use palisade_session::{ERRORS_AS_JSON, SessionError};
 use std::io::{self, IsTerminal, Write};
 
 /// Prints a result. A reader that has gone away (`| head`) is not an error.
@@ -47,8 +47,20 @@ pub(crate) fn question(text: &str) {
     patience::say(format!("{} {text}", paint.with(Style::Yellow, "sandbox:")).as_bytes());
 }
 
+/// An error that already has its class, where only its text is left of what caused it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct ClassifiedError {
+    pub(crate) kind: ErrorKind,
+    pub(crate) message: String,
+}
+
 /// An error and what led to it, a line for each complaint.
 pub(crate) fn complain(error: &anyhow::Error) {
+    if std::env::var_os(ERRORS_AS_JSON).is_some() {
+        let complaint = serde_json::json!({ "kind": kind(error), "message": error.to_string() });
+        return patience::say(format!("{complaint}\n").as_bytes());
+    }
     if let Some(SessionError::Policy(complaints)) = error.downcast_ref() {
         for complaint in complaints {
             say(&complaint.to_string(), Style::Red);
@@ -56,6 +68,20 @@ pub(crate) fn complain(error: &anyhow::Error) {
         return;
     }
     say(&error.to_string(), Style::Red);
+}
+
+/// What did not come from below is about what was asked for.
+fn kind(error: &anyhow::Error) -> ErrorKind {
+    if let Some(error) = error.downcast_ref::<SessionError>() {
+        return error.kind();
+    }
+    if let Some(error) = error.downcast_ref::<ClassifiedError>() {
+        return error.kind;
+    }
+    match error.downcast_ref::<io::Error>() {
+        Some(_) => ErrorKind::Initialisation,
+        None => ErrorKind::Validation,
+    }
 }
 
 fn say(text: &str, style: Style) {

@@ -47,10 +47,15 @@ pub(crate) fn session_request(
     tool: Option<String>,
 ) -> anyhow::Result<PolicyRequest> {
     let mut request = policy_request(caller, &PolicyArgs::default())?;
-    request.command_line = settings.iter().map(flag).collect::<anyhow::Result<_>>()?;
+    request.command_line = flags_of(settings)?;
     request.files.extend(policy_files);
     request.tool = tool.or(request.tool);
     Ok(request)
+}
+
+/// Keys of the policy that count as options do.
+pub(crate) fn flags_of(settings: &[Setting]) -> anyhow::Result<Vec<Flag>> {
+    settings.iter().map(flag).collect()
 }
 
 fn flag(Setting { key, value }: &Setting) -> anyhow::Result<Flag> {

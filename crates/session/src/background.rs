@@ -14,7 +14,7 @@ use crate::sessions::{
 };
 use jiff::Timestamp;
 use palisade_launch::probe::RealTree;
-use palisade_record::{State, redact};
+use palisade_record::{ErrorKind, State, redact};
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::{fault, proc};
 use rustix::fs::{Mode, OFlags};
@@ -42,6 +42,7 @@ pub enum Creation {
     /// It could not be made, or its command could not be started.
     Failed {
         exit_code: u8,
+        kind: ErrorKind,
         message: String,
     },
 }
@@ -120,7 +121,7 @@ fn supervise(
         Ok(log) => log,
         Err(error) => {
             let (exit_code, message) = (error.exit_code(), error.to_string());
-            creator.tell(&Progress::Failed { exit_code, message });
+            creator.tell(&Progress::Failed { exit_code, kind: error.kind(), message });
             return i32::from(exit_code);
         }
     };
@@ -169,8 +170,8 @@ fn wait_for(progress: OwnedFd, session: &str, tell: &mut dyn FnMut(&str)) -> Cre
         match said {
             Ok(Progress::Note(note)) => tell(&note),
             Ok(Progress::Started) => return Creation::Created { session: session.to_owned() },
-            Ok(Progress::Failed { exit_code, message }) => {
-                return Creation::Failed { exit_code, message };
+            Ok(Progress::Failed { exit_code, kind, message }) => {
+                return Creation::Failed { exit_code, kind, message };
             }
             Err(error) => return died(session, &error),
         }
@@ -182,5 +183,6 @@ fn died(session: &str, error: &io::Error) -> Creation {
     let message = format!(
         "the supervisor of the session died ({error}); `sandbox logs --supervisor {session}` may say why"
     );
-    Creation::Failed { exit_code: palisade_supervisor::error::OWN_FAILURE, message }
+    let exit_code = palisade_supervisor::error::OWN_FAILURE;
+    Creation::Failed { exit_code, kind: ErrorKind::Initialisation, message }
 }

@@ -19,6 +19,8 @@ impl Caller {
         // First, because everything written from here on may reach the caller's limits.
         Inherited::take();
         let mut facts = probe::facts()?;
+        // It is for this process, and not for what runs in a sandbox.
+        facts.env.remove(OsStr::new(crate::ERRORS_AS_JSON));
         let places = AppDirs::of_caller(|name| variable(&facts, name), facts.home.as_deref())?;
         facts.own_paths = places.own_paths();
         Ok(Self { facts, places })

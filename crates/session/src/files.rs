@@ -4,6 +4,7 @@
 use crate::error::{Result, SessionError};
 use crate::foreground::{ask, connect, unexpected, wait_for_start};
 use crate::sessions::SessionDirectory;
+use crate::transaction;
 use palisade_supervisor::control::client::Client as ControlClient;
 use palisade_supervisor::control::interface::{
     CommandKind, CommandStreams, Environment, Request, Response, StartCommand,
@@ -33,6 +34,7 @@ impl SessionFiles {
     /// Relative paths start in the session's project.
     pub fn open(session: &SessionDirectory) -> Result<Self> {
         const NULL: &str = "/dev/null";
+        transaction::before_command(session, &session.record()?)?;
         let mut control = connect(session)?;
         let (ours, theirs) = socketpair()?;
         let null = File::options().write(true).open(NULL);

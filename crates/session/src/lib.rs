@@ -55,5 +55,10 @@ pub use palisade_plan::agents;
 pub use palisade_supervisor::asking::AskIn;
 pub use palisade_supervisor::conclusion::outcome_of;
 pub use palisade_supervisor::error::SIGNAL_BASE;
+pub use palisade_supervisor::peer::shares_user_namespace;
 pub use session_id::new_session_id;
 pub use trust::TrustStore;
+
+/// A variable that our own program is started with by our own service: what goes wrong is printed as one line of JSON, with its
+/// class, on standard error.
+pub const ERRORS_AS_JSON: &str = "PALISADE_ERRORS_AS_JSON";

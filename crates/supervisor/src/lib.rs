@@ -23,7 +23,7 @@ pub mod limits;
 mod log_budget;
 pub mod normalize;
 pub mod output;
-mod peer;
+pub mod peer;
 mod poll_set;
 mod process;
 pub mod project_work;

@@ -1,4 +1,4 @@
-//! `sandbox generate`: manual pages from the one definition of every option.
+//! `sandbox generate`: manual pages from the one definition of every option, and the description of the service.
 
 use anyhow::Context;
 use clap::{Command, Subcommand};
@@ -10,12 +10,16 @@ use std::process::ExitCode;
 pub(crate) enum Generate {
     /// A page for `sandbox` and one for each of its commands
     Man { directory: PathBuf },
+    /// The description of the service (OpenAPI)
+    Openapi { file: PathBuf },
 }
 
 impl Generate {
     pub(crate) fn execute(self, root: Command) -> anyhow::Result<ExitCode> {
         match self {
             Self::Man { directory } => manual(root, &directory)?,
+            Self::Openapi { file } => fs::write(&file, palisade_service::document())
+                .with_context(|| format!("cannot write {}", file.display()))?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -21,6 +21,7 @@ pub(crate) mod replay;
 pub(crate) mod revoke;
 pub(crate) mod run;
 pub(crate) mod running;
+pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod supervise;
 pub(crate) mod top;

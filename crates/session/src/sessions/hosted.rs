@@ -7,7 +7,7 @@ use crate::error::{Result, SessionError};
 use crate::reporting::word;
 use palisade_launch::{CommandId, CommandKind, ExitCause};
 use palisade_plan::model::Plan;
-use palisade_record::{Outcome, RunReport, State};
+use palisade_record::{ErrorKind, Outcome, RunReport, State};
 use palisade_supervisor::Supervisor;
 use palisade_supervisor::control::endpoint::Endpoint;
 use palisade_supervisor::control::interface::{
@@ -37,6 +37,7 @@ pub enum Progress {
     Started,
     Failed {
         exit_code: u8,
+        kind: ErrorKind,
         message: String,
     },
 }
@@ -121,7 +122,8 @@ impl HostedSession {
         life.record_end(report.outcome, exit_code, message.clone().or(escape));
         if let Some(message) = &message {
             let exit_code = error.map_or(1, SessionError::exit_code);
-            life.creator.tell(&Progress::Failed { exit_code, message: message.clone() });
+            let kind = error.map_or(ErrorKind::Initialisation, SessionError::kind);
+            life.creator.tell(&Progress::Failed { exit_code, kind, message: message.clone() });
         }
         endpoint.finish(&FromSupervisor::Event(Event::Ended { exit_code, error: message }));
     }
@@ -166,6 +168,7 @@ impl SessionLife {
             rlimits: Vec::new(),
             streams: CommandStreams::Held(HeldStreams {
                 terminal: first.terminal,
+                has_input: false,
                 is_attached: false,
             }),
         };
@@ -219,7 +222,8 @@ impl SessionLife {
     ) -> Result<()> {
         self.running = None;
         let code = u8::try_from(exit_code).unwrap_or(125);
-        self.creator.tell(&Progress::Failed { exit_code: code, message: message.clone() });
+        let kind = ErrorKind::Validation;
+        self.creator.tell(&Progress::Failed { exit_code: code, kind, message: message.clone() });
         self.outcome = Some((exit_code, Some(message)));
         end(supervisor)
     }

@@ -3,6 +3,7 @@
 use super::directory::SessionDirectory;
 use crate::error::{Result, SessionError};
 use palisade_launch::CommandId;
+use palisade_supervisor::control::output_log::{CommandEnd, END};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -28,6 +29,17 @@ pub struct OutputReader {
 pub fn logged_commands(session: &SessionDirectory) -> Result<Vec<CommandId>> {
     let names = numbers_in(&session.path().join("output"))?;
     Ok(names.into_iter().map(CommandId).collect())
+}
+
+/// How a command ended whose output is kept. None: it has not, or its sandbox was killed with it.
+pub fn command_end(session: &SessionDirectory, command: CommandId) -> Result<Option<CommandEnd>> {
+    match session.read_json(&format!("output/{}/{END}", command.0)) {
+        Ok(end) => Ok(Some(end)),
+        Err(SessionError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Names that are numbers, in order.

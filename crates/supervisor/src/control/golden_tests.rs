@@ -50,6 +50,7 @@ numbers!(
     Request::Extend { milliseconds: _ },
     Request::HoldProject,
     Request::WriteCheckpoints,
+    Request::CloseInput { command: _ },
 );
 numbers!(
     response: Response,
@@ -109,7 +110,7 @@ numbers!(
     streams: CommandStreams,
     CommandStreams::Descriptors,
     CommandStreams::Terminal(_),
-    CommandStreams::Held(HeldStreams { terminal: _, is_attached: _ }),
+    CommandStreams::Held(HeldStreams { terminal: _, has_input: _, is_attached: _ }),
 );
 numbers!(from: OutputStart, OutputStart::Kept, OutputStart::Byte(_), OutputStart::Now);
 
@@ -178,10 +179,11 @@ fn requests() -> Vec<(Request, &'static str)> {
                 environment: Environment::Exactly(Vec::new()),
                 ..start(CommandStreams::Held(HeldStreams {
                     terminal: Some(size),
+                    has_input: false,
                     is_attached: true,
                 }))
             }),
-            "020002016101ff01000000000201010203ac0201",
+            "020002016101ff01000000000201010203ac020001",
         ),
         (Request::Signal { command, signal: 15 }, "03ac021e"),
         (Request::ResizeTerminal { command, size }, "04ac02010203ac02"),
@@ -197,6 +199,7 @@ fn requests() -> Vec<(Request, &'static str)> {
         (Request::Extend { milliseconds: 300 }, "0bac02"),
         (Request::HoldProject, "0c"),
         (Request::WriteCheckpoints, "0d"),
+        (Request::CloseInput { command }, "0eac02"),
     ]
 }
 

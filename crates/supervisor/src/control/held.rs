@@ -8,11 +8,12 @@ use super::interface::{
     AttachRole, Attached, Event, HeldStatus, MAX_OUTPUT, OutputStart, TerminalSize,
 };
 use super::outbox::Outbox;
-use super::output_log::{OutputLog, OutputLogs};
+use super::output_log::{CommandEnd, OutputLog, OutputLogs};
 use super::replay::Replay;
 use crate::poll_set::{PollSet, Ready};
 use crate::recording::{RecordingDirectory, echoes};
-use palisade_launch::CommandId;
+use jiff::Timestamp;
+use palisade_launch::{CommandId, ExitCause};
 use palisade_record::cast::CastWriter;
 use palisade_sys::tty;
 use rustix::event::PollFlags;
@@ -46,11 +47,39 @@ pub(crate) struct HeldCommands {
     notes: Vec<String>,
 }
 
+/// A command that was just started.
+#[derive(Debug)]
+pub(crate) struct NewHeld {
+    pub(crate) stream: OwnedFd,
+    pub(crate) input: Option<OwnedFd>,
+    pub(crate) recording: Option<CastWriter>,
+    pub(crate) has_terminal: bool,
+    /// Its command line, masked.
+    pub(crate) title: String,
+    pub(crate) attached: Option<ClientId>,
+}
+
+/// What became of something typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Typing {
+    Done,
+    /// The command has not read what others typed before.
+    Unread,
+    /// Another client types there, or nobody can.
+    NotHere,
+}
+
 #[derive(Debug)]
 struct HeldCommand {
     /// Our end of its terminal or pipe; never blocks.
     stream: OwnedFd,
+    /// Our end of its input, where that is a pipe. None: it has a terminal, an empty input, or its input has ended.
+    input: Option<OwnedFd>,
+    /// Whether its input ends when it has everything that was typed.
+    input_ends: bool,
     has_terminal: bool,
+    title: String,
+    started_at: Timestamp,
     typed: VecDeque<u8>,
     replay: Replay,
     log: Option<OutputLog>,
@@ -121,20 +150,23 @@ impl HeldCommands {
     pub(crate) fn add(
         &mut self,
         command: CommandId,
-        (stream, recording): (OwnedFd, Option<CastWriter>),
-        has_terminal: bool,
-        attached: Option<ClientId>,
+        NewHeld { stream, input, recording, has_terminal, title, attached }: NewHeld,
     ) {
         let watcher = |client| (client, Watcher { next: 0, moved: Instant::now() });
+        let can_type = has_terminal || input.is_some();
         let held = HeldCommand {
             stream,
+            input,
+            input_ends: false,
             has_terminal,
+            title,
+            started_at: Timestamp::now(),
             typed: VecDeque::new(),
             replay: Replay::default(),
             log: self.logs.as_mut().and_then(|logs| logs.open(command)),
             recording,
             watchers: attached.into_iter().map(watcher).collect(),
-            typist: attached.filter(|_| has_terminal),
+            typist: attached.filter(|_| can_type),
             is_closed: false,
             end: None,
         };
@@ -174,7 +206,7 @@ impl HeldCommands {
             OutputStart::Now => held.replay.end(),
         };
         held.watchers.insert(client, Watcher { next: cursor, moved: Instant::now() });
-        if role == AttachRole::Type && held.has_terminal {
+        if role == AttachRole::Type && (held.has_terminal || held.input.is_some()) {
             held.typist.get_or_insert(client);
         }
         let is_typist = held.typist == Some(client);
@@ -193,10 +225,14 @@ impl HeldCommands {
         }
     }
 
-    /// Types into the command's terminal. False if another client does, or nobody can.
-    pub(crate) fn type_in(&mut self, command: CommandId, client: ClientId, bytes: &[u8]) -> bool {
+    /// Types into the command's terminal or input.
+    pub(crate) fn type_in(&mut self, command: CommandId, client: ClientId, bytes: &[u8]) -> Typing {
         let held = self.held.get_mut(&command).filter(|held| held.typist == Some(client));
-        let Some(held) = held else { return false };
+        let Some(held) = held.filter(|held| held.may_type()) else { return Typing::NotHere };
+        // The requests of one client wait; this is for those who come one after another.
+        if held.typed.len() > MAX_TYPED {
+            return Typing::Unread;
+        }
         let records_input = self.recordings.as_ref().is_some_and(RecordingDirectory::records_input);
         if let Some(recording) = held.recording.as_mut().filter(|_| records_input)
             && echoes(&held.stream)
@@ -204,6 +240,15 @@ impl HeldCommands {
             recording.input(bytes);
         }
         held.typed.extend(bytes);
+        held.write();
+        Typing::Done
+    }
+
+    /// Nothing more is typed. False if this client does not type there, or it has a terminal.
+    pub(crate) fn close_input(&mut self, command: CommandId, client: ClientId) -> bool {
+        let held = self.held.get_mut(&command).filter(|held| held.typist == Some(client));
+        let Some(held) = held.filter(|held| held.input.is_some()) else { return false };
+        held.input_ends = true;
         held.write();
         true
     }
@@ -240,6 +285,7 @@ impl HeldCommands {
             let settled_by = Instant::now() + time;
             held.end = Some(End { event, settled_by, is_settled: false });
             held.typist = None;
+            held.input = None;
             held.read(LAST_READS);
         }
     }
@@ -248,7 +294,14 @@ impl HeldCommands {
         for (command, held) in &self.held {
             let mut events = PollFlags::empty();
             events.set(PollFlags::IN, held.may_read(Instant::now()));
-            events.set(PollFlags::OUT, !held.typed.is_empty());
+            let has_typed = !held.typed.is_empty();
+            match &held.input {
+                Some(input) if has_typed => {
+                    set.add(input_key(*command), input.as_fd(), PollFlags::OUT);
+                }
+                Some(_) => {}
+                None => events.set(PollFlags::OUT, has_typed),
+            }
             // That the other end is gone is reported in any case, and over and over.
             if !held.is_closed && !events.is_empty() {
                 set.add(key(*command), held.stream.as_fd(), events);
@@ -272,7 +325,9 @@ impl HeldCommands {
         let now = Instant::now();
         for (command, held) in &mut self.held {
             let events = ready.at(key(*command));
-            if events.contains(PollFlags::OUT) {
+            // That nobody reads its input any more is an event, too.
+            let input_events = ready.at(input_key(*command));
+            if events.contains(PollFlags::OUT) || !input_events.is_empty() {
                 held.write();
             }
             if events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
@@ -300,6 +355,7 @@ impl HeldCommands {
         for (command, held) in &mut self.held {
             held.read(LAST_READS);
             held.is_closed = true;
+            held.settle(Instant::now());
             held.serve_all(*command, outbox);
         }
     }
@@ -310,7 +366,16 @@ fn key(CommandId(number): CommandId) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
+/// The same for its input.
+fn input_key(command: CommandId) -> usize {
+    usize::MAX - key(command)
+}
+
 impl HeldCommand {
+    fn may_type(&self) -> bool {
+        self.has_terminal || self.input.is_some() && !self.input_ends
+    }
+
     fn lose(&mut self, client: ClientId) -> bool {
         if self.typist == Some(client) {
             self.typist = None;
@@ -320,13 +385,20 @@ impl HeldCommand {
 
     fn write(&mut self) {
         while !self.typed.is_empty() {
-            match rustix::io::write(&self.stream, self.typed.as_slices().0) {
+            let to = self.input.as_ref().unwrap_or(&self.stream);
+            match rustix::io::write(to, self.typed.as_slices().0) {
                 Ok(count) => drop(self.typed.drain(..count)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 // Nobody reads it any more.
-                Err(_) => self.typed.clear(),
+                Err(_) => {
+                    self.typed.clear();
+                    self.input_ends = true;
+                }
             }
+        }
+        if self.input_ends {
+            self.input = None;
         }
     }
 
@@ -374,9 +446,36 @@ impl HeldCommand {
     }
 
     fn settle(&mut self, now: Instant) {
-        if let Some(end) = &mut self.end {
-            end.is_settled |= self.is_closed || end.settled_by <= now;
+        let Some(end) = self.end.as_mut().filter(|end| !end.is_settled) else { return };
+        end.is_settled = self.is_closed || end.settled_by <= now;
+        if end.is_settled {
+            self.log_end();
         }
+    }
+
+    /// Who asks later is told how it ended, when all of its output is there.
+    fn log_end(&mut self) {
+        let Some((log, end)) = self.log.as_ref().zip(self.end.as_ref()) else { return };
+        let (exit_code, signal, message) = match &end.event {
+            Event::CommandExited { cause: ExitCause::Code(code), .. } => (Some(*code), None, None),
+            Event::CommandExited { cause: ExitCause::Signal(signal), .. } => {
+                (None, Some(*signal), None)
+            }
+            Event::CommandFailed { exit_code, message, .. } => {
+                (Some(*exit_code), None, Some(message.clone()))
+            }
+            _ => return,
+        };
+        // Like the log itself: no command fails for it.
+        let _ = log.write_end(&CommandEnd {
+            command: self.title.clone(),
+            started_at: self.started_at,
+            ended_at: Timestamp::now(),
+            exit_code,
+            signal,
+            message,
+            has_terminal: self.has_terminal,
+        });
     }
 
     /// Whether it has ended and all of its output is there.

@@ -72,7 +72,7 @@ pub enum Request {
         from: OutputStart,
         role: AttachRole,
     },
-    /// Bytes for the terminal of a command. Only from the client that types there.
+    /// Bytes for the terminal or the input of a command. Only from the client that types there.
     Input {
         command: CommandId,
         bytes: Vec<u8>,
@@ -93,6 +93,11 @@ pub enum Request {
     /// Checkpoints that are not on disk yet are written there, by a process of the session: the answer does not wait for it.
     /// Refused in a session without a transaction.
     WriteCheckpoints,
+    /// What was typed is all that the command reads: its input ends. Only from the client that types there, and not where
+    /// there is a terminal, in which a key says so.
+    CloseInput {
+        command: CommandId,
+    },
 }
 
 /// Where output begins for who attaches. Output is counted in bytes from its beginning.
@@ -197,8 +202,10 @@ pub enum CommandStreams {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldStreams {
-    /// None: nothing to read, and one pipe for both outputs.
+    /// None: one pipe for both outputs.
     pub terminal: Option<TerminalSize>,
+    /// Without a terminal: whether there is something to read, which a client types. Otherwise its input is empty.
+    pub has_input: bool,
     /// Whether the client that starts it is attached from its beginning, and types.
     pub is_attached: bool,
 }
@@ -450,7 +457,8 @@ impl Request {
             | Self::Inspect
             | Self::Extend { .. }
             | Self::HoldProject
-            | Self::WriteCheckpoints => 0,
+            | Self::WriteCheckpoints
+            | Self::CloseInput { .. } => 0,
         }
     }
 
@@ -469,7 +477,8 @@ impl Request {
             | Self::Inspect
             | Self::Extend { .. }
             | Self::HoldProject
-            | Self::WriteCheckpoints => None,
+            | Self::WriteCheckpoints
+            | Self::CloseInput { .. } => None,
         }
     }
 }

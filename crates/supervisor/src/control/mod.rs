@@ -12,5 +12,5 @@ pub mod handshake;
 pub(crate) mod held;
 pub mod interface;
 pub(crate) mod outbox;
-pub(crate) mod output_log;
+pub mod output_log;
 pub(crate) mod replay;

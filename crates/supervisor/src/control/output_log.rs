@@ -1,8 +1,10 @@
 //! The output of a command in files, for `sandbox logs`, also when the session is over. Segments of one size, each named by
 //! the number of its first byte; the oldest are removed. A log that cannot be written is given up: no command fails for it.
 
+use jiff::Timestamp;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write as _;
@@ -17,6 +19,27 @@ const MAX_SEGMENTS: u64 = 4;
 const MAX_LOGS: usize = 64;
 
 const OWNER: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// How a command ended, beside its output.
+pub const END: &str = "end.json";
+/// It takes the place of the other one when it is written.
+const UNFINISHED_END: &str = "end.json.tmp";
+
+/// What is known later of a command whose streams the supervisor held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandEnd {
+    /// Its command line, masked.
+    pub command: String,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    /// Of a command that did not start, what a shell would end with.
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Why it did not start.
+    pub message: Option<String>,
+    pub has_terminal: bool,
+}
 
 /// The logs of one session.
 #[derive(Debug)]
@@ -84,6 +107,14 @@ impl OutputLog {
             bytes = later;
         }
         Ok(())
+    }
+
+    /// A reader sees all of it or nothing.
+    pub(crate) fn write_end(&self, end: &CommandEnd) -> std::io::Result<()> {
+        let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, UNFINISHED_END, flags, OWNER)?;
+        File::from(file).write_all(&serde_json::to_vec(end)?)?;
+        Ok(rustix::fs::renameat(&self.directory, UNFINISHED_END, &self.directory, END)?)
     }
 
     fn begin_segment(&mut self) -> std::io::Result<()> {

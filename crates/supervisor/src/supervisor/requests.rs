@@ -5,6 +5,7 @@
 
 use crate::control::endpoint::ClientId;
 use crate::control::handshake::refused;
+use crate::control::held::NewHeld;
 use crate::control::interface::{
     CommandStatus, CommandStreams, HeldStreams, MAX_COMMANDS, RefusalKind, Request, Response,
     SIGNALS, StartCommand, TerminalSize,
@@ -82,6 +83,7 @@ impl Supervisor<'_> {
             Request::Extend { milliseconds } => self.extend(milliseconds).into(),
             Request::HoldProject => self.hold_project(client),
             Request::WriteCheckpoints => self.write_checkpoints().into(),
+            Request::CloseInput { command } => self.close_input(client, command).into(),
         })
     }
 
@@ -128,10 +130,11 @@ impl Supervisor<'_> {
             return refuse(RefusalKind::Failed, why);
         }
         let digest = CommandDigest::of(&argv);
+        let title = digest.preview().to_owned();
         let tool = StartedTool {
             program: program_name(&argv),
             hash: digest.hash(),
-            preview: digest.preview().to_owned(),
+            preview: title.clone(),
         };
         let id = commands.next_id();
         // One that was asked for and cannot begin keeps the command from starting.
@@ -162,8 +165,9 @@ impl Supervisor<'_> {
         if let Some(client) = client {
             outbox.started_by(command, client);
         }
-        if let Some((stream, is_attached)) = streams.held {
-            held.add(command, (stream, recording), has_terminal, client.filter(|_| is_attached));
+        if let Some(HeldEnds { stream, input, is_attached }) = streams.held {
+            let attached = client.filter(|_| is_attached);
+            held.add(command, NewHeld { stream, input, recording, has_terminal, title, attached });
         }
         Reply { response: Response::Starting { command }, descriptor: streams.of_client }
     }
@@ -229,8 +233,17 @@ struct OpenStreams {
     /// A copy of the command's end: one of the client's would keep the terminal from being hung up.
     to_resize: Option<OwnedFd>,
     of_client: Option<OwnedFd>,
-    /// For us, and whether the client is attached to it.
-    held: Option<(OwnedFd, bool)>,
+    /// For us.
+    held: Option<HeldEnds>,
+}
+
+/// Our ends of a command's streams.
+struct HeldEnds {
+    stream: OwnedFd,
+    /// Of its input, where that is none of the terminal.
+    input: Option<OwnedFd>,
+    /// Whether the client is attached to it.
+    is_attached: bool,
 }
 
 fn open_streams(
@@ -262,10 +275,10 @@ fn open_streams(
                 held: None,
             }
         }
-        CommandStreams::Held(HeldStreams { terminal: Some(size), is_attached }) => {
+        CommandStreams::Held(HeldStreams { terminal: Some(size), is_attached, .. }) => {
             let (master, slave) = terminal(size)?;
             never_block(&master)?;
-            let held = Some((master, is_attached));
+            let held = Some(HeldEnds { stream: master, input: None, is_attached });
             OpenStreams {
                 of_command: vec![slave],
                 has_terminal: true,
@@ -274,15 +287,26 @@ fn open_streams(
                 ..none
             }
         }
-        CommandStreams::Held(HeldStreams { terminal: None, is_attached }) => {
+        CommandStreams::Held(HeldStreams { terminal: None, has_input, is_attached }) => {
             let failed = |errno: Errno| errno.to_string();
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let null = rustix::fs::open("/dev/null", flags, Mode::empty()).map_err(failed)?;
+            let (theirs, input) = match has_input {
+                true => {
+                    let (theirs, ours) =
+                        rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
+                    never_block(&ours)?;
+                    (theirs, Some(ours))
+                }
+                false => {
+                    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                    let null = rustix::fs::open("/dev/null", flags, Mode::empty());
+                    (null.map_err(failed)?, None)
+                }
+            };
             let (ours, output) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
             never_block(&ours)?;
             let error = output.try_clone().map_err(|error| error.to_string())?;
-            let held = Some((ours, is_attached));
-            OpenStreams { of_command: vec![null, output, error], held, ..none }
+            let held = Some(HeldEnds { stream: ours, input, is_attached });
+            OpenStreams { of_command: vec![theirs, output, error], held, ..none }
         }
     })
 }

@@ -4,6 +4,7 @@
 use super::requests::Reply;
 use crate::control::endpoint::ClientId;
 use crate::control::handshake::refused;
+use crate::control::held::Typing;
 use crate::control::interface::{
     AttachRole, CommandDetails, OutputStart, RefusalKind, Response, SessionStatus,
 };
@@ -42,9 +43,27 @@ impl Supervisor<'_> {
     ) -> Response {
         let Some(client) = client else { return for_clients_only() };
         match self.control.held.type_in(command, client, bytes) {
+            Typing::Done => Response::Done,
+            Typing::Unread => {
+                let why = format!("command {} has not read what was typed before", command.0);
+                refused(RefusalKind::Failed, why)
+            }
+            Typing::NotHere => self.does_not_type(command),
+        }
+    }
+
+    pub(super) fn close_input(&mut self, client: Option<ClientId>, command: CommandId) -> Response {
+        let Some(client) = client else { return for_clients_only() };
+        match self.control.held.close_input(command, client) {
             true => Response::Done,
-            false if !self.control.commands.contains(command) => not_running(command),
-            false => refused(RefusalKind::Failed, "this client does not type there".to_owned()),
+            false => self.does_not_type(command),
+        }
+    }
+
+    fn does_not_type(&self, command: CommandId) -> Response {
+        match self.control.commands.contains(command) {
+            false => not_running(command),
+            true => refused(RefusalKind::Failed, "this client does not type there".to_owned()),
         }
     }
 

@@ -94,8 +94,8 @@ impl Fork {
                 }
                 Ok(ExitCode::SUCCESS)
             }
-            Creation::Failed { exit_code, message } => {
-                output::complain(&anyhow::anyhow!("{message}"));
+            Creation::Failed { exit_code, kind, message } => {
+                output::complain(&output::ClassifiedError { kind, message }.into());
                 Ok(ExitCode::from(exit_code))
             }
         }

@@ -12,7 +12,7 @@ use palisade_session::background::{self, Creation, NewSession};
 use palisade_session::foreground::window_size;
 use palisade_session::run::{Finished, RunRequest};
 use palisade_session::sessions::FirstCommand;
-use palisade_session::supervise::interface::TerminalSize;
+use palisade_session::supervise::interface::{Setting, TerminalSize};
 use palisade_session::{AskIn, Caller};
 use serde_json::json;
 use std::ffi::OsString;
@@ -70,6 +70,10 @@ pub(crate) struct Create {
     #[arg(long, short, hide_short_help = true, help_heading = STAY)]
     quiet: bool,
 
+    /// Set a key of the policy; the value is JSON, such as 'resources.maxMemory="2g"'
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = STAY)]
+    set: Vec<String>,
+
     /// Whether questions wait: approve (until somebody answers) or none (denied) [default: while `sandbox approve` runs]
     #[arg(long, value_name = "WHERE", hide_short_help = true, help_heading = STAY)]
     ask_in: Option<AskInWord>,
@@ -117,7 +121,9 @@ impl Create {
         let name = self.session.name.clone();
         let (report, metrics_file, quiet) = (self.report, self.metrics_file, self.quiet);
         let told = SessionReport { report, metrics_file, quiet, ask_in };
-        match make(Caller::here()?, &self.policy, self.session, &told, first)? {
+        let settings = self.set.iter().map(|text| setting(text)).collect::<Result<Vec<_>, _>>()?;
+        let how = (&self.policy, settings.as_slice());
+        match make(Caller::here()?, how, self.session, &told, first)? {
             Creation::Created { session } => {
                 match self.json {
                     true => output::print_json(&json!({ "id": session, "name": name }))?,
@@ -125,18 +131,25 @@ impl Create {
                 }
                 Ok(ExitCode::SUCCESS)
             }
-            Creation::Failed { exit_code, message } => {
-                output::complain(&anyhow::anyhow!("{message}"));
+            Creation::Failed { exit_code, kind, message } => {
+                output::complain(&output::ClassifiedError { kind, message }.into());
                 Ok(ExitCode::from(exit_code))
             }
         }
     }
 }
 
+fn setting(text: &str) -> anyhow::Result<Setting> {
+    match text.split_once('=') {
+        Some((key, value)) => Ok(Setting { key: key.to_owned(), value: value.to_owned() }),
+        None => bail!("--set {text}: write KEY=VALUE, such as 'resources.maxMemory=\"2g\"'"),
+    }
+}
+
 /// Makes a session. Returns in the process that called it; the supervisor is another one.
 pub(crate) fn make(
     caller: Caller,
-    policy: &PolicyArgs,
+    (policy, settings): (&PolicyArgs, &[Setting]),
     session: SessionArgs,
     told: &SessionReport,
     mut first: Option<FirstCommand>,
@@ -148,6 +161,7 @@ pub(crate) fn make(
     let agent = agent::apply(policy, command, &caller.facts.env, Purpose::Run)?;
     let typed = agent.as_ref().map_or(policy, |agent| &agent.policy);
     let mut policy_request = request::policy_request(&caller, typed)?;
+    policy_request.command_line.extend(request::flags_of(settings)?);
     policy_request.preset_paths =
         agent.as_ref().map(|agent| agent.paths.clone()).unwrap_or_default();
     if request::record_to(&caller, typed)?.is_some() {

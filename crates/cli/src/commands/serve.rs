@@ -1,0 +1,103 @@
+//! `sandbox serve`: sandboxes over HTTP. What it does is in the service crate; this process has threads from then on, and makes no
+//! sandbox itself.
+
+use crate::commands::sessions::Lasting;
+use crate::output;
+use anyhow::{Context as _, bail};
+use clap::Args;
+use palisade_service::{CLIENT_TIMEOUT, ListenAddress, Listening, ServeOptions, TlsFiles, serve};
+use palisade_session::AppDirs;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const DETAILS: &str = "\
+Listens at a UNIX socket in your runtime directory, and answers your own processes only. With tcp: every request needs the token
+in the token file. Other machines are served only with TLS. Sandboxes do not end with the server: each has a supervisor of its own,
+and the next server finds them again. SIGTERM ends the server; requests that run may end first. docs/service.md has all requests,
+and /v1/openapi.json describes them for programs.
+
+Examples:
+  sandbox serve
+  curl --unix-socket \"$XDG_RUNTIME_DIR/palisade/service/http.sock\" http://localhost/v1/sandboxes
+
+  sandbox serve --listen tcp:127.0.0.1:8080
+  curl -H \"Authorization: Bearer $(cat ~/.local/state/palisade/service/token)\" http://127.0.0.1:8080/v1/sandboxes
+
+  sandbox serve --listen tcp:0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --host box.example";
+
+#[derive(Args, Debug)]
+#[command(after_help = DETAILS)]
+pub(crate) struct Serve {
+    /// Where to listen: unix:PATH or tcp:ADDRESS:PORT [default: a socket in the runtime directory]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<ListenAddress>,
+
+    /// With tcp: the file with the token; made if it is missing [default: service/token in the state directory]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// With tcp: another name of this server that requests may use (repeatable)
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+
+    /// With tcp: the certificate and those above it, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// With tcp: the key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
+    /// How long a client may take to send a request, to take its answer, and be idle [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    client_timeout: Option<Lasting>,
+
+    /// Print where it listens as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Serve {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let is_tcp = matches!(self.listen, Some(ListenAddress::Tcp(_)));
+        if !is_tcp && (self.token_file.is_some() || !self.host.is_empty()) {
+            bail!("--token-file and --host go with --listen tcp:ADDRESS:PORT");
+        }
+        let options = ServeOptions {
+            places: AppDirs::here()?,
+            listen: self.listen,
+            token_file: self.token_file,
+            hosts: self.host,
+            tls: self
+                .tls_cert
+                .zip(self.tls_key)
+                .map(|(certificates, key)| TlsFiles { certificates, key }),
+            directory: std::env::current_dir().context("the working directory")?,
+            client_timeout: self.client_timeout.map_or(CLIENT_TIMEOUT, |time| time.0),
+        };
+        let mut unprinted = None;
+        serve(&options, &mut |listening| {
+            unprinted = tell(listening, self.json).err();
+        })?;
+        match unprinted {
+            Some(error) => Err(error),
+            None => Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+fn tell(listening: &Listening, as_json: bool) -> anyhow::Result<()> {
+    let Listening { address, token_file, has_tls } = listening;
+    if as_json {
+        let address = address.to_string();
+        return output::print_json(
+            &json!({ "address": address, "tokenFile": token_file, "hasTls": has_tls }),
+        );
+    }
+    output::note(&format!("listening at {address}"));
+    if let Some(file) = token_file {
+        output::note(&format!("the token is in {}", file.display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+use super::{Access, Hosts, Peer, token};
+use crate::error::ServiceError;
+use axum::http::{HeaderMap, Method, Uri, header};
+use std::os::unix::fs::PermissionsExt;
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+fn access() -> Access {
+    let hosts = Hosts::of(([127, 0, 0, 1], 8080).into(), &["box.example".to_owned()], false);
+    Access::by_token(TOKEN, hosts)
+}
+
+/// The status that a request to a TCP socket gets; 0 if it is accepted.
+fn status(path: &str, headers: &[(header::HeaderName, &str)]) -> u64 {
+    let mut all = HeaderMap::new();
+    for (name, value) in headers {
+        all.append(name, value.parse().unwrap());
+    }
+    let uri: Uri = path.parse().unwrap();
+    let checked = access().check(Peer::Network, (&Method::GET, &uri), &all);
+    checked
+        .err()
+        .map_or(0, |problem| serde_json::to_value(problem).unwrap()["status"].as_u64().unwrap())
+}
+
+#[test]
+fn a_request_needs_the_token_our_name_and_no_other_origin() {
+    let right = format!("Bearer {TOKEN}");
+    let (host, origin, bearer) = (header::HOST, header::ORIGIN, header::AUTHORIZATION);
+    let ours = (host.clone(), "127.0.0.1:8080");
+    let good = (bearer.clone(), right.as_str());
+    assert_eq!(status("/v1/sandboxes", &[ours.clone(), good.clone()]), 0);
+    for name in ["localhost:8080", "LOCALHOST:8080", "[::1]:8080", "box.example:8080"] {
+        assert_eq!(status("/v1/sandboxes", &[(host.clone(), name), good.clone()]), 0, "{name}");
+    }
+    for name in ["evil.example:8080", "127.0.0.1", "127.0.0.1:80", "", "localhost:8080.evil"] {
+        assert_eq!(status("/v1/sandboxes", &[(host.clone(), name), good.clone()]), 403, "{name}");
+    }
+    assert_eq!(status("/v1/sandboxes", std::slice::from_ref(&good)), 403, "no Host");
+    assert_eq!(status("/v1/sandboxes", &[ours.clone(), ours.clone(), good.clone()]), 403);
+    let whole = "http://evil.example:8080/v1/sandboxes";
+    assert_eq!(status(whole, &[ours.clone(), good.clone()]), 403);
+    for (from, expected) in [
+        ("http://localhost:8080", 0),
+        ("https://localhost:8080", 403),
+        ("http://evil.example", 403),
+        ("null", 403),
+    ] {
+        let headers = [ours.clone(), good.clone(), (origin.clone(), from)];
+        assert_eq!(status("/v1/sandboxes", &headers), expected, "{from}");
+    }
+    for wrong in ["", "Bearer", "Bearer x", "Basic 0123456789abcdef0123456789abcdef", TOKEN] {
+        assert_eq!(status("/v1/sandboxes", &[ours.clone(), (bearer.clone(), wrong)]), 401);
+    }
+    assert_eq!(status("/v1/sandboxes", std::slice::from_ref(&ours)), 401);
+    assert_eq!(status("/healthz", &[ours]), 0, "whether it is there is no secret");
+    assert_eq!(status("/healthz", &[(host, "evil.example")]), 403);
+}
+
+#[test]
+fn only_the_same_user_outside_a_sandbox_is_answered_at_a_unix_socket() {
+    let access = Access::SameUser { uid: 1000 };
+    let (uri, headers) = (Uri::from_static("/v1/sandboxes"), HeaderMap::new());
+    let is_accepted = |peer| access.check(peer, (&Method::GET, &uri), &headers).is_ok();
+    assert!(is_accepted(Peer::Process { uid: 1000, is_outside: true }));
+    assert!(!is_accepted(Peer::Process { uid: 1000, is_outside: false }));
+    assert!(!is_accepted(Peer::Process { uid: 0, is_outside: true }));
+    assert!(!is_accepted(Peer::Network));
+}
+
+#[test]
+fn a_token_is_made_once_and_others_must_not_read_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    let made = token(&path).unwrap();
+    assert_eq!(made.len(), 64);
+    assert_eq!(token(&path).unwrap(), made);
+    let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    mode(0o640);
+    assert!(matches!(token(&path), Err(ServiceError::TokenReadable { mode: 0o640, .. })));
+    mode(0o600);
+    std::fs::write(&path, "short\n").unwrap();
+    assert!(matches!(token(&path), Err(ServiceError::TokenShort { length: 5, .. })));
+}

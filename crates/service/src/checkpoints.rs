@@ -1,0 +1,89 @@
+//! Kept states of a sandbox's project: listed, made and brought back.
+
+use crate::extract::{Json, MaybeJson};
+use crate::own_program::Invocation;
+use crate::problem::Problem;
+use crate::service::Shared;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::Value;
+use std::time::Duration;
+use utoipa::ToSchema;
+
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// List the kept states of a sandbox's project
+#[utoipa::path(get, path = "/v1/sandboxes/{id}/checkpoints", tag = "checkpoints", params(("id" = String, Path, description = "The sandbox")), responses((status = 200, body = Object, description = "As `sandbox checkpoints --json` prints it")))]
+pub(crate) async fn list_checkpoints(
+    State(service): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let (directory, _) = service.find(&id).await?;
+    let list = Invocation::new(["checkpoints", "--json", directory.id()]);
+    Ok(Json(service.program.done(list).await.map_err(Problem::into_conflict)?.json()?))
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct NewCheckpoint {
+    /// What it is, for people.
+    message: Option<String>,
+}
+
+/// Keep the present state of a sandbox's project
+#[utoipa::path(post, path = "/v1/sandboxes/{id}/checkpoints", tag = "checkpoints", params(("id" = String, Path, description = "The sandbox")), request_body = NewCheckpoint, responses((status = 201, body = Object, description = "The checkpoint, with its number")))]
+pub(crate) async fn make_checkpoint(
+    State(service): State<Shared>,
+    Path(id): Path<String>,
+    MaybeJson(wanted): MaybeJson<NewCheckpoint>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    let (directory, _) = service.find(&id).await?;
+    let make = Invocation::new(["checkpoint", "--json"])
+        .option_if("message", wanted.message.as_ref())
+        .word(directory.id())
+        .within(PATIENCE);
+    let answer = service.program.finish(make).await?;
+    match answer.code {
+        Some(0) => Ok((StatusCode::CREATED, Json(answer.json()?))),
+        _ => Err(answer.problem().into_conflict()),
+    }
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub(crate) struct RollbackRequest {
+    /// Change nothing; show what would change.
+    dry_run: bool,
+    /// Kill the commands that run. Otherwise nothing is done while there are any.
+    kill: bool,
+}
+
+/// Bring a kept state of a sandbox's project back
+///
+/// The present state is kept first.
+#[utoipa::path(post, path = "/v1/sandboxes/{id}/checkpoints/{number}/rollback", tag = "checkpoints", params(("id" = String, Path, description = "The sandbox"), ("number" = u32, Path, description = "The checkpoint; 0 is the project without changes")), request_body = RollbackRequest, responses((status = 200, body = Object, description = "As `sandbox rollback --json` prints it")))]
+pub(crate) async fn roll_back(
+    State(service): State<Shared>,
+    Path((id, number)): Path<(String, String)>,
+    MaybeJson(wanted): MaybeJson<RollbackRequest>,
+) -> Result<Json<Value>, Problem> {
+    let number: u32 = number
+        .parse()
+        .map_err(|_| Problem::not_found(format!("`{number}` is not the number of a checkpoint")))?;
+    if wanted.dry_run && wanted.kill {
+        return Err(Problem::invalid("dryRun and kill do not go together"));
+    }
+    let (directory, _) = service.find(&id).await?;
+    let roll_back = Invocation::new(["rollback", "--json"])
+        .flag("dry-run", wanted.dry_run)
+        .flag("kill", wanted.kill)
+        .word(directory.id())
+        .word(number.to_string())
+        .within(PATIENCE);
+    let answer = service.program.finish(roll_back).await?;
+    match answer.code {
+        Some(0) => Ok(Json(answer.json()?)),
+        _ => Err(answer.problem().into_conflict()),
+    }
+}

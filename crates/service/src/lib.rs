@@ -1,0 +1,38 @@
+//! Sandboxes over HTTP: `sandbox serve`.
+//!
+//! The service holds no sandbox. Each session has a supervisor of its own, and is found by its directory, so a server that is
+//! killed loses nothing, and another one goes on where it was. This process has threads: it must never fork or set up a
+//! sandbox. Whatever does that is our own program, started anew ([`own_program`]). Commands are started by requests at the
+//! session's own socket ([`control`]).
+#![forbid(unsafe_code)]
+#![allow(unused_qualifications, reason = "utoipa's macro names its parameters in full")]
+
+mod approvals;
+mod audit;
+mod auth;
+mod checkpoints;
+mod commands;
+mod control;
+mod counters;
+mod encoding;
+mod error;
+mod extract;
+mod health;
+mod idempotency;
+mod limits;
+mod listen;
+mod metrics;
+mod own_program;
+mod problem;
+mod routes;
+mod sandboxes;
+mod server;
+mod service;
+mod stream;
+mod transactions;
+
+pub use error::ServiceError;
+pub use limits::CLIENT_TIMEOUT;
+pub use listen::{ListenAddress, TlsFiles};
+pub use routes::document;
+pub use server::{Listening, ServeOptions, serve};

@@ -1,0 +1,183 @@
+//! A new sandbox, from nothing or from another one. It is made by our own program: this process has threads.
+
+use super::{Sandbox, look};
+use crate::extract::{IdempotencyKey, Json, MaybeJson};
+use crate::idempotency::{Claim, MadeAnswer};
+use crate::own_program::Invocation;
+use crate::problem::Problem;
+use crate::service::Shared;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+use utoipa::ToSchema;
+
+/// A project that is copied may be large.
+const CREATE_PATIENCE: Duration = Duration::from_secs(600);
+/// One argument of a program has at most 128 KiB.
+const MAX_SETTING: usize = 100 << 10;
+
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub(crate) struct NewSandbox {
+    /// Another word for it, unique among those that run.
+    name: Option<String>,
+    /// The directory to work in, as an absolute path. The one in which the server was started if nothing is said.
+    #[schema(value_type = Option<String>)]
+    project: Option<PathBuf>,
+    /// Built-in policies to start from, as `sandbox create --preset`.
+    presets: Vec<String>,
+    /// Keys and values of the policy, such as `network.mode` and `"proxy"`. They count as options on a command line do: what the
+    /// organisation has locked stays locked.
+    #[schema(value_type = Object)]
+    settings: BTreeMap<String, Value>,
+    /// Keep the project as it is, and changes to be looked at.
+    transaction: Option<Transaction>,
+    time_to_live_seconds: Option<u64>,
+    idle_time_to_live_seconds: Option<u64>,
+    /// Whether questions wait for an answer. While a client reads `/v1/approvals/stream` if nothing is said.
+    ask: Option<AskPeople>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Transaction {
+    /// An overlay, or a copy where none can be mounted.
+    Overlay,
+    Copy,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum AskPeople {
+    /// Until somebody answers, or the time for that is over.
+    Always,
+    /// Everything that would be asked is denied.
+    Never,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub(crate) struct NewFork {
+    /// The checkpoint to begin with; 0 is the project without changes. The present state if nothing is said.
+    at: Option<u32>,
+    /// Another word for it, unique among those that run.
+    name: Option<String>,
+}
+
+/// What our own program prints.
+#[derive(Debug, Deserialize)]
+struct Created {
+    id: String,
+}
+
+impl NewSandbox {
+    fn invocation(&self, service: &Shared) -> Result<Invocation, Problem> {
+        let mut create = Invocation::new(["create", "--json", "--quiet"])
+            .option("metrics-file", service.metrics_file())
+            .option_if("name", self.name.as_ref())
+            .option_if("ttl", self.time_to_live_seconds.map(|time| format!("{time}s")))
+            .option_if("idle-ttl", self.idle_time_to_live_seconds.map(|time| format!("{time}s")))
+            .within(CREATE_PATIENCE);
+        for preset in &self.presets {
+            create = create.option("preset", preset);
+        }
+        create = match self.transaction {
+            None => create,
+            Some(Transaction::Overlay) => create.word("--transaction"),
+            Some(Transaction::Copy) => create.option("transaction", "copy"),
+        };
+        create = match self.ask {
+            None => create,
+            Some(AskPeople::Always) => create.option("ask-in", "approve"),
+            Some(AskPeople::Never) => create.option("ask-in", "none"),
+        };
+        for (key, value) in &self.settings {
+            if key.is_empty() || key.contains('=') {
+                return Err(Problem::invalid(format!("settings: `{key}` is no key of a policy")));
+            }
+            let setting = format!("{key}={value}");
+            if setting.len() > MAX_SETTING {
+                return Err(Problem::too_large(format!("settings: `{key}` is too long")));
+            }
+            create = create.option("set", setting);
+        }
+        match &self.project {
+            None => Ok(create),
+            Some(project) if !project.is_absolute() => {
+                Err(Problem::invalid("project: write an absolute path"))
+            }
+            Some(project) => match project.metadata() {
+                Ok(found) if found.is_dir() => Ok(create.in_directory(project)),
+                Ok(_) => {
+                    Err(Problem::invalid(format!("project: {} is no directory", project.display())))
+                }
+                Err(error) => {
+                    Err(Problem::invalid(format!("project: {}: {error}", project.display())))
+                }
+            },
+        }
+    }
+}
+
+/// Make a sandbox
+///
+/// It stays until it is ended or its time is over, whatever becomes of this server. A repetition with the same `Idempotency-Key` gets the
+/// first answer.
+#[utoipa::path(post, path = "/v1/sandboxes", tag = "sandboxes", params(("Idempotency-Key" = Option<String>, Header, description = "A name for this request, in case it has to be repeated")), request_body = NewSandbox, responses((status = 201, body = Sandbox)))]
+pub(crate) async fn create_sandbox(
+    State(service): State<Shared>,
+    IdempotencyKey(key): IdempotencyKey,
+    Json(wanted): Json<NewSandbox>,
+) -> Result<Response, Problem> {
+    make(service, "create", key, &wanted, |service| wanted.invocation(service)).await
+}
+
+/// Make a sandbox from the state of another one
+#[utoipa::path(post, path = "/v1/sandboxes/{id}/fork", tag = "sandboxes", params(("id" = String, Path, description = "Its id or its name"), ("Idempotency-Key" = Option<String>, Header, description = "A name for this request, in case it has to be repeated")), request_body = NewFork, responses((status = 201, body = Sandbox)))]
+pub(crate) async fn fork_sandbox(
+    State(service): State<Shared>,
+    Path(id): Path<String>,
+    IdempotencyKey(key): IdempotencyKey,
+    MaybeJson(wanted): MaybeJson<NewFork>,
+) -> Result<Response, Problem> {
+    let (directory, _) = service.find(&id).await?;
+    let scope = format!("fork {}", directory.id());
+    make(service, &scope, key, &wanted, |_| {
+        Ok(Invocation::new(["fork", "--json", "--quiet"])
+            .option_if("at", wanted.at.map(|number| number.to_string()))
+            .option_if("name", wanted.name.as_ref())
+            .word(directory.id())
+            .within(CREATE_PATIENCE))
+    })
+    .await
+}
+
+/// Goes on if the client is gone: who repeats the request gets this sandbox, and not a second one.
+async fn make(
+    service: Shared,
+    scope: &str,
+    key: Option<String>,
+    wanted: &impl Serialize,
+    invocation: impl FnOnce(&Shared) -> Result<Invocation, Problem>,
+) -> Result<Response, Problem> {
+    let first = match service.keys.claim(scope, key.as_deref(), wanted)? {
+        Claim::Repeat(response) => return Ok(response),
+        Claim::CarryOut(first) => first,
+    };
+    let invocation = invocation(&service)?;
+    let task = tokio::spawn(async move {
+        let created: Created = service.program.done(invocation).await?.json()?;
+        service.counters.sandbox_made();
+        let sandbox: Sandbox = look(&service, &created.id).await?;
+        let answer = MadeAnswer::json(StatusCode::CREATED, &sandbox)?;
+        first.answered(&answer);
+        Ok(answer)
+    });
+    let answer = task.await.map_err(|error| Problem::internal(error.to_string()))?;
+    answer.map(MadeAnswer::into_response)
+}

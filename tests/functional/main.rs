@@ -111,6 +111,7 @@ mod report;
 mod rules;
 mod secrets_view;
 mod service;
+mod service_files;
 mod service_invariants;
 mod service_refusals;
 mod service_support;

@@ -17,6 +17,7 @@ mod counters;
 mod encoding;
 mod error;
 mod extract;
+mod files;
 mod health;
 mod idempotency;
 mod limits;

@@ -11,6 +11,8 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// Of a request.
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
+/// Of a file that is written.
+pub(crate) const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Of all headers of a request together. hyper's own least is 8 KiB.
 pub(crate) const MAX_HEADER_BYTES: usize = 16 << 10;
 /// For the head of a request, which is also how long a connection may be idle; for its body; and for taking something of the answer.

@@ -153,6 +153,22 @@ impl Problem {
         Self::new("conflict", "The present state does not allow it", status, kind).because(detail)
     }
 
+    /// A file is not the version that was to be replaced.
+    pub(crate) fn changed_meanwhile(detail: impl Into<String>) -> Self {
+        let (status, kind) = (StatusCode::PRECONDITION_FAILED, ProblemKind::Validation);
+        Self::new("changed", "It was changed meanwhile", status, kind).because(detail)
+    }
+
+    pub(crate) fn no_such_range(detail: impl Into<String>) -> Self {
+        let (status, kind) = (StatusCode::RANGE_NOT_SATISFIABLE, ProblemKind::Validation);
+        Self::new("range", "There is nothing in this range", status, kind).because(detail)
+    }
+
+    /// The sandbox does not do it.
+    pub(crate) fn refused(detail: impl Into<String>) -> Self {
+        Self::of_kind(ProblemKind::Security, detail)
+    }
+
     pub(crate) fn unauthorised(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::UNAUTHORIZED, ProblemKind::Security);
         Self::new("unauthorised", "The request has no valid token", status, kind).because(detail)

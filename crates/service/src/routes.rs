@@ -3,7 +3,9 @@
 
 use crate::problem::Problem;
 use crate::service::Shared;
-use crate::{approvals, audit, checkpoints, commands, health, metrics, sandboxes, transactions};
+use crate::{
+    approvals, audit, checkpoints, commands, files, health, metrics, sandboxes, transactions,
+};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
@@ -98,6 +100,14 @@ fn all() -> Routes {
         .add::<commands::__path_write_stdin, _, _>(commands::write_stdin)
         .add::<commands::__path_signal_command, _, _>(commands::signal_command)
         .add::<commands::__path_resize_terminal, _, _>(commands::resize_terminal)
+        .add::<files::__path_stat_file, _, _>(files::stat_file)
+        .add::<files::__path_remove_file, _, _>(files::remove_file)
+        .add::<files::__path_read_file, _, _>(files::read_file)
+        .add::<files::__path_write_file, _, _>(files::write_file)
+        .add::<files::__path_list_directory, _, _>(files::list_directory)
+        .add::<files::__path_make_directory, _, _>(files::make_directory)
+        .add::<files::__path_rename_file, _, _>(files::rename_file)
+        .add::<files::__path_watch_directory, _, _>(files::watch_directory)
         .add::<transactions::__path_show_diff, _, _>(transactions::show_diff)
         .add::<transactions::__path_apply_changes, _, _>(transactions::apply_changes)
         .add::<transactions::__path_discard_changes, _, _>(transactions::discard_changes)
@@ -217,6 +227,6 @@ mod tests {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!((names.len(), count), (29, 29));
+        assert_eq!((names.len(), count), (37, 37));
     }
 }

@@ -7,7 +7,7 @@ use crate::sessions::SessionDirectory;
 use crate::transaction;
 use palisade_supervisor::control::client::Client as ControlClient;
 use palisade_supervisor::control::interface::{
-    CommandKind, CommandStreams, Environment, Request, Response, StartCommand,
+    CommandId, CommandKind, CommandStreams, Environment, Event, Request, Response, StartCommand,
 };
 use palisade_sys::fdpass::socketpair;
 use std::fs::File;
@@ -26,8 +26,9 @@ const NAME: &[u8] = b"sandbox-files";
 #[derive(Debug)]
 pub struct SessionFiles {
     pub client: Client,
-    /// The command is hung up when its client is gone.
-    _control: ControlClient,
+    /// Dropped, it hangs the command up, also one that waits for an answer.
+    control: ControlClient,
+    command: CommandId,
 }
 
 impl SessionFiles {
@@ -56,6 +57,19 @@ impl SessionFiles {
         // With our copy open, the end of the command would not be noticed.
         drop(theirs);
         wait_for_start(&mut control, command)?;
-        Ok(Self { client: Client::new(ours)?, _control: control })
+        Ok(Self { client: Client::new(ours)?, control, command })
+    }
+
+    /// Lets the command end by itself.
+    pub fn close(self) {
+        let Self { client, mut control, command } = self;
+        drop(client);
+        loop {
+            match control.next_event() {
+                Ok(Event::CommandExited { command: ended, .. }) if ended == command => return,
+                Ok(Event::Ended { .. }) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
     }
 }

@@ -110,8 +110,6 @@ fn attempt(
 fn serve_files() -> ! {
     // For people only.
     let _ = proc::set_name(c"sandbox-files");
-    // It ends when its client is gone, which the socket says as well.
-    proc::ignore(sig::SIGHUP);
     let served = palisade_files::serve(rustix::stdio::stdin());
     proc::exit_now(i32::from(served.is_err()))
 }

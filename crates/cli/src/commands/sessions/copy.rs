@@ -102,20 +102,23 @@ fn copy_out(session: &str, path: &Path, to: &Place, if_exists: IfExists) -> anyh
     let mut files = SessionFiles::open(&directory)?;
     let (handle, info) = files.client.open_for_reading(path)?;
     let mut reader = InsideFile { files: &mut files, handle, offset: 0 };
-    match to {
+    let copied = match to {
         Place::Outside(to) => {
             let to = in_directory(to, path)?;
             write_outside(&mut reader, &info, &to, if_exists)
         }
-        _ => {
-            let mut out = io::stdout().lock();
-            let copied = io::copy(&mut reader, &mut out).and_then(|_| out.flush());
-            match copied {
-                // Who reads has enough, as `head` does.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                copied => copied.context("cannot copy to standard output"),
-            }
-        }
+        _ => write_stream(&mut reader),
+    };
+    files.close();
+    copied
+}
+
+fn write_stream(reader: &mut dyn Read) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match io::copy(reader, &mut out).and_then(|_| out.flush()) {
+        // Who reads has enough, as `head` does.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        copied => copied.context("cannot copy to standard output"),
     }
 }
 
@@ -174,6 +177,7 @@ fn copy_in(from: &Place, session: &str, path: &Path, if_exists: IfExists) -> any
     let mut files = SessionFiles::open(&directory)?;
     let to = target_inside(&mut files, path, name)?;
     files.client.write(&to, &mut *reader, if_exists, false, mode)?;
+    files.close();
     Ok(())
 }
 

@@ -1,0 +1,79 @@
+//! Work with the files of a sandbox on a thread of its own, which is let go when the client is gone: a question to a person may
+//! keep it waiting for as long as nobody answers.
+
+use crate::problem::Problem;
+use crate::service::Shared;
+use palisade_session::files::{Client, SessionFiles};
+use rustix::net::{Shutdown, shutdown};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::task::JoinHandle;
+
+/// Does `work` in the sandbox of this name. Dropped before it is done, it is given up.
+pub(super) async fn with_files<T: Send + 'static>(
+    service: &Shared,
+    named: &str,
+    work: impl FnOnce(&mut Client) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let (work, _given_up) = start(service, named, work).await?;
+    work.await.map_err(|error| Problem::internal(error.to_string()))?
+}
+
+/// The same, begun: it goes on until it is done or [`GivenUp`] is dropped.
+pub(super) async fn start<T: Send + 'static>(
+    service: &Shared,
+    named: &str,
+    work: impl FnOnce(&mut Client) -> Result<T, Problem> + Send + 'static,
+) -> Result<(JoinHandle<Result<T, Problem>>, GivenUp), Problem> {
+    let place = service.waiting_place()?;
+    let (directory, _) = service.find(named).await?;
+    let line = Arc::new(Line::default());
+    let ours = Arc::clone(&line);
+    let work = tokio::task::spawn_blocking(move || {
+        let mut files = SessionFiles::open(&directory)?;
+        ours.begin(&files)?;
+        let done = work(&mut files.client);
+        files.close();
+        drop(place);
+        done
+    });
+    Ok((work, GivenUp(line)))
+}
+
+/// What a thread waits at, and whether somebody still waits for the thread.
+#[derive(Debug, Default)]
+struct Line(Mutex<LineState>);
+
+#[derive(Debug, Default)]
+enum LineState {
+    #[default]
+    NotYet,
+    Open(OwnedFd),
+    GivenUp,
+}
+
+impl Line {
+    fn begin(&self, files: &SessionFiles) -> Result<(), Problem> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, LineState::GivenUp) {
+            return Err(Problem::conflict("the client is gone"));
+        }
+        let socket = files.client.socket().try_clone_to_owned();
+        *state = LineState::Open(socket.map_err(|error| Problem::internal(error.to_string()))?);
+        Ok(())
+    }
+}
+
+/// Dropped, it ends the wait of the thread.
+#[derive(Debug)]
+pub(super) struct GivenUp(Arc<Line>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        let mut state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let LineState::Open(socket) = std::mem::replace(&mut *state, LineState::GivenUp) {
+            // If the other end is gone already, nobody waits.
+            let _ = shutdown(socket.as_fd(), Shutdown::Both);
+        }
+    }
+}

@@ -52,7 +52,7 @@ impl Ended {
             is_of_one_run: false,
             until_restart_of: None,
         };
-        made.write_json(RECORD, &transaction).unwrap();
+        made.write_json(RECORD, &transaction, Synced::Nothing).unwrap();
         ended
     }
 

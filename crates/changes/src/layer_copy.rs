@@ -10,7 +10,7 @@ use crate::paths::MAX_PATH_BYTES;
 use palisade_sys::beneath::{open_entry, open_on_mount};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result as SysResult, SysError};
 use rustix::fs::{
-    AtFlags, FileType, SeekFrom, Timespec, Timestamps, UTIME_OMIT, chownat, copy_file_range,
+    AtFlags, FileType, SeekFrom, Stat, Timespec, Timestamps, UTIME_OMIT, chownat, copy_file_range,
     fchmod, fchown, fstat, ftruncate, futimens, ioctl_ficlone, linkat, mkdirat, mknodat, openat,
     readlinkat, seek, statat, symlinkat, utimensat,
 };
@@ -289,7 +289,9 @@ impl Copier<'_> {
         }
         let readable = self.rules.open_file(from, name, path)?;
         let source = &readable.file;
-        let made = openat(to, name, NEW_FILE, Mode::RUSR | Mode::WUSR).at("openat", path)?;
+        // Nobody else reaches it, and what it has already need not be set.
+        let mode = Mode::from_raw_mode(found.kept_mode()) | Mode::RUSR | Mode::WUSR;
+        let made = openat(to, name, NEW_FILE, mode).at("openat", path)?;
         let mut now = Found::of(&fstat(source).at("fstat", path)?);
         for tries in 1.. {
             copy_content(source, &made, now.size, &mut self.blocks, path)?;
@@ -302,11 +304,12 @@ impl Copier<'_> {
             ftruncate(&made, 0).at("ftruncate", path)?;
         }
         self.copied.bytes = self.copied.bytes.saturating_add(now.size);
-        let blocks = u64::try_from(fstat(&made).at("fstat", path)?.st_blocks).unwrap_or(0);
+        let as_made = fstat(&made).at("fstat", path)?;
+        let blocks = u64::try_from(as_made.st_blocks).unwrap_or(0);
         self.copied.disk_bytes =
             self.copied.disk_bytes.saturating_add(blocks.saturating_mul(BLOCK_BYTES));
         set_attributes(&made, &user_attributes(source, path)?, path)?;
-        finish(made.as_fd(), &Found { mode: found.mode, ..now }, path)?;
+        finish_from(&as_made, made.as_fd(), &Found { mode: found.mode, ..now }, path)?;
         // A longer one leads nowhere.
         if found.links > 1 && path.as_os_str().len() < MAX_PATH_BYTES {
             self.first_names.insert(inode, path.to_owned());
@@ -346,7 +349,7 @@ fn open_readable(
     match openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
         Err(Errno::ACCESS) => {}
         // What can be listed but not entered is of no use.
-        Ok(file) if is_closed_directory(&file, path)? => {}
+        Ok(file) if flags.contains(OFlags::DIRECTORY) && is_closed_directory(&file, path)? => {}
         opened => return opened.at("openat", path).map(|file| Readable { file, closed: None }),
     }
     readable(open_entry(dir, name)?, flags, path)
@@ -475,11 +478,17 @@ fn finish_directory(
 
 /// Owner, permissions and time. Without the right to change it, the owner stays as it is.
 fn finish(made: BorrowedFd<'_>, found: &Found, path: &Path) -> SysResult<()> {
-    let now = fstat(made).at("fstat", path)?;
+    finish_from(&fstat(made).at("fstat", path)?, made, found, path)
+}
+
+/// The same, given what it has.
+fn finish_from(now: &Stat, made: BorrowedFd<'_>, found: &Found, path: &Path) -> SysResult<()> {
     if (now.st_uid, now.st_gid) != (found.uid, found.gid) {
         let _ = fchown(made, Some(Uid::from_raw(found.uid)), Some(Gid::from_raw(found.gid)));
     }
-    fchmod(made, Mode::from_raw_mode(found.kept_mode())).at("fchmod", path)?;
+    if now.st_mode & 0o7777 != found.kept_mode() {
+        fchmod(made, Mode::from_raw_mode(found.kept_mode())).at("fchmod", path)?;
+    }
     futimens(made, &modified(found)).at("futimens", path)
 }
 

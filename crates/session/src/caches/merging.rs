@@ -44,7 +44,7 @@ pub(super) fn merge(store: &Path) -> Result<Vec<SetAside>> {
     }
     match fs::remove_dir(&backlog) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(SessionError::io("remove", &backlog, error));
+            Err(SessionError::io("remove", &backlog, error))
         }
         _ => fold_all(store, &layers, Beneath::Host),
     }

@@ -7,7 +7,7 @@
 //! sessions/ID/checkpoints/new-…/              one that is being made, or was interrupted
 //! ```
 
-use super::durable;
+use super::disk_marks::{Lasting, lasting};
 use super::waiting::WaitingChanges;
 use super::{CHECKPOINTS, DIRECTORY, UPPER};
 use crate::app_dirs::AppDirs;
@@ -361,7 +361,12 @@ fn read_record(all: &OwnedFd, number: u32) -> Option<Checkpoint> {
     let mut text = Vec::new();
     File::from(file).take(MAX_RECORD_BYTES).read_to_end(&mut text).ok()?;
     let record: Checkpoint = serde_json::from_slice(&text).ok()?;
-    durable::judged(all, Checkpoint { number, ..record })
+    let record = Checkpoint { number, ..record };
+    match record.until_restart_of.as_ref().map(|start| lasting(all, number, start)) {
+        Some(Lasting::Lost) => None,
+        Some(Lasting::UntilRestart) => Some(record),
+        Some(Lasting::OnDisk) | None => Some(Checkpoint { until_restart_of: None, ..record }),
+    }
 }
 
 fn write_record(place: &OwnedFd, record: &Checkpoint) -> Result<()> {

@@ -1,55 +1,28 @@
 //! Checkpoints are there at once and on disk later (LIFE-5): whoever asks for one does not wait for everything that anybody
-//! writes to that disk. Until then a checkpoint lasts as long as the machine runs, and its record says so.
-//!
-//! ```text
-//! sessions/ID/checkpoints/N/written      all of it was on disk before this mark was made
-//! sessions/ID/checkpoints/N/on-disk      and so is that mark
-//! ```
-//!
-//! Two marks, since one can be seen before it is on disk itself: the first counts after the next start of the machine, the
-//! second until then. Neither replaces anything, so that an interruption between them leaves a record that is true.
+//! writes to that disk. A process of the session does it, or the one who asks where none is there.
 
-use super::checkpoints::{Checkpoint, CheckpointReason};
+use super::checkpoints::CheckpointReason;
 use super::copied::COPY_RECORD;
+use super::disk_marks::DiskMark;
+use super::rollback::ask;
 use super::waiting::WaitingChanges;
 use super::{DIRECTORY, RECORD};
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
-use crate::machine_start;
 use crate::sessions::SessionDirectory;
 use palisade_supervisor::control::interface::{Request, Response};
 use palisade_supervisor::project_work::ProjectWork;
 use palisade_sys::beneath::open_beneath;
-use palisade_sys::{At as _, Errno, OFlags, fault};
-use rustix::fs::{Access, AtFlags, Mode};
+use palisade_sys::{At as _, Errno, fault};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-
-const WRITTEN: &str = "written";
-const ON_DISK: &str = "on-disk";
-
-/// The record as it counts now. None if a loss of power may have left files of it empty.
-pub(super) fn judged(all: &OwnedFd, record: Checkpoint) -> Option<Checkpoint> {
-    let Some(start) = &record.until_restart_of else { return Some(record) };
-    let place = record.number.to_string();
-    let is_marked = |mark: &str| {
-        let path = Path::new(&place).join(mark);
-        rustix::fs::accessat(all, path, Access::EXISTS, AtFlags::empty()).is_ok()
-    };
-    let is_this_start = machine_start::is_this(start);
-    let mark = if is_this_start { ON_DISK } else { WRITTEN };
-    match is_marked(mark) {
-        true => Some(Checkpoint { until_restart_of: None, ..record }),
-        false => is_this_start.then_some(record),
-    }
-}
 
 impl WaitingChanges {
     /// Has the checkpoints written to disk without waiting for it, where the session's supervisor lives. Nobody else is there
     /// to do it, so otherwise it is done here.
     pub fn write_checkpoints_soon(&self) -> Result<()> {
         let asked = self.connect().and_then(|mut client| {
-            super::rollback::ask(&mut client, &Request::WriteCheckpoints).map(|(answer, _)| answer)
+            ask(&mut client, &Request::WriteCheckpoints).map(|(answer, _)| answer)
         });
         match asked {
             Ok(Response::Done) => Ok(()),
@@ -78,27 +51,19 @@ impl WaitingChanges {
         // All files at once: one by one takes far longer. Nobody else waits for the lock meanwhile.
         rustix::fs::syncfs(&all).call("syncfs")?;
         fault::point("written", "the checkpoints");
-        self.mark(&places, WRITTEN)?;
+        self.mark(&places, DiskMark::Written)?;
         fault::point("marked", "the checkpoints");
         for place in &places {
             rustix::fs::fsync(place).call("fsync")?;
         }
         fault::point("on disk", "the checkpoints");
-        self.mark(&places, ON_DISK)
+        self.mark(&places, DiskMark::OnDisk)
     }
 
     /// Nothing is removed meanwhile: a directory that gets a file could not be.
-    fn mark(&self, places: &[OwnedFd], mark: &str) -> Result<()> {
+    fn mark(&self, places: &[OwnedFd], mark: DiskMark) -> Result<()> {
         let _lock = self.lock()?;
-        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        for place in places {
-            match rustix::fs::openat(place, mark, flags, Mode::RUSR | Mode::WUSR) {
-                // It was removed meanwhile.
-                Ok(_) | Err(Errno::NOENT) => {}
-                Err(errno) => return Err(errno).at("openat", Path::new(mark))?,
-            }
-        }
-        Ok(())
+        places.iter().try_for_each(|place| mark.make(place))
     }
 }
 

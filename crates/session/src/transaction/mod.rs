@@ -7,6 +7,7 @@ mod audited;
 mod checkpoints;
 mod committed;
 mod copied;
+mod disk_marks;
 mod durable;
 mod fork;
 mod interrupted;

@@ -52,7 +52,7 @@ impl Ended {
             is_of_one_run: false,
             until_restart_of: None,
         };
-        made.write_json(RECORD, &transaction).unwrap();
+        made.write_json(RECORD, &transaction, Synced::Nothing).unwrap();
         ended
     }
 
@@ -178,16 +178,16 @@ fn a_checkpoint_counts_after_a_restart_as_soon_as_its_files_are_on_disk() {
     let made = waiting.checkpoint(&places, None, CheckpointReason::Asked).unwrap();
     let this_start = made.until_restart_of.clone().unwrap();
     assert!(!made.is_on_disk());
-    assert_eq!(waiting.checkpoints().unwrap(), [made.clone()]);
+    assert_eq!(waiting.checkpoints().unwrap(), std::slice::from_ref(&made));
     let place = ended.session().path().join("checkpoints/1");
     // A mark that may not be on disk itself does not count before the next start.
     fs::write(place.join("written"), "").unwrap();
-    assert_eq!(waiting.checkpoints().unwrap(), [made.clone()]);
+    assert_eq!(waiting.checkpoints().unwrap(), std::slice::from_ref(&made));
     waiting.write_checkpoints().unwrap();
     let written = Checkpoint { until_restart_of: None, ..made };
-    assert_eq!(waiting.checkpoints().unwrap(), [written.clone()]);
+    assert_eq!(waiting.checkpoints().unwrap(), std::slice::from_ref(&written));
     restart(&ended, 1, &this_start);
-    assert_eq!(waiting.checkpoints().unwrap(), [written.clone()]);
+    assert_eq!(waiting.checkpoints().unwrap(), std::slice::from_ref(&written));
     // The second mark need not have come to the disk.
     fs::remove_file(place.join("on-disk")).unwrap();
     assert_eq!(waiting.checkpoints().unwrap(), [written]);

@@ -95,6 +95,15 @@ fn a_command_in_the_background_is_read_by_cursors_typed_into_and_cancelled() {
         .post(&format!("{command}/stdin"), &json!({ "data": "late" }))
         .expect_problem(409, "validation");
 
+    let deaf = start(json!({ "argv": ["sleep", "1000"], "keepStdinOpen": true }));
+    let much = json!({ "data": "x".repeat(64 << 10) });
+    let mut sent = (0..10).map(|_| server.post(&format!("{deaf}/stdin"), &much));
+    let refused = sent.find(|answer| answer.status != 204).unwrap();
+    assert!(refused.expect_problem(409, "validation").contains("has not read"));
+    let too_much = json!({ "data": "x".repeat((64 << 10) + 1) });
+    server.post(&format!("{deaf}/stdin"), &too_much).expect_problem(413, "resource");
+    server.delete(&format!("{deaf}?kill=true")).expect(204);
+
     let shell = json!({ "argv": ["sh"], "terminal": { "rows": 24, "columns": 80 } });
     let shell = start(shell);
     let resized = json!({ "rows": 50, "columns": 132 });
@@ -116,7 +125,7 @@ fn a_command_in_the_background_is_read_by_cursors_typed_into_and_cancelled() {
     server.delete(&deaf).expect(204);
     assert_eq!(server.get(&deaf).expect(200)["state"], "signalled");
     let listed = server.get("/v1/sandboxes/s/commands").expect(200);
-    assert_eq!(listed["commands"].as_array().unwrap().len(), 4, "{listed}");
+    assert_eq!(listed["commands"].as_array().unwrap().len(), 5, "{listed}");
     server.get("/v1/sandboxes/s/commands/99").expect_problem(404, "validation");
     drop(sessions);
 }
@@ -222,7 +231,6 @@ fn questions_are_listed_streamed_and_answered_over_http() {
     let server = Server::start(&world, &[]);
     let id = server.create(&json!({ "name": "s", "ask": "always" }));
     let stream = server.curl("/v1/approvals/stream").arg("-N").spawn();
-    stream.wait_for_stdout("event: session.appeared");
     let ask = |name: &str| {
         let path = world.outside().join(name).join("file");
         let body = json!({ "argv": ["cat", path] });
@@ -246,11 +254,13 @@ fn questions_are_listed_streamed_and_answered_over_http() {
         found
     };
     let allowed = ask("yes");
+    stream.wait_for_stdout("outside/yes/file");
     let asked = question();
     answer(&asked, &json!({ "decision": "allow" })).expect(204);
     assert_eq!(written(&server.get(&allowed).body), "asked for\n");
     answer(&asked, &json!({ "decision": "allow" })).expect_problem(409, "validation");
     let denied = ask("no");
+    stream.wait_for_stdout("outside/no/file");
     answer(&question(), &json!({ "decision": "deny" })).expect(204);
     assert!(written(&server.get(&denied).body).contains("Permission denied"));
     stream.wait_for_stdout("event: event.fs_request");

@@ -15,11 +15,15 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
 use std::collections::BTreeMap;
 use utoipa::openapi::path::{HttpMethod, PathItem};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     ComponentsBuilder, Content, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, RefOr,
     ResponseBuilder,
 };
 use utoipa::{Path as Described, ToSchema as _};
+
+/// What the document calls the token.
+const TOKEN: &str = "token";
 
 /// The paths and what answers them, as far as they were added.
 struct Routes {
@@ -176,9 +180,21 @@ pub fn document() -> String {
     let paths = described
         .into_iter()
         .fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item));
-    let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
-    let document: OpenApi =
-        OpenApiBuilder::new().info(info).paths(paths.build()).components(Some(components)).build();
+    let by_token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
+    let by_token =
+        by_token.description(Some("Over TCP only; at a UNIX socket the same user is answered"));
+    let components = ComponentsBuilder::new()
+        .schemas_from_iter(schemas)
+        .security_scheme(TOKEN, SecurityScheme::Http(by_token.build()))
+        .build();
+    // Either nothing or the token.
+    let security = [SecurityRequirement::default(), SecurityRequirement::new(TOKEN, [""; 0])];
+    let document: OpenApi = OpenApiBuilder::new()
+        .info(info)
+        .paths(paths.build())
+        .components(Some(components))
+        .security(Some(security))
+        .build();
     // Texts, numbers and maps with texts as keys.
     document.to_pretty_json().unwrap_or_default() + "\n"
 }

@@ -102,7 +102,7 @@ pub(crate) struct ApplyRequest {
 /// Apply what a sandbox changed to its project
 ///
 /// All of it or nothing. If something stands in the way, the answer is 409, and `held` says what.
-#[utoipa::path(post, path = "/v1/sandboxes/{id}/apply", tag = "transactions", params(("id" = String, Path, description = "The sandbox")), request_body = ApplyRequest, responses((status = 200, body = Object, description = "As `sandbox apply --json` prints it"), (status = 409, body = Problem, content_type = "application/problem+json", description = "Nothing was applied")))]
+#[utoipa::path(post, path = "/v1/sandboxes/{id}/apply", tag = "transactions", params(("id" = String, Path, description = "The sandbox")), request_body = Option<ApplyRequest>, responses((status = 200, body = Object, description = "As `sandbox apply --json` prints it"), (status = 409, body = Problem, content_type = "application/problem+json", description = "Nothing was applied")))]
 pub(crate) async fn apply_changes(
     State(service): State<Shared>,
     Path(id): Path<String>,

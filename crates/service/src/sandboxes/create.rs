@@ -138,7 +138,7 @@ pub(crate) async fn create_sandbox(
 }
 
 /// Make a sandbox from the state of another one
-#[utoipa::path(post, path = "/v1/sandboxes/{id}/fork", tag = "sandboxes", params(("id" = String, Path, description = "Its id or its name"), ("Idempotency-Key" = Option<String>, Header, description = "A name for this request, in case it has to be repeated")), request_body = NewFork, responses((status = 201, body = Sandbox)))]
+#[utoipa::path(post, path = "/v1/sandboxes/{id}/fork", tag = "sandboxes", params(("id" = String, Path, description = "Its id or its name"), ("Idempotency-Key" = Option<String>, Header, description = "A name for this request, in case it has to be repeated")), request_body = Option<NewFork>, responses((status = 201, body = Sandbox)))]
 pub(crate) async fn fork_sandbox(
     State(service): State<Shared>,
     Path(id): Path<String>,

@@ -86,6 +86,8 @@ struct HeldCommand {
     recording: Option<CastWriter>,
     watchers: BTreeMap<ClientId, Watcher>,
     typist: Option<ClientId>,
+    /// Whether this one has typed: only then is it the one who waits for the command to read.
+    typist_has_typed: bool,
     /// Nobody can write to it any more.
     is_closed: bool,
     end: Option<End>,
@@ -167,6 +169,7 @@ impl HeldCommands {
             recording,
             watchers: attached.into_iter().map(watcher).collect(),
             typist: attached.filter(|_| can_type),
+            typist_has_typed: false,
             is_closed: false,
             end: None,
         };
@@ -229,7 +232,7 @@ impl HeldCommands {
     pub(crate) fn type_in(&mut self, command: CommandId, client: ClientId, bytes: &[u8]) -> Typing {
         let held = self.held.get_mut(&command).filter(|held| held.typist == Some(client));
         let Some(held) = held.filter(|held| held.may_type()) else { return Typing::NotHere };
-        // The requests of one client wait; this is for those who come one after another.
+        // The requests of one client wait; those who come one after another are told.
         if held.typed.len() > MAX_TYPED {
             return Typing::Unread;
         }
@@ -239,6 +242,7 @@ impl HeldCommands {
         {
             recording.input(bytes);
         }
+        held.typist_has_typed = true;
         held.typed.extend(bytes);
         held.write();
         Typing::Done
@@ -255,7 +259,10 @@ impl HeldCommands {
 
     /// Whether a client types faster than its command reads.
     pub(crate) fn is_congested(&self, client: ClientId) -> bool {
-        self.held.values().any(|held| held.typist == Some(client) && held.typed.len() > MAX_TYPED)
+        let is_behind = |held: &HeldCommand| {
+            held.typist == Some(client) && held.typist_has_typed && held.typed.len() > MAX_TYPED
+        };
+        self.held.values().any(is_behind)
     }
 
     /// None if its terminal is not held here.
@@ -379,6 +386,7 @@ impl HeldCommand {
     fn lose(&mut self, client: ClientId) -> bool {
         if self.typist == Some(client) {
             self.typist = None;
+            self.typist_has_typed = false;
         }
         self.watchers.remove(&client).is_some()
     }

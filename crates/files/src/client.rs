@@ -2,16 +2,16 @@
 //! is as untrusted as any output of the sandbox.
 
 use crate::protocol::{
-    Change, FileError, FileInfo, Handle, IfExists, Listing, MAX_CONTENT, Reply, Request, Response,
-    VERSION,
+    Change, ChangeKind, FileError, FileInfo, Handle, Listing, MAX_CONTENT, Reply, Request,
+    Response, VERSION, WriteOptions,
 };
 use palisade_wire::{WireError, WireMessage as _};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Changes that nobody asked for yet. More are dropped by whoever reads too late.
+/// Changes that nobody asked for yet. Of more than these only that there were more is kept.
 const MAX_UNREAD_CHANGES: usize = 4096;
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub enum ClientError {
     )]
     OtherVersion,
     #[error("{path} has more than {limit} bytes", path = path.display())]
-    TooLarge { path: std::path::PathBuf, limit: u64 },
+    TooLarge { path: PathBuf, limit: u64 },
     #[error("what is to be written could not be read: {0}")]
     Source(#[source] std::io::Error),
 }
@@ -137,18 +137,14 @@ impl Client {
         }
     }
 
-    /// Writes a whole file; nothing changes if it fails.
+    /// Writes a whole file. Until the last byte is there, nothing changes.
     pub fn write(
         &mut self,
         path: &Path,
         content: &mut dyn Read,
-        if_exists: IfExists,
-        make_parents: bool,
-        mode: u32,
+        options: WriteOptions,
     ) -> Result<FileInfo> {
-        let path = path.to_owned();
-        let request = Request::OpenForWriting { path, if_exists, make_parents, mode };
-        let (handle, _) = self.open(&request)?;
+        let handle = self.open_for_writing(path, options)?;
         match self.write_all(handle, content) {
             Ok(()) => self.commit(handle),
             Err(error) => {
@@ -171,15 +167,8 @@ impl Client {
         }
     }
 
-    pub fn open_for_writing(
-        &mut self,
-        path: &Path,
-        if_exists: IfExists,
-        make_parents: bool,
-        mode: u32,
-    ) -> Result<Handle> {
-        let path = path.to_owned();
-        let request = Request::OpenForWriting { path, if_exists, make_parents, mode };
+    pub fn open_for_writing(&mut self, path: &Path, options: WriteOptions) -> Result<Handle> {
+        let request = Request::OpenForWriting { path: path.to_owned(), options };
         self.open(&request).map(|(handle, _)| handle)
     }
 
@@ -251,8 +240,14 @@ impl Client {
         Ok(match received.message {
             Reply::Response(response) => Some(response),
             Reply::Changed { handle, changes } => {
-                let room = MAX_UNREAD_CHANGES.saturating_sub(self.changes.len());
-                self.changes.extend(changes.into_iter().take(room).map(|change| (handle, change)));
+                if self.changes.len() < MAX_UNREAD_CHANGES {
+                    self.changes.extend(changes.into_iter().map(|change| (handle, change)));
+                } else {
+                    let lost = Change { kind: ChangeKind::Overflow, path: PathBuf::new() };
+                    if self.changes.back().is_none_or(|(_, last)| *last != lost) {
+                        self.changes.push_back((handle, lost));
+                    }
+                }
                 None
             }
         })

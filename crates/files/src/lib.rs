@@ -21,7 +21,7 @@ mod writing;
 pub use client::{Client, ClientError};
 pub use protocol::{
     Change, ChangeKind, FileError, FileInfo, FileType, FileVersion, Handle, IfExists, Listing,
-    MAX_CONTENT, Reply, Request, Response, VERSION,
+    MAX_CONTENT, Reply, Request, Response, VERSION, WriteOptions,
 };
 pub use server::serve;
 

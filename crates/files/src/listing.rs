@@ -17,7 +17,7 @@ const DIRECTORY: OFlags =
 const REST_OF_ENTRY: usize = 64;
 
 /// As deep as a listing goes: each level is an open descriptor.
-const MAX_DEPTH: u32 = 64;
+const MAX_DEPTH: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Walk {
@@ -39,7 +39,10 @@ impl Walk {
         let stat = rustix::fs::fstat(&directory).at("stat", path)?;
         let entries = Dir::read_from(&directory).at("open", path)?;
         let level = Level { directory, entries, path: PathBuf::new() };
-        let depth = usize::try_from(depth.clamp(1, MAX_DEPTH)).unwrap_or(1);
+        let depth = match usize::try_from(depth) {
+            Ok(depth @ 1..=MAX_DEPTH) => depth,
+            _ => return Err(Errno::INVAL).at("list that many levels of", path),
+        };
         Ok((Self { depth, levels: vec![level] }, FileInfo::new(&stat, None)))
     }
 
@@ -79,7 +82,7 @@ impl Walk {
                 .then(|| target_at(level.directory.as_fd(), name))
                 .flatten();
             let below = if kind == KernelType::Directory && self.levels.len() < self.depth {
-                self.enter(name, &path)
+                self.enter(name, &path)?
             } else {
                 None
             };
@@ -89,12 +92,19 @@ impl Walk {
         Ok(None)
     }
 
-    /// A directory that cannot be opened is listed, and what is in it is not.
-    fn enter(&self, name: &OsStr, path: &Path) -> Option<Level> {
-        let above = &self.levels.last()?.directory;
-        let directory = openat(above, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()).ok()?;
-        let entries = Dir::read_from(&directory).ok()?;
-        Some(Level { directory, entries, path: path.to_owned() })
+    /// A directory that may not be opened is listed, and what is in it is not.
+    fn enter(&self, name: &OsStr, path: &Path) -> Result<Option<Level>, FileError> {
+        let Some(above) = self.levels.last() else { return Ok(None) };
+        let flags = DIRECTORY | OFlags::NOFOLLOW;
+        let directory = match openat(&above.directory, name, flags, Mode::empty()) {
+            Ok(directory) => directory,
+            Err(Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                return Ok(None);
+            }
+            Err(errno) => return Err(errno).at("open", path),
+        };
+        let entries = Dir::read_from(&directory).at("open", path)?;
+        Ok(Some(Level { directory, entries, path: path.to_owned() }))
     }
 }
 

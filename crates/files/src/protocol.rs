@@ -43,15 +43,11 @@ pub enum Request {
     },
     /// Answered with [`Response::Content`], which is empty at the end of the file.
     Read { handle: Handle, offset: u64, length: u32 },
-    /// Nothing changes before [`Self::Commit`], unless `if_exists` is [`IfExists::Append`]. Answered with [`Response::Opened`].
+    /// Nothing changes before [`Self::Commit`], unless it is [`IfExists::Append`]. Answered with [`Response::Opened`].
     OpenForWriting {
         #[serde(with = "Raw")]
         path: PathBuf,
-        if_exists: IfExists,
-        /// Whether missing directories are made.
-        make_parents: bool,
-        /// Permissions of a new file, less the umask. An old file keeps its own.
-        mode: u32,
+        options: WriteOptions,
     },
     /// Answered with [`Response::Done`].
     Write {
@@ -97,6 +93,16 @@ pub enum Request {
 /// Something that is open for one client, until it is closed or the client is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Handle(pub u32);
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteOptions {
+    pub if_exists: IfExists,
+    /// Whether missing directories are made.
+    pub make_parents: bool,
+    /// Permissions of a new file, less the umask. An old file keeps its own.
+    pub mode: u32,
+}
 
 /// What happens if there is something at the path that is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -65,11 +65,9 @@ fn tell_changes(socket: BorrowedFd<'_>, handles: &mut Handles) -> Result<Waiting
     };
     let watches = handles.watches().filter(|(handle, _)| ready.contains(handle));
     for (handle, watch) in watches {
-        loop {
-            let changes = watch.next_changes();
-            if changes.is_empty() {
-                break;
-            }
+        // Only some of them: who makes changes without end must not keep requests waiting.
+        let changes = watch.next_changes();
+        if !changes.is_empty() {
             palisade_wire::send(socket, &Reply::Changed { handle, changes }, &[])?;
         }
     }
@@ -96,8 +94,8 @@ fn perform(handles: &mut Handles, request: Request) -> Result<Response, FileErro
             Open::Reading(file) => Response::Content(read(file, offset, length)?),
             _ => return Err(wrong_handle("read")),
         },
-        Request::OpenForWriting { path, if_exists, make_parents, mode } => {
-            let (writing, info) = Writing::open(&path, if_exists, make_parents, mode)?;
+        Request::OpenForWriting { path, options } => {
+            let (writing, info) = Writing::open(&path, &options)?;
             opened(handles, Open::Writing(writing), info, &path)?
         }
         Request::Write { handle, bytes } => match handles.get(handle)? {

@@ -1,6 +1,8 @@
 //! The client and the server at the two ends of a socket, on real files. What a sandbox adds is tested with a sandbox.
 
-use crate::{ChangeKind, Client, ClientError, FileType, IfExists, Request, Response, serve};
+use crate::{
+    ChangeKind, Client, ClientError, FileType, IfExists, Request, Response, WriteOptions, serve,
+};
 use palisade_sys::Errno;
 use palisade_sys::fdpass::socketpair;
 use proptest::prelude::*;
@@ -37,7 +39,7 @@ impl Served {
     fn write(&mut self, name: &str, content: &str, if_exists: IfExists) -> Result<(), ClientError> {
         let path = self.path(name);
         let mut content = content.as_bytes();
-        self.client().write(&path, &mut content, if_exists, false, 0o644).map(drop)
+        self.client().write(&path, &mut content, options(if_exists)).map(drop)
     }
 
     fn read(&mut self, name: &str) -> Result<String, ClientError> {
@@ -62,6 +64,10 @@ impl Drop for Served {
         let ended = self.server.take().unwrap().join();
         assert!(ended.is_ok() || std::thread::panicking(), "the server ends with its client");
     }
+}
+
+fn options(if_exists: IfExists) -> WriteOptions {
+    WriteOptions { if_exists, make_parents: false, mode: 0o644 }
 }
 
 fn errno<T: std::fmt::Debug>(result: Result<T, ClientError>) -> Errno {
@@ -92,7 +98,7 @@ proptest! {
     fn any_content_comes_back(content in proptest::collection::vec(any::<u8>(), 0..200_000)) {
         let mut served = Served::new();
         let path = served.path("file");
-        served.client().write(&path, &mut &content[..], IfExists::Replace, false, 0o600).unwrap();
+        served.client().write(&path, &mut &content[..], options(IfExists::Replace)).unwrap();
         prop_assert_eq!(&fs::read(&path).unwrap(), &content);
         let (read, info) = served.client().read(&path, PLENTY).unwrap();
         prop_assert_eq!(info.size, u64::try_from(content.len()).unwrap());
@@ -123,14 +129,14 @@ fn nothing_changes_before_the_end_and_nothing_is_left_of_what_was_given_up() {
     let mut served = Served::new();
     let path = served.path("file");
     fs::write(&path, "old").unwrap();
-    let handle = served.client().open_for_writing(&path, IfExists::Replace, false, 0o644).unwrap();
+    let handle = served.client().open_for_writing(&path, options(IfExists::Replace)).unwrap();
     served.client().write_part(handle, b"half of the ").unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     served.client().close(handle).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     assert_eq!(served.names(), ["file"]);
     // A client that is gone has given everything up.
-    served.client().open_for_writing(&path, IfExists::Replace, false, 0o644).unwrap();
+    served.client().open_for_writing(&path, options(IfExists::Replace)).unwrap();
     let directory = served.directory.path().to_owned();
     drop(served.client.take());
     served.server.take().unwrap().join().unwrap();
@@ -165,6 +171,11 @@ fn a_link_is_written_through_and_stays() {
     let info = served.client().info(&link, false).unwrap();
     assert_eq!((info.file_type, info.target), (FileType::Link, Some("real/file".into())));
     assert_eq!(served.client().info(&link, true).unwrap().file_type, FileType::File);
+    symlink("real/made", served.path("dangling")).unwrap();
+    served.write("dangling", "made", IfExists::Refuse).unwrap();
+    assert_eq!(fs::read_to_string(served.path("real/made")).unwrap(), "made");
+    symlink("circle", served.path("circle")).unwrap();
+    assert_eq!(errno(served.write("circle", "x", IfExists::Replace)), Errno::LOOP);
 }
 
 #[test]
@@ -227,7 +238,8 @@ fn directories_are_made_renamed_and_removed() {
     served.client().make_directory(&deep, true).unwrap();
     assert_eq!(errno(served.client().make_directory(&deep, false)), Errno::EXIST);
     let file = served.path("new/place/file");
-    served.client().write(&file, &mut &b"x"[..], IfExists::Refuse, true, 0o644).unwrap();
+    let making = WriteOptions { make_parents: true, ..options(IfExists::Refuse) };
+    served.client().write(&file, &mut &b"x"[..], making).unwrap();
     assert_eq!(errno(served.client().make_directory(&file, true)), Errno::EXIST);
     let (from, to) = (served.path("a"), served.path("moved"));
     served.client().rename(&from, &to, false).unwrap();

@@ -1,25 +1,35 @@
-//! Writes a file so that readers see the old content or the new one, never a part: the new content is collected beside the
-//! file and takes its name at the end. Where that would change more than the content (a second name, another owner, a file that
-//! is mounted by itself), or where nothing can be made beside it, it is collected elsewhere and copied into the file.
+//! Writes a file so that readers see the old content or the new one, never a part: the new content is collected in a file without a
+//! name, on the same file system, which takes the name at the end.
+//!
+//! That is not possible everywhere: not where the kernel cannot make such a file; where the directory is not writable by itself, but
+//! the file is, or somebody would be asked about the directory; and where a new file would not be the same as the old one with other
+//! content, because that has a second name or another owner. There it is collected in the sandbox's own `/tmp` and copied into
+//! the file at the end, and a copy that fails may leave a part.
 
 use crate::names::{At as _, make_parents_of};
-use crate::protocol::{FileError, FileInfo, FileVersion, IfExists};
+use crate::protocol::{FileError, FileInfo, FileVersion, IfExists, WriteOptions};
+use palisade_sys::mounts::mount_id;
 use palisade_sys::{Errno, Mode, OFlags};
-use rustix::fs::{CWD, FileType as KernelType, RenameFlags, Stat};
-use std::ffi::OsStr;
+use rustix::fs::{AtFlags, CWD, FileType as KernelType, Stat, StatVfsMountFlags};
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 /// Where content is collected that cannot be collected beside its file. Every sandbox has it, and nobody else sees it.
-const ELSEWHERE: &str = "/tmp";
-/// Permissions that a new file is not given: somebody else's rights are not for a client to hand out.
+const OWN_TEMPORARY: &str = "/tmp";
+/// What a client can give of permissions.
 const PERMISSIONS: u32 = 0o777;
-/// Names that are tried. Each writer of a sandbox has its own.
+/// Links that are followed, as many as the kernel follows.
+const MAX_LINKS: usize = 40;
+/// Names that are tried.
 const TRIES: u32 = 32;
+/// `FUSE_SUPER_MAGIC`: the gate's file system, where a new name is asked about.
+const FUSE: i64 = 0x6573_5546;
 
 #[derive(Debug)]
 pub(crate) struct Writing {
+    /// Where links lead.
     target: PathBuf,
     if_exists: IfExists,
     to: Destination,
@@ -27,21 +37,17 @@ pub(crate) struct Writing {
 
 #[derive(Debug)]
 enum Destination {
-    /// Takes the name of the file at the end.
-    Beside { file: File, path: PathBuf },
-    /// Copied into the file at the end.
-    Elsewhere { collected: File, file: File },
+    /// A file without a name that takes the name of the target.
+    Unnamed { file: File, directory: PathBuf },
+    /// Copied into the target, which is open if it was there.
+    Collected { content: File, into: Option<File>, mode: Mode },
     /// Each write counts at once.
     Appending(File),
 }
 
 impl Writing {
-    pub(crate) fn open(
-        path: &Path,
-        if_exists: IfExists,
-        make_parents: bool,
-        mode: u32,
-    ) -> Result<(Self, FileInfo), FileError> {
+    pub(crate) fn open(path: &Path, options: &WriteOptions) -> Result<(Self, FileInfo), FileError> {
+        let WriteOptions { if_exists, make_parents, mode } = *options;
         if make_parents {
             make_parents_of(path)?;
         }
@@ -58,65 +64,45 @@ impl Writing {
                 let flags = OFlags::CREATE | OFlags::APPEND;
                 Destination::Appending(open(&target, flags, mode)?)
             }
-            (_, None) => Destination::beside(&target, mode)?,
-            (_, Some(stat)) if is_replaceable(stat) => {
-                let kept = Mode::from_raw_mode(stat.st_mode & PERMISSIONS);
-                match Destination::beside(&target, kept) {
-                    Ok(Destination::Beside { file, path }) => {
-                        // The umask counts for new files, and this is an old one.
-                        rustix::fs::fchmod(&file, kept).at("chmod", &path)?;
-                        Destination::Beside { file, path }
-                    }
-                    Ok(other) => other,
-                    Err(_) => Destination::elsewhere(&target)?,
-                }
-            }
-            (_, Some(_)) => Destination::elsewhere(&target)?,
+            (_, None) => Destination::for_new(&target, mode)?,
+            (_, Some(stat)) => Destination::for_old(&target, stat)?,
         };
         let stat = rustix::fs::fstat(to.file()).at("stat", path)?;
         Ok((Self { target, if_exists, to }, FileInfo::new(&stat, None)))
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
-        let file = match &mut self.to {
-            Destination::Beside { file, .. } | Destination::Appending(file) => file,
-            Destination::Elsewhere { collected, .. } => collected,
-        };
-        file.write_all(bytes).at("write", &self.target)
+        self.to.file_mut().write_all(bytes).at("write", &self.target)
     }
 
-    /// Consumes the handle whether it works or not: what could not be committed is forgotten.
-    pub(crate) fn commit(mut self) -> Result<FileInfo, FileError> {
-        let target = self.target.clone();
-        if let IfExists::ReplaceVersion(version) = self.if_exists {
+    /// Consumes it whether it works or not: what could not be committed is forgotten.
+    pub(crate) fn commit(self) -> Result<FileInfo, FileError> {
+        let Self { target, if_exists, to } = self;
+        if let IfExists::ReplaceVersion(version) = if_exists {
+            // Who changes it between this look and the end is not noticed: the kernel has no such call.
             let stat = rustix::fs::lstat(&target).at("stat", &target)?;
             if FileVersion::of(&stat) != version {
                 return Err(Errno::AGAIN).at("replace", &target);
             }
         }
-        let flags = match self.if_exists {
-            IfExists::Refuse => RenameFlags::NOREPLACE,
-            IfExists::Replace | IfExists::ReplaceVersion(_) | IfExists::Append => {
-                RenameFlags::empty()
-            }
-        };
-        match &mut self.to {
-            Destination::Beside { file, path } => {
-                match rustix::fs::renameat_with(CWD, &*path, CWD, &target, flags) {
-                    // A file that is mounted by itself cannot be replaced, and may be written.
-                    Err(Errno::BUSY | Errno::XDEV) => {
-                        let mut into = open(&target, OFlags::empty(), Mode::empty())?;
-                        copy(file, &mut into).at("write", &target)?;
+        match to {
+            Destination::Unnamed { mut file, directory } => {
+                match give_name(&file, &directory, &target, if_exists) {
+                    // Mounted there meanwhile, or a kernel that gives such a file no name.
+                    Err(Errno::BUSY | Errno::XDEV | Errno::NOENT) => {
+                        let flags = new_or_old(if_exists);
+                        let mut into = open(&target, flags, Mode::from_raw_mode(0o666))?;
+                        copy(&mut file, &mut into).at("write", &target)?;
                     }
-                    renamed => {
-                        renamed.at("rename", &target)?;
-                        // Nothing to remove any more.
-                        *path = PathBuf::new();
-                    }
+                    named => named.at("rename", &target)?,
                 }
             }
-            Destination::Elsewhere { collected, file } => {
-                copy(collected, file).at("write", &target)?;
+            Destination::Collected { mut content, into, mode } => {
+                let mut into = match into {
+                    Some(into) => into,
+                    None => open(&target, new_or_old(if_exists), mode)?,
+                };
+                copy(&mut content, &mut into).at("write", &target)?;
             }
             Destination::Appending(_) => {}
         }
@@ -124,77 +110,132 @@ impl Writing {
     }
 }
 
-impl Drop for Writing {
-    fn drop(&mut self) {
-        if let Destination::Beside { path, .. } = &self.to
-            && !path.as_os_str().is_empty()
-        {
-            // Whatever is left of it is one hidden file.
-            let _ = rustix::fs::unlink(path);
-        }
+fn new_or_old(if_exists: IfExists) -> OFlags {
+    match if_exists {
+        IfExists::Refuse => OFlags::CREATE | OFlags::EXCL,
+        IfExists::Replace | IfExists::ReplaceVersion(_) | IfExists::Append => OFlags::CREATE,
     }
 }
 
-impl Destination {
-    fn beside(target: &Path, mode: Mode) -> Result<Self, FileError> {
-        let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
-        let process = rustix::process::getpid();
-        for number in 0..TRIES {
-            let path = directory.join(format!(".palisade-write-{process}-{number}"));
-            match open(&path, OFlags::CREATE | OFlags::EXCL, mode) {
-                Err(error) if error.errno == Errno::EXIST => {}
-                Err(error) => return Err(FileError { path: target.to_owned(), ..error }),
-                Ok(file) => return Ok(Self::Beside { file, path }),
+/// By a name beside the target where there is something to replace: a file without a name can only be given one that is free.
+fn give_name(
+    file: &File,
+    directory: &Path,
+    target: &Path,
+    if_exists: IfExists,
+) -> Result<(), Errno> {
+    let link = |to: &Path| {
+        let from = format!("/proc/self/fd/{}", file.as_raw_fd());
+        rustix::fs::linkat(CWD, from, CWD, to, AtFlags::SYMLINK_FOLLOW)
+    };
+    match link(target) {
+        Err(Errno::EXIST) if if_exists != IfExists::Refuse => {}
+        linked => return linked,
+    }
+    let process = rustix::process::getpid();
+    for number in 0..TRIES {
+        let beside = directory.join(format!(".palisade-write-{process}-{number}"));
+        match link(&beside) {
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+            Ok(()) => {
+                return rustix::fs::rename(&beside, target).inspect_err(|_| {
+                    // The error says more than that the name stays.
+                    let _ = rustix::fs::unlink(&beside);
+                });
             }
         }
-        Err(Errno::EXIST).at("open", target)
+    }
+    Err(Errno::EXIST)
+}
+
+impl Destination {
+    fn for_new(target: &Path, mode: Mode) -> Result<Self, FileError> {
+        let directory = directory_of(target);
+        match unnamed(&directory, None, mode) {
+            Some(file) => Ok(Self::Unnamed { file, directory }),
+            None => Ok(Self::Collected { content: temporary()?, into: None, mode }),
+        }
     }
 
-    /// Opened now, so that a file that may not be written fails before anything is collected.
-    fn elsewhere(target: &Path) -> Result<Self, FileError> {
-        let file = open(target, OFlags::empty(), Mode::empty())?;
-        let owner = Mode::RUSR | Mode::WUSR;
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let collected =
-            rustix::fs::open(ELSEWHERE, flags, owner).at("open", Path::new(ELSEWHERE))?;
-        Ok(Self::Elsewhere { collected: collected.into(), file })
+    /// Opened first: who may not write it is refused, and who is asked, is asked about the file.
+    fn for_old(target: &Path, stat: &Stat) -> Result<Self, FileError> {
+        let into = open(target, OFlags::empty(), Mode::empty())?;
+        let directory = directory_of(target);
+        let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
+        let mode = Mode::from_raw_mode(stat.st_mode & PERMISSIONS);
+        let beside = (stat.st_nlink == 1 && is_own)
+            .then(|| unnamed(&directory, Some(&into), mode))
+            .flatten()
+            // The umask counts for new files, and this stands for an old one.
+            .filter(|file| rustix::fs::fchmod(file, mode).is_ok());
+        Ok(match beside {
+            Some(file) => Self::Unnamed { file, directory },
+            None => Self::Collected { content: temporary()?, into: Some(into), mode },
+        })
     }
 
     fn file(&self) -> &File {
         match self {
-            Self::Beside { file, .. } | Self::Elsewhere { file, .. } | Self::Appending(file) => {
-                file
-            }
+            Self::Unnamed { file, .. } | Self::Appending(file) => file,
+            Self::Collected { content, .. } => content,
         }
     }
+
+    fn file_mut(&mut self) -> &mut File {
+        match self {
+            Self::Unnamed { file, .. } | Self::Appending(file) => file,
+            Self::Collected { content, .. } => content,
+        }
+    }
+}
+
+fn directory_of(target: &Path) -> PathBuf {
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+/// A file without a name in this directory, if that can be had without asking anybody, and if `beside` is on the same mount.
+fn unnamed(directory: &Path, beside: Option<&File>, mode: Mode) -> Option<File> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let opened = rustix::fs::open(directory, flags, Mode::empty()).ok()?;
+    let is_gate = rustix::fs::fstatfs(&opened).ok()?.f_type == FUSE;
+    let flags = rustix::fs::fstatvfs(&opened).ok()?.f_flag;
+    if is_gate || flags.contains(StatVfsMountFlags::RDONLY) {
+        return None;
+    }
+    if let Some(beside) = beside
+        && mount_id(beside).ok()? != mount_id(&opened).ok()?
+    {
+        return None;
+    }
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    rustix::fs::open(directory, flags, mode).ok().map(File::from)
+}
+
+fn temporary() -> Result<File, FileError> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(OWN_TEMPORARY, flags, Mode::RUSR | Mode::WUSR);
+    opened.at("open", Path::new(OWN_TEMPORARY)).map(File::from)
 }
 
 fn open(path: &Path, flags: OFlags, mode: Mode) -> Result<File, FileError> {
     // Without NONBLOCK a FIFO that took the file's place would keep everybody waiting.
-    let flags = flags | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    match rustix::fs::open(path, flags, mode) {
-        // A file that may be written and not read.
-        Err(Errno::ACCESS) => {
-            rustix::fs::open(path, flags.difference(OFlags::RDWR) | OFlags::WRONLY, mode)
-        }
-        opened => opened,
-    }
-    .at("open", path)
-    .map(File::from)
+    let flags = flags | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    rustix::fs::open(path, flags, mode).at("open", path).map(File::from)
 }
 
-/// What a write goes to: not a link, but what it leads to, as for any program.
+/// What a write goes to: not a link, but what it leads to, as for any program, also where there is nothing yet.
 fn behind_links(path: &Path) -> Result<PathBuf, FileError> {
-    match rustix::fs::lstat(path) {
-        Ok(stat) if KernelType::from_raw_mode(stat.st_mode) == KernelType::Symlink => {
-            std::fs::canonicalize(path).at("open", path)
+    let mut target = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match std::fs::read_link(&target) {
+            Ok(link) => target = directory_of(&target).join(link),
+            Err(_) if target.file_name().is_none() => return Err(Errno::ISDIR).at("open", path),
+            Err(_) => return Ok(target),
         }
-        _ if path.file_name().is_none_or(|name| name == OsStr::new("..")) => {
-            Err(Errno::ISDIR).at("open", path)
-        }
-        _ => Ok(path.to_owned()),
     }
+    Err(Errno::LOOP).at("open", path)
 }
 
 fn check(there: Option<&Stat>, if_exists: IfExists) -> Result<(), Errno> {
@@ -210,10 +251,6 @@ fn check(there: Option<&Stat>, if_exists: IfExists) -> Result<(), Errno> {
         (KernelType::Directory, _) => Err(Errno::ISDIR),
         _ => Err(Errno::OPNOTSUPP),
     }
-}
-
-fn is_replaceable(stat: &Stat) -> bool {
-    stat.st_nlink == 1 && stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
 fn copy(from: &mut File, to: &mut File) -> io::Result<()> {

@@ -4,6 +4,7 @@ use crate::egress::{self, Chosen};
 use crate::error::{PlanError, Result};
 use crate::executables::{self, SearchContext};
 use crate::facts::{HostFacts, HostTree};
+use crate::gate::Surroundings;
 use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::limits::{self, Assigned};
@@ -137,7 +138,7 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
             policy,
             Unheld {
                 // The gate's file system has a name for everything on the host: only the broker can tell a name that is created from it.
-                names: guard.is_some() || gate.as_ref().is_some_and(Gate::is_fuse),
+                creations: guard.is_some() || gate.as_ref().is_some_and(Gate::is_fuse),
                 directories: has_transaction,
                 paths: gate.as_ref().map(|gate| gate.trigger),
                 cpus: assigned.affinity.is_some(),
@@ -189,8 +190,9 @@ fn view(
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
     unheld_rules::refuse(policy, host, &mounts)?;
+    let around = Surroundings { is_guarded: guard.is_some(), has_own_pids: parts.namespaces.pid };
     let gate::Chosen { gate, why_none: why_no_gate } =
-        gate::choose(policy, facts, host, &mounts, &seen, parts.namespaces);
+        gate::choose(policy, facts, host, &mounts, &seen, around);
     Ok(Viewed { seen, mounts, guard, gate, why_no_gate, egress })
 }
 
@@ -243,7 +245,7 @@ fn without_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(See
         inet: cut_off,
         unix: true,
         processes: true,
-        names: guard.is_some(),
+        creations: guard.is_some(),
         directories: false,
         paths: None,
         cpus: assigned.affinity.is_some(),

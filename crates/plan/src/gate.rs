@@ -10,7 +10,7 @@ use crate::dotenv::is_dotenv;
 use crate::facts::HostFacts;
 use crate::host::Host;
 use crate::lists::{self, Listed};
-use crate::model::{Answers, Gate, MountOp, Namespaces, Nature, Trigger};
+use crate::model::{Answers, Gate, MountOp, Nature, Trigger};
 use crate::paths::Scope;
 use crate::see::Seen;
 use crate::{locate, own};
@@ -19,6 +19,15 @@ use std::path::{Component, Path, PathBuf};
 
 /// The maximum number of open questions. Nobody could answer more.
 const MAX_OPEN_QUESTIONS: usize = 256;
+
+/// What a trigger depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings {
+    /// Whether the broker judges names that are created.
+    pub(crate) is_guarded: bool,
+    /// Whether the command is in a pid namespace of its own.
+    pub(crate) has_own_pids: bool,
+}
 
 /// Whether a run notices the use of paths that are missing in its view.
 #[derive(Debug, Default)]
@@ -34,7 +43,7 @@ pub(crate) fn choose(
     host: &Host<'_>,
     mounts: &[MountOp],
     Seen { denied, when_used, .. }: &Seen,
-    namespaces: &Namespaces,
+    Surroundings { is_guarded, has_own_pids }: Surroundings,
 ) -> Chosen {
     if policy.view != View::Host {
         return Chosen::default();
@@ -47,7 +56,12 @@ pub(crate) fn choose(
         (Vec::new(), Vec::new())
     };
     let (trigger, trigger_reason) = match trigger(policy.gate, facts) {
-        (Trigger::Fuse, _) if !namespaces.pid => (
+        // Creations are asked about, and what is granted then has to be judged name by name.
+        (Trigger::Fuse, _) if !is_guarded && policy.filesystem.protect_names => (
+            Trigger::Notify,
+            "fuse needs Landlock, to keep names protected in what is granted later",
+        ),
+        (Trigger::Fuse, _) if !has_own_pids => (
             Trigger::Notify,
             "fuse needs a pid namespace, to tell the command from our own processes",
         ),
@@ -104,7 +118,7 @@ pub(crate) fn serves_files(policy: &Policy, facts: &HostFacts) -> bool {
     policy.view == View::Host && trigger(policy.gate, facts).0 == Trigger::Fuse
 }
 
-/// Whether static mode can leave the host's directories to the gate, if names turn out to be guarded. Landlock, which restricts
+/// Whether static mode can leave the host's directories to the gate, if that turns out to be the file system. Landlock, which restricts
 /// programs to those that the policy lists, knows only what is there from the start.
 pub(crate) fn may_show_when_used(policy: &Policy, facts: &HostFacts) -> bool {
     policy.mode == Mode::Static && serves_files(policy, facts) && executes(policy)

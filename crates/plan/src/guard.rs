@@ -12,7 +12,7 @@ use crate::model::{Gate, Guard, MountAccess, MountOp};
 use crate::own;
 use crate::paths::Scope;
 use crate::request::PlanRequest;
-use crate::{build_dirs, git, indirect, locate, policy_files, sourced, virtualenv};
+use crate::{build_dirs, gate, git, indirect, locate, policy_files, sourced, virtualenv};
 use palisade_guard::{MatchContext, Matcher};
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub(crate) fn choose(
     if mounted == Mounted::No {
         grounds.add_shared(host);
     }
-    if grounds.0.is_empty() {
+    if grounds.0.is_empty() && !may_grant_later(request, mounted) {
         return Ok(Guarded::default());
     }
     if !filesystem.protect_names {
@@ -54,7 +54,9 @@ pub(crate) fn choose(
     }
     let mut notes = Vec::new();
     let mut opened = Vec::new();
-    for text in &filesystem.unprotected_paths {
+    // With nothing of the host to write to, they count when changes are applied.
+    let unprotected = filesystem.unprotected_paths.iter().filter(|_| !grounds.0.is_empty());
+    for text in unprotected {
         let path = grounds.named(&Scope::new(facts).typed(text)?, host)?;
         match grounds.inside(&path) {
             Some(inside) => opened.push(inside),
@@ -100,6 +102,15 @@ pub(crate) fn choose(
     guard.build_dirs = found.taken;
     notes.extend(found.notes);
     Ok(Guarded { guard: Some(guard), notes })
+}
+
+/// Whether a person may make something of the host writable while the command runs, though nothing is from the start. Over the gate's
+/// file system creations are asked about, and the broker judges the names that are created.
+fn may_grant_later(request: &PlanRequest<'_>, mounted: Mounted) -> bool {
+    mounted == Mounted::Yes
+        && request.facts.landlock_abi > 0
+        && request.policy.filesystem.protect_names
+        && gate::serves_files(request.policy, request.facts)
 }
 
 impl Guard {

@@ -16,8 +16,8 @@ pub(crate) struct Unheld {
     pub(crate) inet: bool,
     pub(crate) unix: bool,
     pub(crate) processes: bool,
-    /// The broker judges names first.
-    pub(crate) names: bool,
+    /// The broker performs what creates names: it judges them, or asks about them.
+    pub(crate) creations: bool,
     /// There is an overlay whose directories the kernel does not rename.
     pub(crate) directories: bool,
     /// Paths are asked about if they are missing, and this notices their use.
@@ -43,7 +43,7 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp> {
         deny_fork: !policy.process.allow_fork,
         pin_cpus: unheld.cpus,
         deny_anonymous_programs: !policy.process.allowed_executables.is_empty(),
-        guard_writes: unheld.names,
+        guard_writes: unheld.creations,
         gate_paths: unheld.paths == Some(Trigger::Notify),
         gate_stubs: unheld.paths == Some(Trigger::Fuse),
         gate_programs: unheld.paths.is_some(),

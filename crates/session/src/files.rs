@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub use palisade_files::{
     Change, ChangeKind, Client, ClientError, FileError, FileInfo, FileType, FileVersion, Handle,
-    IfExists, Listing, MAX_CONTENT,
+    IfExists, Listing, MAX_CONTENT, WriteOptions,
 };
 
 /// What the command is called in records and listings.

@@ -33,7 +33,9 @@ impl Gate {
         }
         let base = || caller.directory(look.path.dir);
         let (is_name, is_read_only) = self.ends_in_scaffolding(base)?;
-        match is_name && call.only_makes() {
+        // Of a rename the target is the new name. From another file system the kernel answers EXDEV, and programs copy.
+        let makes = call.only_makes() || matches!(call, Call::Rename { .. });
+        match is_name && makes {
             true => is_read_only.then_some(Errno::ROFS),
             false => Some(Errno::NOENT),
         }

@@ -110,6 +110,8 @@ fn attempt(
 fn serve_files() -> ! {
     // For people only.
     let _ = proc::set_name(c"sandbox-files");
+    // A limit on sizes is an error for the client.
+    proc::ignore(sig::SIGXFSZ);
     let served = palisade_files::serve(rustix::stdio::stdin());
     proc::exit_now(i32::from(served.is_err()))
 }

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use futures_util::stream::poll_fn;
-use palisade_session::files::{FileInfo, IfExists, MAX_CONTENT};
+use palisade_session::files::{FileInfo, IfExists, MAX_CONTENT, WriteOptions};
 use serde::Deserialize;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -175,7 +175,8 @@ pub(crate) async fn write_file(
     let document = with_files(&service, &id, move |files| {
         let path = PathBuf::from(query.path);
         let mut content = Content { parts, rest: Bytes::new(), problem: None };
-        let written = files.write(&path, &mut content, if_exists, query.make_parents, mode);
+        let options = WriteOptions { if_exists, make_parents: query.make_parents, mode };
+        let written = files.write(&path, &mut content, options);
         match content.problem {
             Some(problem) => Err(problem),
             None => Ok(FileDocument::new(&path, &written?)),

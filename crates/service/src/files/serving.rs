@@ -33,7 +33,11 @@ pub(super) async fn start<T: Send + 'static>(
         let mut files = SessionFiles::open(&directory)?;
         ours.begin(&files)?;
         let done = work(&mut files.client);
-        files.close();
+        match ours.end() {
+            // Whatever it waits for, nobody waits for it: it is hung up.
+            StillWanted::No => drop(files),
+            StillWanted::Yes => files.close(),
+        }
         drop(place);
         done
     });
@@ -61,6 +65,23 @@ impl Line {
         let socket = files.client.socket().try_clone_to_owned();
         *state = LineState::Open(socket.map_err(|error| Problem::internal(error.to_string()))?);
         Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StillWanted {
+    Yes,
+    No,
+}
+
+impl Line {
+    /// The work is done: with a second copy of the socket open, the process inside would not notice that.
+    fn end(&self) -> StillWanted {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *state, LineState::GivenUp) {
+            LineState::Open(_) => StillWanted::Yes,
+            LineState::NotYet | LineState::GivenUp => StillWanted::No,
+        }
     }
 }
 

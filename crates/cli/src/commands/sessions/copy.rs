@@ -4,16 +4,21 @@
 use super::find;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use palisade_session::files::{FileInfo, FileType, Handle, IfExists, MAX_CONTENT, SessionFiles};
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use palisade_session::SessionError;
+use palisade_session::files::{
+    FileInfo, FileType, Handle, IfExists, MAX_CONTENT, SessionFiles, WriteOptions,
+};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 
 /// The place of a standard stream.
-const STREAM: &str = "-";
+const STREAM: &[u8] = b"-";
 /// Of a file that is copied out. The other bits give rights that nobody has decided about.
 const PERMISSIONS: u32 = 0o777;
 /// Permissions of a file that came from a stream, less the umask.
@@ -22,7 +27,7 @@ const NEW_FILE: u32 = 0o666;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 One of the two is SESSION:PATH, the other a path outside, or - for standard input or output. A path in a session starts in its
-project, unless it begins with a slash. A file that is there is replaced in one step; its permissions stay.
+project, unless it begins with a slash. A file that is there keeps its permissions.
 
 The session's own policy decides: a file that its commands cannot read is not copied out, and what they cannot write is not
 copied in. If somebody has to be asked first, this waits for the answer.
@@ -36,12 +41,12 @@ Examples:
   sandbox cp work:build.log - | less")]
 pub(crate) struct Copy {
     /// What is copied
-    #[arg(value_name = "FROM")]
-    from: Place,
+    #[arg(value_name = "FROM", value_parser = OsStringValueParser::new().try_map(CopyEnd::parse))]
+    from: CopyEnd,
 
     /// Where to: a directory, or the file's new name
-    #[arg(value_name = "TO")]
-    to: Place,
+    #[arg(value_name = "TO", value_parser = OsStringValueParser::new().try_map(CopyEnd::parse))]
+    to: CopyEnd,
 
     /// Leave a file that is there already as it is, and fail
     #[arg(short, long)]
@@ -50,25 +55,29 @@ pub(crate) struct Copy {
 
 /// One end of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum CopyEnd {
     Stream,
     Outside(PathBuf),
     Inside { session: String, path: PathBuf },
 }
 
-impl FromStr for Place {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == STREAM {
+impl CopyEnd {
+    fn parse(text: OsString) -> Result<Self, &'static str> {
+        let bytes = text.as_bytes();
+        if bytes == STREAM {
             return Ok(Self::Stream);
         }
-        match text.split_once(':') {
+        let colon = bytes.iter().position(|byte| *byte == b':');
+        let Some((session, path)) = colon.map(|at| (&bytes[..at], &bytes[at + 1..])) else {
+            return Ok(Self::Outside(text.into()));
+        };
+        match std::str::from_utf8(session) {
+            Ok("") => Err("there is no session before the colon"),
             // As scp has it: a colon after a slash belongs to a path.
-            Some((session, path)) if !session.contains('/') && !session.is_empty() => {
-                Ok(Self::Inside { session: session.to_owned(), path: path.into() })
+            Ok(session) if !session.contains('/') => {
+                let path = OsStr::from_bytes(path).into();
+                Ok(Self::Inside { session: session.to_owned(), path })
             }
-            Some(("", _)) => Err("there is no session before the colon".to_owned()),
             _ => Ok(Self::Outside(text.into())),
         }
     }
@@ -78,13 +87,13 @@ impl Copy {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let if_exists = if self.no_clobber { IfExists::Refuse } else { IfExists::Replace };
         match (self.from, self.to) {
-            (Place::Inside { session, path }, to @ (Place::Stream | Place::Outside(_))) => {
+            (CopyEnd::Inside { session, path }, to @ (CopyEnd::Stream | CopyEnd::Outside(_))) => {
                 copy_out(&session, &path, &to, if_exists)?;
             }
-            (from @ (Place::Stream | Place::Outside(_)), Place::Inside { session, path }) => {
+            (from @ (CopyEnd::Stream | CopyEnd::Outside(_)), CopyEnd::Inside { session, path }) => {
                 copy_in(&from, &session, &path, if_exists)?;
             }
-            (Place::Inside { .. }, Place::Inside { .. }) => {
+            (CopyEnd::Inside { .. }, CopyEnd::Inside { .. }) => {
                 bail!(
                     "both places are in a session: copy out of one with -, and into the other from a pipe"
                 );
@@ -97,13 +106,13 @@ impl Copy {
     }
 }
 
-fn copy_out(session: &str, path: &Path, to: &Place, if_exists: IfExists) -> anyhow::Result<()> {
+fn copy_out(session: &str, path: &Path, to: &CopyEnd, if_exists: IfExists) -> anyhow::Result<()> {
     let (directory, _) = find(session)?;
     let mut files = SessionFiles::open(&directory)?;
     let (handle, info) = files.client.open_for_reading(path)?;
     let mut reader = InsideFile { files: &mut files, handle, offset: 0 };
     let copied = match to {
-        Place::Outside(to) => {
+        CopyEnd::Outside(to) => {
             let to = in_directory(to, path)?;
             write_outside(&mut reader, &info, &to, if_exists)
         }
@@ -116,67 +125,56 @@ fn copy_out(session: &str, path: &Path, to: &Place, if_exists: IfExists) -> anyh
 fn write_stream(reader: &mut dyn Read) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match io::copy(reader, &mut out).and_then(|_| out.flush()) {
-        // Who reads has enough, as `head` does.
+        // The reader has read enough, as `head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        copied => copied.context("cannot copy to standard output"),
+        copied => Ok(copied.map_err(failed("copy to", Path::new("standard output")))?),
     }
 }
 
-/// Beside the file first: who reads it has the old one or the new one.
+/// As cp(1) writes: through links and into devices, and an old file keeps its permissions. Collected beside it, a process inside
+/// could give the new file a second name before it has the right one.
 fn write_outside(
     reader: &mut dyn Read,
     info: &FileInfo,
     to: &Path,
     if_exists: IfExists,
 ) -> anyhow::Result<()> {
-    let context = || format!("cannot write {}", to.display());
-    let name = format!(".palisade-cp-{}", std::process::id());
-    let beside = to.parent().map_or_else(|| PathBuf::from(&name), |parent| parent.join(&name));
-    let mode = std::fs::metadata(to)
-        .map_or(info.mode & PERMISSIONS, |there| there.permissions().mode() & PERMISSIONS);
-    if if_exists == IfExists::Refuse && std::fs::symlink_metadata(to).is_ok() {
-        return Err(io::Error::from(io::ErrorKind::AlreadyExists)).with_context(context);
-    }
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&beside)
-        .with_context(context)?;
-    let written = io::copy(reader, &mut file)
-        .and_then(|_| match if_exists {
-            // A link fails where a rename would replace.
-            IfExists::Refuse => std::fs::hard_link(&beside, to),
-            _ => std::fs::rename(&beside, to),
-        })
-        .with_context(context);
-    if written.is_err() || if_exists == IfExists::Refuse {
-        // It is ours, whatever became of the copy.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
+    let mut options = File::options();
+    options.write(true).mode(info.mode & PERMISSIONS);
+    match if_exists {
+        IfExists::Refuse => options.create_new(true),
+        _ => options.create(true).truncate(true),
+    };
+    let mut file = options.open(to).map_err(failed("write", to))?;
+    io::copy(reader, &mut file).map_err(failed("copy to", to))?;
+    Ok(())
 }
 
-fn copy_in(from: &Place, session: &str, path: &Path, if_exists: IfExists) -> anyhow::Result<()> {
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SessionError {
+    let path = path.to_owned();
+    move |source| SessionError::Io { action, path, source }
+}
+
+fn copy_in(from: &CopyEnd, session: &str, path: &Path, if_exists: IfExists) -> anyhow::Result<()> {
     let (directory, _) = find(session)?;
     let (mut reader, mode, name): (Box<dyn Read>, u32, Option<&Path>) = match from {
-        Place::Outside(from) => {
-            let context = || format!("cannot read {}", from.display());
-            let file = File::open(from).with_context(context)?;
-            let about = file.metadata().with_context(context)?;
-            if about.is_dir() {
+        CopyEnd::Outside(from) => {
+            let file = File::open(from).map_err(failed("read", from))?;
+            let known = file.metadata().map_err(failed("read", from))?;
+            if known.is_dir() {
                 bail!(
                     "{} is a directory; `sandbox cp --help` shows how to copy one",
                     from.display()
                 );
             }
-            (Box::new(file), about.permissions().mode(), Some(from))
+            (Box::new(file), known.permissions().mode(), Some(from))
         }
         _ => (Box::new(io::stdin().lock()), NEW_FILE, None),
     };
     let mut files = SessionFiles::open(&directory)?;
     let to = target_inside(&mut files, path, name)?;
-    files.client.write(&to, &mut *reader, if_exists, false, mode)?;
+    let options = WriteOptions { if_exists, make_parents: false, mode };
+    files.client.write(&to, &mut *reader, options)?;
     files.close();
     Ok(())
 }
@@ -231,19 +229,24 @@ impl Read for InsideFile<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Place;
+    use super::CopyEnd;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
 
     #[test]
     fn a_colon_after_a_slash_belongs_to_a_path() {
-        let inside = |session: &str, path: &str| {
-            Ok(Place::Inside { session: session.to_owned(), path: path.into() })
+        let parsed = |text: &[u8]| CopyEnd::parse(OsStr::from_bytes(text).to_owned());
+        let inside = |session: &str, path: &[u8]| {
+            let path = OsStr::from_bytes(path).into();
+            Ok(CopyEnd::Inside { session: session.to_owned(), path })
         };
-        assert_eq!("work:a/b".parse(), inside("work", "a/b"));
-        assert_eq!("work:".parse(), inside("work", ""));
-        assert_eq!("work:/a:b".parse(), inside("work", "/a:b"));
-        assert_eq!("./a:b".parse(), Ok(Place::Outside("./a:b".into())));
-        assert_eq!("file".parse(), Ok(Place::Outside("file".into())));
-        assert_eq!("-".parse(), Ok(Place::Stream));
-        assert!(":file".parse::<Place>().is_err());
+        assert_eq!(parsed(b"work:a/b"), inside("work", b"a/b"));
+        assert_eq!(parsed(b"work:"), inside("work", b""));
+        assert_eq!(parsed(b"work:/a:b"), inside("work", b"/a:b"));
+        assert_eq!(parsed(b"work:\xff"), inside("work", b"\xff"));
+        assert_eq!(parsed(b"./a:b"), Ok(CopyEnd::Outside("./a:b".into())));
+        assert_eq!(parsed(b"file"), Ok(CopyEnd::Outside("file".into())));
+        assert_eq!(parsed(b"-"), Ok(CopyEnd::Stream));
+        assert!(parsed(b":file").is_err());
     }
 }

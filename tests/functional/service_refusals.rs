@@ -150,7 +150,9 @@ fn a_client_that_reads_nothing_is_given_up() {
 #[test]
 fn another_user_is_refused_at_the_socket() {
     let world = World::new();
-    let server = Server::start(&world, &[]);
+    // Nobody else gets into the world of a test.
+    let open = tempfile::tempdir_in("/tmp").unwrap();
+    let server = Server::start_in(&world, open.path(), &[]);
     let mode = fs::metadata(server.socket()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     if !rustix::process::geteuid().is_root() {
@@ -159,7 +161,7 @@ fn another_user_is_refused_at_the_socket() {
     }
     // As if somebody had opened the socket to everybody.
     fs::set_permissions(server.socket(), fs::Permissions::from_mode(0o666)).unwrap();
-    fs::set_permissions(world.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(open.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let curl = world.bare("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
     let curl = curl.args(["curl", "-sS", "-m", "60", "--unix-socket"]).arg(server.socket());
     let refused = answer(curl.arg("http://localhost/v1/sandboxes").cwd("/"));

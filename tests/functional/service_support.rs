@@ -47,7 +47,12 @@ impl Answer {
 impl<'a> Server<'a> {
     /// At a socket of its own.
     pub(crate) fn start(world: &'a World, arguments: &[&str]) -> Self {
-        let socket = world.path().join("http.sock");
+        Self::start_in(world, world.path(), arguments)
+    }
+
+    /// With its socket in this directory.
+    pub(crate) fn start_in(world: &'a World, directory: &Path, arguments: &[&str]) -> Self {
+        let socket = directory.join("http.sock");
         let listen = format!("unix:{}", socket.display());
         let running = world.sandbox(["serve", "--listen", &listen]).args(arguments).spawn();
         running.wait_for_stderr("listening at");

@@ -1,6 +1,7 @@
 //! The `sandbox` command: reads the command line and hands over to one file a command.
 //!
-//! No thread is ever started here: the launcher forks, and needs to be alone in its process.
+//! No thread is started here: the launcher forks, and needs to be alone in its process. Only `serve` has threads, and it
+//! launches nothing.
 
 mod agent;
 mod args;

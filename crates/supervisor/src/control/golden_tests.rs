@@ -6,7 +6,7 @@ use palisade_wire::encode;
 use std::fmt::Debug;
 
 /// Raise it with any change below.
-const OF_VERSION: u32 = 6;
+const OF_VERSION: u32 = 7;
 
 /// The number of a variant, and how many there are, by a match that has to name all of them.
 macro_rules! numbers {
@@ -155,7 +155,7 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0006"),
+        (Request::Hello { version: VERSION }, "0007"),
         (Request::Create(CreateSandbox::default()), "01000000000000"),
         (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
         (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
@@ -238,7 +238,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000006"),
+        (Response::Hello { version: VERSION }, "000007"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),

@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;

@@ -1,5 +1,6 @@
 //! A session that keeps a state before each command does so whoever starts the command (LIFE-5).
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -62,17 +63,24 @@ fn start(client: &mut Client, words: &[&str]) -> CommandId {
 }
 
 fn end_of(client: &mut Client, command: CommandId) -> Event {
-    loop {
-        match client.next_event().unwrap() {
-            event @ (Event::CommandExited { command: ended, .. }
-            | Event::CommandFailed { command: ended, .. })
-                if ended == command =>
-            {
-                return event;
-            }
-            _ => {}
+    let [end] = ends_of(client, [command]);
+    end
+}
+
+/// In the order of the commands, whichever ends first.
+fn ends_of<const COUNT: usize>(
+    client: &mut Client,
+    commands: [CommandId; COUNT],
+) -> [Event; COUNT] {
+    let mut ends = BTreeMap::new();
+    while !commands.iter().all(|command| ends.contains_key(command)) {
+        let event = client.next_event().unwrap();
+        if let Event::CommandExited { command, .. } | Event::CommandFailed { command, .. } = &event
+        {
+            ends.insert(*command, event);
         }
     }
+    commands.map(|command| ends.remove(&command).unwrap())
 }
 
 /// Proves: LIFE-5 checkpoint
@@ -88,10 +96,9 @@ fn a_state_is_kept_before_each_command_whoever_starts_it() {
     // Neither waits for the other to end, and each has a state of its own.
     let words = ["sh", "-c", "echo three > notes"];
     let both = [start(&mut client, &words), start(&mut client, &words)];
-    for command in both {
-        let cause = ExitCause::Code(0);
-        assert_eq!(end_of(&mut client, command), Event::CommandExited { command, cause });
-    }
+    let cause = ExitCause::Code(0);
+    let ended = both.map(|command| Event::CommandExited { command, cause });
+    assert_eq!(ends_of(&mut client, both), ended);
     assert_eq!(reasons(&sessions), ["beforeCommand"; 4]);
     let between = sessions.sandbox(&["diff", "s", "1..3"]);
     assert!(between.out().contains("+two"), "{}", between.out());

@@ -11,10 +11,12 @@ use std::process::ExitCode;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Prints the number of the checkpoint. It is there at once, and written to disk in the background; `sandbox checkpoints` shows
-when it is. In a session that is over the command waits for that. The session goes on meanwhile: a file that a command is writing is kept as it is at that
-moment. Only sessions with --transaction have states to keep. With `sandbox create --checkpoint-each`, one is kept
-before each command.
+Prints the number of the checkpoint. The session goes on meanwhile: a file that a command is writing is kept as it is at that
+moment. Only sessions with --transaction have states to keep. With `sandbox create --checkpoint-each`, one is kept before each
+command.
+
+It is written to disk in the background, and `sandbox checkpoints` says if it is not there yet. In a session that is over, this
+command waits for the disk.
 
 Examples:
   sandbox checkpoint work

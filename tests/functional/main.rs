@@ -131,6 +131,7 @@ mod top;
 mod transaction;
 mod transaction_copy;
 mod transaction_filesystems;
+mod transaction_grants;
 mod typing;
 mod view;
 mod worktree;

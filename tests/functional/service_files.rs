@@ -103,7 +103,7 @@ fn changes_are_followed_and_a_client_that_is_gone_leaves_nobody() {
     server.run("work", &["sh", "-c", "mkdir sub && echo x > sub/file"]);
     watching.wait_for_stdout("sub/file");
     watching.signal(rustix::process::Signal::TERM);
-    watching.wait();
+    drop(watching.wait());
     let commands = || sessions.inspect("work")["status"]["commands"].clone();
     wait_until("nobody serves files any longer", || commands() == json!([]));
 }
@@ -127,7 +127,7 @@ fn a_request_waits_for_an_answer_and_is_given_up_with_its_client() {
     let waiting = server.curl(&content(&given_up)).spawn();
     client.question_about(&given_up);
     waiting.signal(rustix::process::Signal::TERM);
-    waiting.wait();
+    drop(waiting.wait());
     let commands = || sessions.inspect("work")["status"]["commands"].clone();
     wait_until("nobody serves files any longer", || commands() == json!([]));
 }

@@ -28,7 +28,7 @@ thread.join()
 print('tried', tries > 100)
 ";
 
-/// Proves: FS-9 granted-later, GATE-3 race
+/// Proves: FS-9 home-names
 #[test]
 fn a_race_creates_no_protected_name_in_what_was_granted() {
     for decoy in ["/tmp/harmless", "harmless"] {
@@ -39,7 +39,7 @@ fn a_race_creates_no_protected_name_in_what_was_granted() {
         let bad = granted.join(".envrc");
         let command = ["python3", "race.py", decoy, bad.to_str().unwrap()];
         let run = asking(&world, &["--transaction"], &command).spawn();
-        let mut client = Client::connect(&world);
+        let client = Client::connect(&world);
         client.answer_all(&crate::gate::yes("session"));
         let output = run.wait();
         output.assert_code(0);
@@ -49,7 +49,7 @@ fn a_race_creates_no_protected_name_in_what_was_granted() {
     }
 }
 
-/// Proves: FS-5 home
+/// A rename to another file system fails with EXDEV, and programs copy then.
 #[test]
 fn a_file_is_moved_from_a_transaction_to_the_private_home() {
     let world = World::new();

@@ -123,6 +123,7 @@ pub(crate) struct WriteQuery {
     /// From the sandbox's project, unless it begins with a slash.
     path: String,
     /// What happens to a file that is there.
+    #[param(inline)]
     #[serde(default)]
     if_exists: WhatIfExists,
     /// Make missing directories on the way.

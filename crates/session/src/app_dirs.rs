@@ -161,7 +161,9 @@ pub(crate) fn read_document(path: &Path) -> Result<Option<String>> {
 
 /// Replaces a file of our own atomically. After a loss of power it is the old one or the new one.
 pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("/"));
+    // A name alone is in the working directory.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
     make_private_dir(parent)?;
     let failed = |source| SessionError::io("write", path, source);
     let name = path.file_name().and_then(OsStr::to_str);

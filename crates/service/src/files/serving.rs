@@ -33,10 +33,9 @@ pub(super) async fn start<T: Send + 'static>(
         let mut files = SessionFiles::open(&directory)?;
         ours.begin(&files)?;
         let done = work(&mut files.client);
-        match ours.end() {
-            // Whatever it waits for, nobody waits for it: it is hung up.
-            StillWanted::No => drop(files),
-            StillWanted::Yes => files.close(),
+        // If it was given up, the process inside may wait for an answer, and is hung up.
+        if ours.end().is_some() {
+            files.close();
         }
         drop(place);
         done
@@ -66,21 +65,13 @@ impl Line {
         *state = LineState::Open(socket.map_err(|error| Problem::internal(error.to_string()))?);
         Ok(())
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum StillWanted {
-    Yes,
-    No,
-}
-
-impl Line {
-    /// The work is done: with a second copy of the socket open, the process inside would not notice that.
-    fn end(&self) -> StillWanted {
+    /// Ends it. The socket, if nobody has ended it before: with this copy open, the process inside would not notice that its client is done.
+    fn end(&self) -> Option<OwnedFd> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, LineState::GivenUp) {
-            LineState::Open(_) => StillWanted::Yes,
-            LineState::NotYet | LineState::GivenUp => StillWanted::No,
+            LineState::Open(socket) => Some(socket),
+            LineState::NotYet | LineState::GivenUp => None,
         }
     }
 }
@@ -91,8 +82,7 @@ pub(super) struct GivenUp(Arc<Line>);
 
 impl Drop for GivenUp {
     fn drop(&mut self) {
-        let mut state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let LineState::Open(socket) = std::mem::replace(&mut *state, LineState::GivenUp) {
+        if let Some(socket) = self.0.end() {
             // If the other end is gone already, nobody waits.
             let _ = shutdown(socket.as_fd(), Shutdown::Both);
         }

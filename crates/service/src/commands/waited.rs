@@ -75,10 +75,15 @@ impl Reading {
         }
     }
 
-    /// What is there. False if that is nothing.
+    /// What the runtime knows to be there. False if that is nothing.
     fn take(&mut self) -> bool {
         let mut buffer = [0; CHUNK];
-        match self.pipe.try_read(&mut buffer) {
+        let read = self.pipe.try_read(&mut buffer);
+        self.keep(read, &buffer)
+    }
+
+    fn keep(&mut self, read: io::Result<usize>, buffer: &[u8]) -> bool {
+        match read {
             Ok(0) => self.is_over = true,
             Ok(count) => {
                 self.count += count as u64;
@@ -92,11 +97,17 @@ impl Reading {
         false
     }
 
-    /// What it wrote before its end is in the pipe; whoever else has it open is not waited for, and writes no longer than this.
+    /// What it wrote before its end is in the pipe; whoever else has it open is not waited for, and writes no longer than this. The runtime may
+    /// not have heard of it yet, so the pipe itself is asked.
     fn finish(&mut self) {
         let most = (1 << 20) / CHUNK + 1;
+        let mut buffer = [0; CHUNK];
         for _ in 0..most {
-            if self.is_over || !self.take() {
+            if self.is_over {
+                return;
+            }
+            let read = rustix::io::read(&self.pipe, &mut buffer).map_err(io::Error::from);
+            if !self.keep(read, &buffer) {
                 return;
             }
         }

@@ -409,8 +409,11 @@ fn the_documented_example_works() {
     fs::create_dir(world.path().join("bin")).unwrap();
     symlink(sandbox_program(), world.path().join("bin/sandbox")).unwrap();
     let path = format!("{}:/usr/bin:/bin", world.path().join("bin").display());
-    // Whatever fails, the server ends with the example.
-    let example = format!("trap 'kill %1 || true' EXIT\n{}", example.replace("kill %1", ""));
+    // Whatever fails, the server ends with the example, also if that is killed.
+    let example = example.replace("kill %1", "");
+    let example = example.replace("sandbox serve &", "setpriv --pdeathsig TERM sandbox serve &");
+    assert!(example.contains("setpriv"));
+    let example = format!("trap 'kill %1 || true' EXIT\n{example}");
     // The path of a socket has at most 108 bytes, and that of the test's home is long.
     let runtime = world.path().join("r");
     DirBuilder::new().mode(0o700).create(&runtime).unwrap();

@@ -207,6 +207,8 @@ impl OwnProgram {
             .kill_on_drop(true);
         command.spawn().map_err(|error| match error.kind() {
             io::ErrorKind::ArgumentListTooLong => Problem::too_large("the settings are too long"),
+            // The standard library refuses an argument with a zero byte.
+            io::ErrorKind::InvalidInput => Problem::invalid("a text has a zero byte (\\0) in it"),
             _ => Problem::internal(format!("cannot start our own program: {error}")),
         })
     }

@@ -7,6 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+/// The bytes of a file, as they are.
+#[derive(Serialize, ToSchema)]
+#[schema(value_type = String, format = Binary)]
+pub(crate) struct FileContent(Vec<u8>);
+
 /// What a sandbox changed, ordered by path: a directory comes before what is in it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -209,7 +209,7 @@ fn known(path: &Path, request: &str) -> io::Result<Option<Result<Response, Probl
             response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
             Ok(response)
         }
-        None if file.try_lock().is_err() => Err(Problem::conflict(
+        None if file.try_lock().is_err() => Err(Problem::in_progress(
             "a request with this Idempotency-Key is being carried out; try again",
         )),
         // It may have been answered, or have failed, since the file was opened.

@@ -160,6 +160,13 @@ impl Problem {
         Self::new("name-taken", "Another sandbox has this name", status, kind).because(detail)
     }
 
+    /// The same request is being carried out.
+    pub(crate) fn in_progress(detail: impl Into<String>) -> Self {
+        let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Validation);
+        Self::new("in-progress", "The same request is being carried out", status, kind)
+            .because(detail)
+    }
+
     /// A server was ended while it carried the same request out.
     pub(crate) fn interrupted(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Cancelled);

@@ -160,9 +160,9 @@ class AsyncPalisade:
         *,
         params: Optional[Mapping[str, Any]] = None,
         reconnect: bool = False,
-        silence: float = SILENCE_SECONDS,
+        deadline: Optional[float] = None,
     ) -> AsyncIterator[ServerEvent]:
-        """The events of a stream.
+        """The events of a stream, until a moment of `time.monotonic()` if there is a `deadline`.
 
         With `reconnect`, one that breaks off is opened again from the id of its last event, for half a minute at most.
         """
@@ -170,6 +170,9 @@ class AsyncPalisade:
         tried_since: Optional[float] = None
         while True:
             headers = {"Last-Event-ID": last} if last is not None else {}
+            silence = SILENCE_SECONDS if deadline is None else min(SILENCE_SECONDS, deadline - time.monotonic())
+            if silence <= 0:
+                return
             timeout = httpx.Timeout(SILENCE_SECONDS, read=silence)
             cause: Optional[Exception] = None
             try:
@@ -183,11 +186,15 @@ class AsyncPalisade:
                             tried_since = None
                             last = event.id if event.id is not None else last
                             yield event
+                        if deadline is not None and time.monotonic() > deadline:
+                            return
                 # It has ended in order: everything was said.
                 return
             except httpx.TransportError as error:
                 cause = error
             now = time.monotonic()
+            if deadline is not None and now >= deadline:
+                return
             tried_since = now if tried_since is None else tried_since
             if not reconnect or now - tried_since > RECONNECT_SECONDS:
                 if isinstance(cause, httpx.ConnectError):

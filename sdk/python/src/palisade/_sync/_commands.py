@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Any, Iterator, Callable, Dict, List, Mapping, 
 
 from typing import Literal
 
-import httpx
-
 from .._errors import CommandFailed, CommandTimeout, ConnectionFailed, ProblemError, error_of
 from .._models import Command, CommandList, CommandResult, OutputPart, Size, Written, model
-from .._pause import SILENCE_SECONDS
 
 if TYPE_CHECKING:
     from ._client import Palisade
@@ -42,30 +39,20 @@ class CommandHandle:
         """
         parameters = {"since": since, "follow": "true" if follow else "false"}
         while True:
-            left = SILENCE_SECONDS if deadline is None else min(SILENCE_SECONDS, deadline - time.monotonic())
-            if left <= 0:
-                return
-            try:
-                stream = self._client.events(f"{self._path}/output", params=parameters, reconnect=True, silence=left)
-                for event in stream:
-                    if event.name == "output":
-                        part = model(OutputPart, event.data)
-                        parameters["since"] = part.next
-                        yield part
-                    elif event.name == "dropped":
-                        parameters["since"] = event.data["to"]
-                    elif event.name == "end":
-                        self._end = model(Command, event.data)
-                        return
-                    elif event.name == "problem":
-                        raise error_of(500, event.data)
-                    if deadline is not None and time.monotonic() > deadline:
-                        return
-            except ConnectionFailed as error:
-                if deadline is None or not isinstance(error.__cause__, httpx.ReadTimeout):
-                    raise
-                continue
-            if not follow:
+            stream = self._client.events(f"{self._path}/output", params=parameters, reconnect=True, deadline=deadline)
+            for event in stream:
+                if event.name == "output":
+                    part = model(OutputPart, event.data)
+                    parameters["since"] = part.next
+                    yield part
+                elif event.name == "dropped":
+                    parameters["since"] = event.data["to"]
+                elif event.name == "end":
+                    self._end = model(Command, event.data)
+                    return
+                elif event.name == "problem":
+                    raise error_of(500, event.data)
+            if not follow or (deadline is not None and time.monotonic() >= deadline):
                 return
             # The server was ended in order, and the command goes on.
             if (self.info()).state != "running":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Optional
 
 DIRECTORY = Path(os.environ["PALISADE_TEST_DIRECTORY"])
-PROJECT = DIRECTORY / "project"
+PROJECT = Path(os.environ["PALISADE_TEST_PROJECT"])
 SOCKET = DIRECTORY / "http.sock"
 URL = f"unix:{SOCKET}"
 

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const directory = process.env.PALISADE_TEST_DIRECTORY;
-export const project = `${directory}/project`;
+export const project = process.env.PALISADE_TEST_PROJECT;
 const socket = `${directory}/http.sock`;
 export const url = `unix:${socket}`;
 

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from palisade import AsyncSandbox, Question
+from palisade import AsyncSandbox, Decision, Question
 
 
 def is_allowed(question: Question) -> bool:
@@ -15,9 +15,9 @@ def is_allowed(question: Question) -> bool:
 async def answer(sandbox: AsyncSandbox) -> None:
     async for event in sandbox.approvals.stream():
         if event.question is not None:
-            decision = "allow" if is_allowed(event.question) else "deny"
+            decision: Decision = "allow" if is_allowed(event.question) else "deny"
             print(f"{decision}: {event.question.path or event.question.host!r}", file=sys.stderr)
-            await sandbox.approvals.decide(event.question, "allow" if decision == "allow" else "deny")
+            await sandbox.approvals.decide(event.question, decision)
 
 
 async def main() -> None:

@@ -238,13 +238,18 @@ fn the_document_and_the_server_agree() {
     let token = world.home().join(".local/state/palisade/service/token");
     let token = fs::read_to_string(token).unwrap();
     let header = format!("Authorization: Bearer {}", token.trim());
-    let curl = world.bare("curl").args(["-sS", "--fail-with-body", "-H", &header]);
-    let curl = curl.args(["-H", "Content-Type: application/json", "-d"]);
-    let made = curl.arg(json!({ "name": "w", "transaction": "overlay" }).to_string());
-    assert_passes(made.arg(format!("{address}/v1/sandboxes")));
+    let post = |path: &str, body: serde_json::Value| {
+        let curl = world.bare("curl").args(["-sS", "--fail-with-body", "-H", &header]);
+        let curl = curl.args(["-H", "Content-Type: application/json", "-d"]).arg(body.to_string());
+        assert_passes(curl.arg(format!("{address}/v1/sandboxes{path}")));
+    };
+    post("", json!({ "name": "w", "transaction": "overlay" }));
+    // So that there is a command and a checkpoint with this number.
+    post("/w/checkpoints", json!({}));
+    post("/w/commands", json!({ "argv": ["cat"], "keepStdinOpen": true }));
     let config = format!(
         "base-url = \"{address}\"\nrequest-timeout = 30\nheaders = {{ Authorization = \"Bearer {}\" }}\n\
-         [parameters]\n\"path.id\" = \"w\"\n[generation]\nmax-examples = 8\ndeterministic = true\ndatabase = \"none\"\n\
+         [parameters]\n\"path.id\" = \"w\"\n\"path.number\" = 1\n[generation]\nmax-examples = 8\ndeterministic = true\ndatabase = \"none\"\n\
          [checks]\nenabled = false\nnot_a_server_error = {{ enabled = true }}\n\
          status_code_conformance = {{ enabled = true }}\ncontent_type_conformance = {{ enabled = true }}\n\
          response_schema_conformance = {{ enabled = true }}\n",

@@ -111,6 +111,7 @@ mod readme;
 mod recording;
 mod report;
 mod rules;
+mod sdk;
 mod secrets_view;
 mod service;
 mod service_files;

@@ -26,6 +26,7 @@ mod programs;
 mod proves;
 mod requirements;
 mod results;
+mod sdk_tools;
 mod setup;
 mod stage;
 mod suite;
@@ -74,7 +75,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
-        Task::Setup => setup::setup(),
+        Task::Setup => setup::setup().and_then(|()| sdk_tools::install()),
         Task::Test(arguments) => testing::test(&arguments),
         Task::Attacks(arguments) => attacks::attacks(&arguments),
         Task::VmTest(arguments) => vm::vm_test(&arguments),

@@ -14,6 +14,7 @@ mod checkpoints;
 mod commands;
 mod control;
 mod counters;
+mod documents;
 mod encoding;
 mod error;
 mod extract;

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use palisade_record::ErrorKind;
-use palisade_session::SessionError;
+use palisade_session::{ErrorReason, SessionError};
 use serde::{Deserialize, Serialize};
 use std::error::Error as _;
 use utoipa::ToSchema;
@@ -37,7 +37,7 @@ pub(crate) struct Problem {
     exit_code: Option<i32>,
     /// What stands in the way of an apply, path by path.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<crate::documents::Held>)]
     held: Option<Box<serde_json::Value>>,
 }
 
@@ -123,7 +123,8 @@ impl Problem {
     /// The same about the present state, which somebody can change.
     #[must_use]
     pub(crate) fn into_conflict(self) -> Self {
-        if self.kind == ProblemKind::Validation { Self::conflict(self.detail) } else { self }
+        let is_about_the_request = self.status == StatusCode::UNPROCESSABLE_ENTITY.as_u16();
+        if is_about_the_request { Self::conflict(self.detail) } else { self }
     }
 
     /// The body is no JSON, or not the JSON that belongs there.
@@ -151,6 +152,26 @@ impl Problem {
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Validation);
         Self::new("conflict", "The present state does not allow it", status, kind).because(detail)
+    }
+
+    /// Another sandbox has the name.
+    pub(crate) fn name_taken(detail: impl Into<String>) -> Self {
+        let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Validation);
+        Self::new("name-taken", "Another sandbox has this name", status, kind).because(detail)
+    }
+
+    /// The same request is being carried out.
+    pub(crate) fn in_progress(detail: impl Into<String>) -> Self {
+        let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Validation);
+        Self::new("in-progress", "The same request is being carried out", status, kind)
+            .because(detail)
+    }
+
+    /// A server was ended while it carried the same request out.
+    pub(crate) fn interrupted(detail: impl Into<String>) -> Self {
+        let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Cancelled);
+        let title = "The request was begun, and nobody knows how it ended";
+        Self::new("interrupted", title, status, kind).because(detail)
     }
 
     /// A file is not the version that was to be replaced.
@@ -212,6 +233,20 @@ impl Problem {
         Self::new("failed", "It could not be done", status, kind).because(detail)
     }
 
+    /// An error of a session.
+    pub(crate) fn for_reason(
+        kind: ProblemKind,
+        reason: ErrorReason,
+        detail: impl Into<String>,
+    ) -> Self {
+        match reason {
+            ErrorReason::NotFound => Self::not_found(detail),
+            ErrorReason::NameTaken => Self::name_taken(detail),
+            ErrorReason::Conflict => Self::conflict(detail),
+            ErrorReason::Other => Self::of_kind(kind, detail),
+        }
+    }
+
     /// An error with a class, and nothing else.
     pub(crate) fn of_kind(kind: ProblemKind, detail: impl Into<String>) -> Self {
         let (name, title) = match kind {
@@ -228,21 +263,11 @@ impl Problem {
 
 impl From<SessionError> for Problem {
     fn from(error: SessionError) -> Self {
-        let detail = error.to_string();
-        let mut problem = match &error {
-            SessionError::NoSuchSession { named, .. } => {
-                Self::not_found(format!("there is no sandbox `{named}`"))
-            }
-            SessionError::SeveralSessions { .. }
-            | SessionError::SessionNotRunning { .. }
-            | SessionError::SessionRunning { .. }
-            | SessionError::SessionRefused { .. }
-            | SessionError::NameTaken { .. }
-            | SessionError::NoTransaction { .. }
-            | SessionError::CommandsRunning { .. }
-            | SessionError::ChangesLocked { .. } => Self::conflict(detail),
-            other => Self::of_kind(other.kind().into(), detail),
+        let detail = match &error {
+            SessionError::NoSuchSession { named, .. } => format!("there is no sandbox `{named}`"),
+            other => other.to_string(),
         };
+        let mut problem = Self::for_reason(error.kind().into(), error.reason(), detail);
         let mut source = error.source();
         while let Some(cause) = source {
             problem.causes.push(cause.to_string());

@@ -2,6 +2,7 @@
 
 use crate::auth::{self, Access, Hosts, Peer};
 use crate::error::ServiceError;
+use crate::idempotency::IdempotencyKeys;
 use crate::limits::{Impatient, MAX_CONNECTIONS, MAX_HEADER_BYTES, SHUTDOWN_GRACE};
 use crate::listen::{Accepted, ListenAddress, Listener, TlsFiles};
 use crate::own_program::OwnProgram;
@@ -114,10 +115,12 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
     };
     let program = OwnProgram::open(options.directory.clone())
         .map_err(|error| ServiceError::io("open", "/proc/self/exe".as_ref(), error))?;
+    let keys = IdempotencyKeys::open(own.join("keys"))
+        .map_err(|error| ServiceError::io("make", &own.join("keys"), error))?;
     let (stop, stopping) = watch::channel(false);
     let client_timeout = options.client_timeout;
-    let service =
-        Service::new((options.places.clone(), program), access, stopping.clone(), client_timeout);
+    let parts = (options.places.clone(), program, keys);
+    let service = Service::new(parts, access, stopping.clone(), client_timeout);
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let router = routes::router(Arc::clone(&service));
     let server = Server { router, acceptor, stopping, client_timeout };

@@ -50,7 +50,7 @@ pub use app_dirs::AppDirs;
 pub use caller::Caller;
 pub use death::die_like;
 pub use ending::{EndSignals, end_with_parent};
-pub use error::SessionError;
+pub use error::{ErrorReason, SessionError};
 pub use palisade_plan::{agents, listed};
 pub use palisade_supervisor::asking::AskIn;
 pub use palisade_supervisor::conclusion::outcome_of;

@@ -14,6 +14,7 @@ mod patience;
 mod processors;
 mod proof;
 pub mod raw;
+mod sdk_tools;
 mod session;
 mod world;
 
@@ -26,6 +27,7 @@ pub use lab::{Lab, Part};
 pub use palisade_supervisor::control;
 pub use patience::{patiently, tries};
 pub use processors::pin;
+pub use sdk_tools::{node_tools, python_tools, sdk_sources};
 pub use session::{Session, is_alive, memory_holds, sandbox_of};
 pub use world::World;
 

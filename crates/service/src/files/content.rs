@@ -2,6 +2,7 @@
 
 use super::model::{FileDocument, PathQuery, etag, version_of};
 use super::serving::{start, with_files};
+use crate::documents::FileContent;
 use crate::extract::{Json, Parameters};
 use crate::limits::MAX_FILE_BYTES;
 use crate::problem::Problem;
@@ -29,7 +30,7 @@ const NEW_FILE: u32 = 0o666;
 /// Read a file of a sandbox
 ///
 /// `Range` takes one range of bytes.
-#[utoipa::path(get, path = "/v1/sandboxes/{id}/files/content", tag = "files", params(("id" = String, Path, description = "The sandbox"), PathQuery), responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 206, body = Vec<u8>, content_type = "application/octet-stream", description = "The range")))]
+#[utoipa::path(get, path = "/v1/sandboxes/{id}/files/content", tag = "files", params(("id" = String, Path, description = "The sandbox"), PathQuery), responses((status = 200, body = FileContent, content_type = "application/octet-stream"), (status = 206, body = FileContent, content_type = "application/octet-stream", description = "The range")))]
 pub(crate) async fn read_file(
     State(service): State<Shared>,
     Path(id): Path<String>,
@@ -146,7 +147,7 @@ pub(crate) enum WhatIfExists {
 /// Write a file of a sandbox
 ///
 /// The body is the content. Until all of it is there the file stays as it was. `If-Match` with an etag replaces only that version.
-#[utoipa::path(put, path = "/v1/sandboxes/{id}/files/content", tag = "files", params(("id" = String, Path, description = "The sandbox"), WriteQuery), request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, body = FileDocument)))]
+#[utoipa::path(put, path = "/v1/sandboxes/{id}/files/content", tag = "files", params(("id" = String, Path, description = "The sandbox"), WriteQuery), request_body(content = FileContent, content_type = "application/octet-stream"), responses((status = 200, body = FileDocument)))]
 pub(crate) async fn write_file(
     State(service): State<Shared>,
     Path(id): Path<String>,

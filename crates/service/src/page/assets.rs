@@ -45,5 +45,6 @@ pub(super) const ASSETS: &[Asset] = &[
     asset!("terminal.js", SCRIPT),
     asset!("recordings.js", SCRIPT),
     asset!("audit.js", SCRIPT),
+    asset!("live.js", SCRIPT),
     asset!("login.js", SCRIPT),
 ];

@@ -68,7 +68,7 @@ function frame() {
   const tool = (name, label, onclick) => h("button", { class: "tool", type: "button", onclick, "aria-label": label, title: label }, icon(name), h("span", {}, label));
   return [
     h("div", { class: "side" },
-      h("a", { class: "brand", href: "#/questions" }, h("span", { class: "brand-mark" }, icon("sandbox")), "Palisade"),
+      h("a", { class: "brand", href: "#/questions" }, h("span", { class: "brand-mark" }, icon("palisade")), "Palisade"),
       h("nav", { "aria-label": "Main" }, links),
       h("div", { class: "tools" }, tool("theme", "Light or dark", theme), tool("help", "Keys", help), needsLogin && tool("leave", "Log out", leave))),
     h("div", { class: "page" }, banner, main),

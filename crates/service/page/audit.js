@@ -41,7 +41,8 @@ function summary({ event, details = {} }) {
   }
 }
 
-const wordOf = (event) => event.toLowerCase().replaceAll("_", " ");
+const WORDS = { SESSION_EXEC: "command started", SESSION_EXEC_ENDED: "command ended" };
+const wordOf = (event) => WORDS[event] ?? event.toLowerCase().replaceAll("_", " ");
 
 function recordRow(record) {
   const level = String(record.level ?? "").toLowerCase();

@@ -68,6 +68,12 @@ function patchElement(patch) {
   return [table, more];
 }
 
+/** A new directory says nothing that the files in it do not say. */
+function visible(changes) {
+  const parents = new Set(changes.flatMap(({ path: name }) => name.split("/").slice(0, -1).map((_, at, parts) => parts.slice(0, at + 1).join("/"))));
+  return changes.filter((change) => !(change.kind === "added" && change.new?.kind === "directory" && parents.has(change.path)));
+}
+
 /** A name that is not UTF-8 cannot be said in a request. */
 const canBeNamed = (name) => !name.includes("\ufffd");
 
@@ -95,13 +101,14 @@ export function changesTab(sandbox) {
       return;
     }
     held = await standing();
-    count = diff.changes.length;
+    const changes = visible(diff.changes);
+    count = changes.length;
     nothing.hidden = count > 0;
     bar.hidden = count === 0;
     const refused = new Map(held.refused.map((one) => [one.path, reasonOf(one.reason, REFUSED)]));
     const conflicts = new Map(held.conflicts.map((one) => [one.path, reasonOf(one.reason, CONFLICTS)]));
     replace(summary, counted(count, "change"), refused.size ? ` · ${refused.size} refused` : "", conflicts.size ? ` · ${counted(conflicts.size, "conflict")}` : "");
-    replace(list, diff.changes.map((change) => file(change, refused.get(change.path), conflicts.get(change.path))));
+    replace(list, changes.map((change) => file(change, refused.get(change.path), conflicts.get(change.path))));
   }
 
   /** What would stand in the way of an apply. */

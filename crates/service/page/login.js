@@ -32,7 +32,7 @@ export function loginView(onDone, told = "") {
       }
     },
   },
-  h("div", { class: "brand" }, h("span", { class: "brand-mark" }, icon("sandbox")), "Palisade"),
+  h("div", { class: "brand" }, h("span", { class: "brand-mark" }, icon("palisade")), "Palisade"),
   h("h1", {}, "Log in"),
   h("p", { class: "muted" }, "Open the link that ", h("code", {}, "sandbox serve"), " printed when it started, or paste the server's token:"),
   h("pre", { class: "example" }, h("code", {}, "cat ~/.local/state/palisade/service/token")),

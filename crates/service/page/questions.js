@@ -28,7 +28,7 @@ const LIFETIMES = {
 /** What may be allowed beside the file itself. */
 function scopesOf(question) {
   const scopes = [{ value: "file", label: question.host ? "This host and port" : question.isDirectory ? "This directory" : "This file" }];
-  if (question.directory && !question.isSecret) {
+  if (question.directory && question.directory !== question.path && !question.isSecret) {
     scopes.push({ value: "directory", label: "Its directory", path: question.directory });
     if (question.access === "execute") {
       scopes.push({ value: "directory-to-run", label: "Its directory, and run what is there", path: question.directory });
@@ -104,6 +104,7 @@ function card(first) {
 
   const countdown = h("span", { class: "countdown" });
   const waiting = h("span", {});
+  const sandboxLink = h("a", { href: `#/sandbox/${encodeURIComponent(first.session)}` });
   const process = h("div", {});
   const actions = h("div", { class: "question-actions" });
 
@@ -156,7 +157,7 @@ function card(first) {
   first.isSecret && h("p", { class: "warning" }, "This is a secret: a key, a password store or the like."),
   process,
   h("dl", { class: "facts" },
-    h("div", {}, h("dt", {}, "Sandbox"), h("dd", {}, h("a", { href: `#/sandbox/${encodeURIComponent(first.session)}` }, shown(nameOf(first.session))))),
+    h("div", {}, h("dt", {}, "Sandbox"), h("dd", {}, sandboxLink)),
     h("div", {}, h("dt", {}, "Why it is asked"), h("dd", {}, shown(first.reason))),
     first.also?.length > 0 && h("div", {}, h("dt", {}, "Granted with it"), h("dd", {}, first.also.slice(0, 6).map((one) => [code(one), " "]))),
     h("div", {}, h("dt", {}, "Waiting"), h("dd", {}, waiting))),
@@ -189,6 +190,7 @@ function card(first) {
     update(newest) {
       question = newest;
       say(waiting, `${counted(question.requests?.length ?? 1, "call")}, asked ${ago(question.askedAt)}`);
+      say(sandboxLink, plain(nameOf(question.session)));
       replace(process, processLine(question));
       tick();
     },
@@ -235,7 +237,7 @@ export function questionsView() {
     past.hidden = live.answered.length === 0;
     keyed(history, live.answered, (event) => `${event.session}:${event.id}:${event.ts}`, answeredRow);
   };
-  const unsubscribe = subscribe(["questions"], draw);
+  const unsubscribe = subscribe(["questions", "sandboxes"], draw);
   const timer = setInterval(() => cards.forEach((one) => one.tick()), 1000);
   draw();
   return {

@@ -132,6 +132,7 @@ export function sandboxView(id, first = "overview") {
     for (const link of links) {
       link.setAttribute("aria-selected", String(link.dataset.tab === name));
       link.tabIndex = link.dataset.tab === name ? 0 : -1;
+      if (link.dataset.tab === name) link.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
   };
 

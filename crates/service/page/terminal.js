@@ -227,7 +227,7 @@ function commandTerminal(sandbox, command) {
   else say(state, command.hasTerminal ? "running; click into it to type" : "running");
   return {
     element: h("div", { class: "term-box" },
-      h("div", { class: "term-head" }, h("span", { class: "muted" }, `#${command.number}`), code(command.command, { class: "clip" }), h("span", { class: "spring" }), state, buttons),
+      h("div", { class: "term-head" }, h("span", { class: "muted" }, `#${command.number}`), code(command.command, { class: "clip grow" }), state, buttons),
       drawing.element),
     focus: () => drawing.element.focus(),
     destroy() {

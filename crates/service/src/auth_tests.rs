@@ -1,6 +1,6 @@
 use super::{Access, Hosts, Peer, Protection, token};
-use crate::logins::{KEY_HEADER, Logins};
 use crate::error::ServiceError;
+use crate::logins::{KEY_HEADER, Logins};
 use axum::http::{HeaderMap, Method, Uri, header};
 use std::os::unix::fs::PermissionsExt;
 
@@ -81,11 +81,13 @@ fn a_tunnel_to_a_unix_socket_lets_no_other_site_in() {
     assert_eq!(status(&[host, browser, key, ("origin", "http://localhost:9000")], full), 0);
     assert_eq!(status(&[host, browser], full), 403);
     assert_eq!(status(&[host, browser], Protection::Page), 0);
-    for name in ["evil.example:9000", "localhost.evil:9000", "127.0.0.1.evil", "localhost:9.e", ""] {
+    for name in ["evil.example:9000", "localhost.evil:9000", "127.0.0.1.evil", "localhost:9.e", ""]
+    {
         assert_eq!(status(&[("host", name), browser, key], full), 403, "{name}");
         assert_eq!(status(&[("host", name), browser, key], Protection::Page), 403, "{name}");
     }
-    for origin in ["http://evil.example", "http://localhost:9001", "https://localhost:9000", "null"] {
+    for origin in ["http://evil.example", "http://localhost:9001", "https://localhost:9000", "null"]
+    {
         assert_eq!(status(&[host, key, ("origin", origin)], full), 403, "{origin}");
     }
     assert_eq!(status(&[host, key, ("sec-fetch-site", "cross-site")], full), 403);
@@ -129,7 +131,8 @@ fn a_request_needs_the_token_our_name_and_no_other_origin() {
 fn only_the_same_user_outside_a_sandbox_is_answered_at_a_unix_socket() {
     let access = Access::SameUser { uid: 1000 };
     let (uri, headers) = (Uri::from_static("/v1/sandboxes"), HeaderMap::new());
-    let is_accepted = |peer| access.check(peer, (&Method::GET, &uri), &headers, Protection::Full).is_ok();
+    let is_accepted =
+        |peer| access.check(peer, (&Method::GET, &uri), &headers, Protection::Full).is_ok();
     assert!(is_accepted(Peer::Process { uid: 1000, is_outside: true }));
     assert!(!is_accepted(Peer::Process { uid: 1000, is_outside: false }));
     assert!(!is_accepted(Peer::Process { uid: 0, is_outside: true }));

@@ -68,8 +68,7 @@ impl Logins {
 
     /// Whether this is the code. It is used up then.
     pub(crate) fn take_code(&self, given: &str) -> bool {
-        let taken =
-            self.state().code.take_if(|(code, until)| code.is_of(given) || is_over(*until));
+        let taken = self.state().code.take_if(|(code, until)| code.is_of(given) || is_over(*until));
         taken.is_some_and(|(code, until)| code.is_of(given) && !is_over(until))
     }
 

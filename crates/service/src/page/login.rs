@@ -48,8 +48,7 @@ pub(crate) async fn log_in(
     }
     let login = logins.log_in().map_err(|error| Problem::internal(error.to_string()))?;
     let cookie = logins.set_cookie(Some(&login.cookie));
-    let answer =
-        LoggedIn { request_key: login.key, expires_in_seconds: LOGIN_LIFETIME.as_secs() };
+    let answer = LoggedIn { request_key: login.key, expires_in_seconds: LOGIN_LIFETIME.as_secs() };
     Ok(([(header::SET_COOKIE, cookie)], Json(answer)).into_response())
 }
 

@@ -83,9 +83,23 @@ mod tests {
     #[test]
     fn no_file_of_the_page_makes_markup_of_text_or_loads_anything_from_elsewhere() {
         let forbidden = [
-            "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval(",
-            "new Function", "srcdoc", "javascript:", "https://", "onclick=", "style=\"", "<style",
-            "setAttribute(\"style", "setAttribute(\"on", "@import", "url(http",
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "DOMParser",
+            "eval(",
+            "new Function",
+            "srcdoc",
+            "javascript:",
+            "https://",
+            "onclick=",
+            "style=\"",
+            "<style",
+            "setAttribute(\"style",
+            "setAttribute(\"on",
+            "@import",
+            "url(http",
         ];
         for asset in ASSETS {
             for word in forbidden {

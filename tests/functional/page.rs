@@ -37,11 +37,11 @@ fn questions_are_answered_by_click_and_by_key() {
     browser.wait_for("document.querySelectorAll('.question').length === 0");
     browser.wait_for("document.querySelector('.answered .good').innerText === 'allowed'");
 
-    // The first key shows which question is meant, the second one answers it.
+    // A question is answered by a key when it has had the focus for a moment.
     let command = ask("pressed");
     browser.wait_for_text("outside/pressed/file");
     browser.press("j");
-    browser.wait_for("document.activeElement.matches('.question')");
+    browser.wait_for("document.activeElement.matches('.question[data-armed]')");
     browser.press("d");
     assert!(server.output("work", command).contains("Permission denied"));
     let command = ask("pressed");
@@ -54,6 +54,7 @@ fn questions_are_answered_by_click_and_by_key() {
     ));
     assert_eq!(browser.evaluate("document.querySelectorAll('main img').length"), json!(0));
     browser.press("k");
+    browser.wait_for("document.activeElement.matches('.question[data-armed]')");
     browser.press("s");
     assert_eq!(server.output("work", command), format!("in {}\n", HOSTILE.len()));
     assert_eq!(browser.complaints(), [""; 0]);

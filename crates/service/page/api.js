@@ -165,12 +165,13 @@ export function follow(address, { onEvent, onOpen, onLost, whileHidden = false }
         continue;
       }
       controller = new AbortController();
+      const begun = performance.now();
       let problem = null;
       try {
         await stream(address(last), (name, data, id) => {
           if (id !== undefined) last = id;
           if (!stopped && onEvent(name, data) === "end") ended = true;
-        }, { signal: controller.signal, onOpen: () => { wait = 500; onOpen?.(); } });
+        }, { signal: controller.signal, onOpen });
       } catch (error) {
         problem = error;
       }
@@ -181,6 +182,8 @@ export function follow(address, { onEvent, onOpen, onLost, whileHidden = false }
         break;
       }
       onLost?.(problem);
+      // One that lasted was a good one; one that ends at once may have nothing more to say.
+      if (performance.now() - begun > 10_000) wait = 500;
       await pause(wait);
       wait = Math.min(wait * 2, 8000);
     }

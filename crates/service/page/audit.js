@@ -141,6 +141,9 @@ export function eventsPanel({ sandbox, since = "1h" } = {}) {
     }
     records = found;
     draw();
+    const one = wanted.sandbox && live.sandboxes?.find(({ id }) => id === wanted.sandbox);
+    // Of one that is over nothing more comes.
+    if (one && !one.isRunning) return;
     const seen = new Set(records.map((record) => record.seq));
     const last = records.at(-1)?.seq ?? 0;
     stop = follow((id) => `/v1/audit/stream${query({ ...wanted, since: id ?? (last || "1s") })}`, {

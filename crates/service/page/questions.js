@@ -19,6 +19,9 @@ const ACTS = {
   change: "change the permissions of",
 };
 
+/** What has just appeared under somebody's hand is not answered by it. */
+const SETTLING = 400;
+
 const LIFETIMES = {
   once: { label: "Allow once", key: "a", hint: "For the calls that wait now" },
   session: { label: "For the session", key: "s", hint: "Until this sandbox ends" },
@@ -170,12 +173,22 @@ function card(first) {
     s: () => lifetimesOf(question, scope).includes("session") && give("allow", "session"),
     d: () => give("deny"),
   };
+  let arming = null;
+  element.addEventListener("focusin", () => {
+    if (arming === null) arming = setTimeout(() => { element.dataset.armed = ""; }, SETTLING);
+  });
+  element.addEventListener("focusout", (event) => {
+    if (element.contains(event.relatedTarget)) return;
+    clearTimeout(arming);
+    arming = null;
+    delete element.dataset.armed;
+  });
   element.addEventListener("keydown", (event) => {
     const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
     if (!isPlain || !shortcuts[event.key] || event.target.matches("input[type=text], textarea")) return;
     event.preventDefault();
     event.stopPropagation();
-    shortcuts[event.key]();
+    if ("armed" in element.dataset) shortcuts[event.key]();
   });
 
   const tick = () => {
@@ -220,9 +233,23 @@ export function questionsView() {
   const past = h("section", { class: "past" }, h("h2", { class: "section-title" }, "Answered"), history);
   const element = h("div", {}, h("header", { class: "view-head" }, h("h1", {}, "Questions")), nothing, list, past);
   const cards = new Set();
+  let before = "";
+  let settling = null;
+
+  /** A click that was meant for another question must not answer the one that has moved there. */
+  const settle = (questions) => {
+    const now = questions.map(keyOf).join(" ");
+    const isLonger = now.startsWith(before);
+    before = now;
+    if (isLonger) return;
+    list.classList.add("settling");
+    clearTimeout(settling);
+    settling = setTimeout(() => list.classList.remove("settling"), SETTLING);
+  };
 
   const draw = () => {
     const questions = [...live.questions.values()].sort((a, b) => a.seen - b.seen);
+    settle(questions);
     const active = list.contains(document.activeElement) ? [...list.children].indexOf(document.activeElement.closest("[data-item]")) : -1;
     keyed(list, questions, keyOf, (question) => {
       const made = card(question);

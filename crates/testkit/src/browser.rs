@@ -160,13 +160,13 @@ impl Browser {
         self.wait_for(&format!("document.body.innerText.includes({})", json!(text)));
     }
 
-    /// Clicks with the mouse at the middle of an element, which an expression finds.
+    /// Clicks with the mouse at the middle of an element, which an expression finds, as soon as it can be hit there.
     #[track_caller]
     pub fn click(&mut self, element: &str) {
-        self.wait_for(element);
-        let place = self.evaluate(&format!(
+        let place = self.wait_for(&format!(
             "(() => {{ const it = {element}; it.scrollIntoView({{ block: 'center' }}); const box = it.getBoundingClientRect(); \
-             return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
+             const place = [box.x + box.width / 2, box.y + box.height / 2]; \
+             return it.contains(document.elementFromPoint(...place)) && place; }})()"
         ));
         for (kind, count) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 1)] {
             let event = json!({

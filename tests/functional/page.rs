@@ -107,12 +107,7 @@ fn what_changed_is_shown_applied_and_discarded() {
     let server = PageServer::start(&world);
     let id = server.create(&json!({ "name": "work", "transaction": "overlay" }));
     server.run("work", "sed -i s/1/2/ src/total.py; echo new > added; echo gone > kept; echo x > .git/hooks/pre-commit");
-    fs::create_dir_all(world.path().join("scripts")).unwrap();
-    let script = world.write("scripts/name", HOSTILE);
-    let write = format!("cat > {}", json!(HOSTILE).as_str().map(quoted).unwrap());
-    let name = fs::read_to_string(script).unwrap();
-    assert_eq!(name, HOSTILE);
-    server.run("work", &format!("echo hostile | {write}"));
+    server.run("work", &format!("echo hostile > {}", quoted(HOSTILE)));
 
     let mut browser = server.browser();
     browser.open(&format!("{}#/sandbox/{id}/changes", server.address()));
@@ -147,14 +142,24 @@ fn what_changed_is_shown_applied_and_discarded() {
     assert_eq!((project("added"), project("kept")), ("new\n".to_owned(), "gone\n".to_owned()));
     assert!(!world.project().join(".git/hooks/pre-commit").exists());
 
+    // While it runs, the present state is kept as a checkpoint; when it has ended, nothing is.
     server.run("work", "echo again > later");
     browser.click_text("Look again");
     browser.wait_for(&file("later"));
     browser.click_text("Discard all");
+    browser.wait_for_text("is kept first, as a checkpoint");
+    browser.click("document.querySelector('dialog .danger')");
+    browser.wait_for_text("Nothing has changed");
+    assert_eq!(server.run("work", "ls later; echo last > last")["stdout"]["data"], "");
+    world.sandbox(["stop", "work"]).run().assert_code(0);
+    browser.wait_for_text("Completed");
+    browser.wait_for(&file("last"));
+    browser.click_text("Discard all");
     browser.wait_for_text("cannot be brought back");
     browser.click("document.querySelector('dialog .danger')");
     browser.wait_for_text("Nothing has changed");
-    assert!(!world.project().join("later").exists());
+    assert!(!world.project().join("later").exists() && !world.project().join("last").exists());
+    server.get("/v1/sandboxes/work/diff").expect_problem(404, "validation");
     // What stands in the way of an apply is asked for first, and told with 409.
     let complaints = browser.complaints();
     let is_expected = |it: &String| it.contains("409") && it.contains("/apply");

@@ -226,8 +226,8 @@ fn every_view_fits_a_phone_in_light_and_dark_and_has_names_for_everything() {
     // The switch counts before the system, and is remembered.
     browser.press("t");
     assert_eq!(browser.evaluate(background), light);
-    browser.evaluate("location.reload()");
-    browser.wait_for("document.querySelector('main')");
+    browser.evaluate("window.isOld = true; location.reload()");
+    browser.wait_for("!window.isOld && document.querySelector('main')");
     assert_eq!(browser.evaluate(background), light);
     browser.press("?");
     browser.wait_for_text("next and previous item");

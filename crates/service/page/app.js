@@ -126,8 +126,8 @@ function search() {
     box.select();
     return;
   }
+  addEventListener("hashchange", () => main.querySelector("input[type=search]")?.focus(), { once: true });
   location.hash = "#/audit";
-  requestAnimationFrame(() => main.querySelector("input[type=search]")?.focus());
 }
 
 function onKey(event) {
@@ -149,6 +149,8 @@ function onKey(event) {
 
 function logged(isIn, told) {
   removeEventListener("hashchange", route);
+  current?.destroy?.();
+  current = null;
   if (isIn) {
     replace(root, frame());
     start();
@@ -156,8 +158,6 @@ function logged(isIn, told) {
     route();
     return;
   }
-  current?.destroy?.();
-  current = null;
   end();
   needsLogin = true;
   const view = loginView(() => logged(true), told);
@@ -205,4 +205,8 @@ whenLoggedOut(() => {
   if (current) logged(false, "The login is over.");
 });
 addEventListener("keydown", onKey);
+// A link that is opened where the page is open already does not load it again.
+addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#code=")) begin();
+});
 begin();

@@ -4,6 +4,7 @@ import { get, path, post, query, text } from "./api.js";
 import { act, confirm, open, toast } from "./dialog.js";
 import { code, empty, h, plain, replace, shown } from "./dom.js";
 import { bytes, counted, splitPath } from "./format.js";
+import { live } from "./live.js";
 
 const MAX_LINES = 1500;
 const MARKS = { added: "A", modified: "M", deleted: "D", renamed: "R", typeChanged: "T" };
@@ -139,8 +140,8 @@ export function changesTab(sandbox) {
         refused && h("span", { class: "chip bad" }, "refused"),
         conflict && h("span", { class: "chip warn" }, "conflict"),
         h("span", { class: "muted size" }, sizes),
-        button),
-      (refused || conflict) && h("p", { class: "file-note" }, shown(refused ?? conflict)),
+        button,
+        (refused || conflict) && h("span", { class: "file-note" }, shown(refused ?? conflict))),
       content);
     element.addEventListener("toggle", async () => {
       if (!element.open || isLoaded || !isNamed) return;
@@ -199,15 +200,27 @@ export function changesTab(sandbox) {
   }
 
   async function discard(button) {
+    // While it runs, its project can only become another state; then the present one is kept.
+    const isRunning = live.sandboxes?.find((one) => one.id === sandbox.id)?.isRunning ?? sandbox.isRunning;
     const agreed = await confirm({
       title: `Discard ${counted(count, "change")}?`,
-      body: [h("p", {}, "Everything that this sandbox changed is removed, and cannot be brought back. The project on the host stays as it is.")],
+      body: isRunning
+        ? [h("p", {}, "The project in the sandbox becomes as it was at the beginning. The present state is kept first, as a checkpoint. The project on the host stays as it is."), h("p", {}, "Commands that run are killed.")]
+        : [h("p", {}, "Everything that this sandbox changed is removed, and cannot be brought back. The project on the host stays as it is.")],
       action: "Discard all",
       danger: true,
     });
     if (!agreed) return;
-    await act(button, () => post(`${base}/discard`), "The changes were discarded");
-    refresh();
+    const work = () => (isRunning ? post(`${base}/checkpoints/0/rollback`, { kill: true }) : post(`${base}/discard`));
+    const done = await act(button, async () => { await work(); return true; }, "The changes were discarded");
+    if (done && !isRunning) {
+      // Nothing is left to be asked about.
+      replace(list);
+      bar.hidden = true;
+      nothing.hidden = false;
+    } else {
+      refresh();
+    }
   }
 
   refresh();

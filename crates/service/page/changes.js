@@ -97,8 +97,12 @@ export function changesTab(sandbox) {
     try {
       diff = await get(`${base}/diff`);
     } catch (error) {
-      replace(problem, shown(error.message));
-      [nothing, bar].forEach((one) => { one.hidden = true; });
+      // One that has ended and whose changes were applied or discarded has none any more.
+      const isDone = error.status === 422 && !sandbox.isRunning;
+      replace(list);
+      replace(problem, isDone ? [] : shown(error.message));
+      bar.hidden = true;
+      nothing.hidden = !isDone;
       return;
     }
     held = await standing();

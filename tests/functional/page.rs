@@ -152,7 +152,7 @@ fn what_changed_is_shown_applied_and_discarded() {
     browser.wait_for_text("Nothing has changed");
     assert_eq!(server.run("work", "ls later; echo last > last")["stdout"]["data"], "");
     world.sandbox(["stop", "work"]).run().assert_code(0);
-    browser.wait_for_text("Completed");
+    browser.wait_for_text("completed");
     browser.wait_for(&file("last"));
     browser.click_text("Discard all");
     browser.wait_for_text("cannot be brought back");

@@ -10,7 +10,7 @@ import { code, empty, h, replace, say, shown } from "./dom.js";
 import { bytes, duration, shortId, timeOfDay } from "./format.js";
 import { live, refreshSandboxes, ROOM, subscribe } from "./live.js";
 import { recordingsView } from "./recordings.js";
-import { limitOf, percent } from "./sandboxes.js";
+import { endOf, limitOf, percent } from "./sandboxes.js";
 import { terminalTab } from "./terminal.js";
 
 const TABS = [
@@ -157,7 +157,7 @@ export function sandboxView(id, first = "overview") {
       h("header", { class: "view-head" },
         h("a", { class: "back", href: "#/sandboxes", "aria-label": "All sandboxes" }, "‹"),
         h("h1", { class: "clip" }, h("span", { class: `dot ${isRunning ? "on" : ""}`, "aria-hidden": "true" }), shown(sandbox.name ?? shortId(sandbox.id))),
-        h("span", { class: `chip ${isRunning ? "live" : ""}` }, isRunning ? "running" : sandbox.state),
+        h("span", { class: `chip ${isRunning ? "live" : ""}` }, isRunning ? "running" : endOf(sandbox)),
         h("span", { class: "spring" }),
         isRunning && h("button", { class: "button", type: "button", onclick: (event) => extend(sandbox, event.currentTarget) }, "More time"),
         h("button", { class: "button deny", type: "button", onclick: (event) => endIt(sandbox, event.currentTarget) }, isRunning ? "End" : "Remove")),

@@ -50,13 +50,18 @@ function row(first) {
   };
 }
 
+const OUTCOMES = { Completed: "good", Timeout: "warn", Error: "bad" };
+
+/** How it ended. One that was killed had no time to say it. */
+export const endOf = (sandbox) => (OUTCOMES[sandbox.state] ? sandbox.state.toLowerCase() : "ended");
+
 function endedRow(sandbox) {
-  const outcome = { Completed: "good", Timeout: "warn", Error: "bad" }[sandbox.state] ?? "";
+  const outcome = OUTCOMES[sandbox.state] ?? "";
   return {
     element: h("li", { class: "ended-row" },
       h("a", { href: `#/sandbox/${encodeURIComponent(sandbox.id)}`, "data-item": true, class: "clip" }, shown(sandbox.name ?? shortId(sandbox.id))),
       code(sandbox.project, { class: "clip muted" }),
-      h("span", { class: `chip ${outcome}` }, sandbox.isRunning ? "running" : sandbox.state),
+      h("span", { class: `chip ${outcome}` }, endOf(sandbox)),
       h("span", { class: "muted" }, sandbox.endedAt ? ago(sandbox.endedAt) : ago(sandbox.createdAt))),
   };
 }

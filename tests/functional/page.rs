@@ -12,7 +12,7 @@ use crate::sessions_support::Sessions;
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\u{202e}gpj\u{1b}[31m";
 const HOSTILE_SHOWN: &str = "<img src=x onerror=alert(1)>U+202Egpj\\e[31m";
 
-/// Proves: TOOL-2 page, TOOL-2 one-queue
+/// Proves: TOOL-2 web, TOOL-2 one-queue, TOOL-1 page-text
 #[test]
 fn questions_are_answered_by_click_and_by_key() {
     let world = World::new();
@@ -61,7 +61,7 @@ fn questions_are_answered_by_click_and_by_key() {
 }
 
 /// What needs more than a click: a secret, and what holds for later runs.
-/// Proves: TOOL-2 page
+/// Proves: TOOL-2 web, TOOL-2 the-one-meant
 #[test]
 fn a_secret_and_a_permanent_answer_are_confirmed() {
     let world = World::new();
@@ -96,7 +96,7 @@ fn a_secret_and_a_permanent_answer_are_confirmed() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// Proves: FS-5 page, FS-9 page
+/// Proves: TOOL-1 page, TOOL-1 page-text
 #[test]
 fn what_changed_is_shown_applied_and_discarded() {
     let world = World::new();
@@ -171,7 +171,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Proves: LIFE-5 page
+/// Proves: TOOL-1 page, LIFE-5 rollback
 #[test]
 fn a_checkpoint_is_made_and_brought_back() {
     let world = World::new();
@@ -199,7 +199,7 @@ fn a_checkpoint_is_made_and_brought_back() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// Proves: LIFE-6 page
+/// Proves: TOOL-1 page, TOOL-1 page-text
 #[test]
 fn a_terminal_shows_output_as_text_and_takes_what_is_typed() {
     let world = World::new();
@@ -244,7 +244,7 @@ fn a_terminal_shows_output_as_text_and_takes_what_is_typed() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// Proves: LIFE-6 page
+/// Proves: TOOL-1 page
 #[test]
 fn a_recording_is_played() {
     let world = World::new();
@@ -283,7 +283,7 @@ fn a_recording_is_played() {
 }
 
 /// Also without a control group: a session's commands are not children of its first process.
-/// Proves: RES-3 live
+/// Proves: RES-3 live, TOOL-1 page
 #[test]
 fn sandboxes_are_listed_with_what_their_commands_use() {
     let world = World::new();
@@ -307,7 +307,7 @@ fn sandboxes_are_listed_with_what_their_commands_use() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// Proves: AUD-2 page
+/// Proves: TOOL-1 page
 #[test]
 fn the_audit_log_is_searched_and_followed() {
     let world = World::new();

@@ -93,6 +93,8 @@ const ALL: &[Package] = &[
     file(Tests, "/usr/include/seccomp.h", "libseccomp-dev"),
     file(Tests, "/usr/include/stdlib.h", "libc6-dev"),
     program(HostTests, "npm", "npm"),
+    // A real browser for the page of `sandbox serve`.
+    program(HostTests, "chromium", "chromium"),
     program(HostTests, "javac", "default-jdk-headless"),
     program(Machine, "qemu-system-x86_64", "qemu-system-x86"),
     program(Machine, "mke2fs", "e2fsprogs"),

@@ -1,23 +1,22 @@
-//! Who may ask: the same user at a UNIX socket, who knows the token at a TCP socket, and there only by a name that is ours
-//! and from no other site's page.
+//! Who may ask: the same user at a UNIX socket; at a TCP socket who knows the token or has logged in, and only by a name that is
+//! ours and from no other site's page.
 //!
 //! A browser sends what any page tells it to a loopback address, with the page's name in `Origin` and, after a name was made to
-//! lead here (DNS rebinding), that name in `Host`.
+//! lead here (DNS rebinding), that name in `Host`. A UNIX socket has browsers at its other end, too, if somebody tunnels it.
 
 use crate::error::ServiceError;
+use crate::logins::{KEY_HEADER, Logins};
 use crate::problem::Problem;
+use crate::secret::{SecretDigest, new_secret};
 use axum::http::{HeaderMap, Method, Uri, header};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Bytes of a new token; it is written with twice as many characters.
-const TOKEN_BYTES: usize = 32;
 const MIN_TOKEN_CHARACTERS: usize = 32;
 const MAX_TOKEN_FILE: u64 = 4096;
 
@@ -40,7 +39,18 @@ pub(crate) enum Peer {
 #[derive(Debug)]
 pub(crate) enum Access {
     SameUser { uid: u32 },
-    Token { digest: [u8; 32], hosts: Hosts },
+    Token { token: SecretDigest, hosts: Hosts, logins: Logins },
+}
+
+/// What a path asks of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protection {
+    /// A part of the page, in which there is nothing to protect.
+    Page,
+    /// What a browser does to log in: from the page itself, without a proof yet.
+    Login,
+    /// Everything else.
+    Full,
 }
 
 /// The names by which a TCP socket is ours.
@@ -80,8 +90,24 @@ impl Hosts {
 }
 
 impl Access {
-    pub(crate) fn by_token(token: &str, hosts: Hosts) -> Self {
-        Self::Token { digest: digest(token), hosts }
+    pub(crate) fn by_token(token: &str, hosts: Hosts, logins: Logins) -> Self {
+        Self::Token { token: SecretDigest::of(token), hosts, logins }
+    }
+
+    /// Whether this is the token. None: there is none, and nobody has to log in.
+    pub(crate) fn is_token(&self, given: &str) -> Option<bool> {
+        match self {
+            Self::SameUser { .. } => None,
+            Self::Token { token, .. } => Some(token.is_of(given)),
+        }
+    }
+
+    /// Browsers that have logged in. None: nobody has to.
+    pub(crate) fn logins(&self) -> Option<&Logins> {
+        match self {
+            Self::SameUser { .. } => None,
+            Self::Token { logins, .. } => Some(logins),
+        }
     }
 
     /// Whether this request is accepted.
@@ -90,11 +116,12 @@ impl Access {
         peer: Peer,
         (method, uri): (&Method, &Uri),
         headers: &HeaderMap,
+        protection: Protection,
     ) -> Result<(), Problem> {
         match (self, peer) {
             (Self::SameUser { uid }, Peer::Process { uid: theirs, is_outside }) => {
                 match (*uid == theirs, is_outside) {
-                    (true, true) => Ok(()),
+                    (true, true) => check_tunnel(headers, protection),
                     (false, _) => Err(Problem::forbidden(format!(
                         "this server answers user {uid}, and the other end of the socket is user {theirs}"
                     ))),
@@ -103,10 +130,18 @@ impl Access {
                     }
                 }
             }
-            (Self::Token { digest, hosts }, Peer::Network) => {
+            (Self::Token { token, hosts, logins }, Peer::Network) => {
                 check_names(hosts, uri, headers)?;
                 let is_open = method == Method::GET && OPEN_PATHS.contains(&uri.path());
-                if is_open { Ok(()) } else { check_token(digest, headers) }
+                if is_open || protection == Protection::Page {
+                    return Ok(());
+                }
+                check_site(headers)?;
+                match protection {
+                    Protection::Login => Ok(()),
+                    _ if headers.contains_key(header::AUTHORIZATION) => check_token(token, headers),
+                    _ => logins.check(headers),
+                }
             }
             _ => Err(Problem::forbidden("the request came from somewhere else")),
         }
@@ -134,26 +169,61 @@ fn check_names(hosts: &Hosts, uri: &Uri, headers: &HeaderMap) -> Result<(), Prob
     Ok(())
 }
 
-fn check_token(digest_of_token: &[u8; 32], headers: &HeaderMap) -> Result<(), Problem> {
+/// What browsers say of the page that a request comes from (Fetch Metadata). Other programs say nothing.
+fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.get("sec-fetch-site").map(|site| site.as_bytes()) {
+        None | Some(b"same-origin" | b"none") => Ok(()),
+        Some(_) => Err(Problem::forbidden("the request comes from the page of another site")),
+    }
+}
+
+/// A browser at the other end of a UNIX socket came through a tunnel of its user, to some port of that machine. The socket accepts
+/// what comes through, so the page must be our own, under a name that nobody else can give to it.
+fn check_tunnel(headers: &HeaderMap, protection: Protection) -> Result<(), Problem> {
+    let text = |name: header::HeaderName| headers.get(name).and_then(|it| it.to_str().ok());
+    let is_browser = headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"))
+        || headers.contains_key(header::ORIGIN)
+        || headers.contains_key(header::REFERER)
+        || text(header::USER_AGENT).is_some_and(|agent| agent.starts_with("Mozilla/"));
+    if !is_browser {
+        return Ok(());
+    }
+    let host = text(header::HOST).unwrap_or_default();
+    let is_loopback = ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
+        let port = host.strip_prefix(name).map(|rest| rest.strip_prefix(':').unwrap_or(rest));
+        port.is_some_and(|port| port.bytes().all(|digit| digit.is_ascii_digit()))
+    });
+    if !is_loopback {
+        return Err(Problem::forbidden("a browser has to come by the name localhost"));
+    }
+    let is_own = |origin: &str| origin.strip_prefix("http://") == Some(host);
+    if headers.contains_key(header::ORIGIN) && !text(header::ORIGIN).is_some_and(is_own) {
+        return Err(Problem::forbidden("the Origin header names another site"));
+    }
+    if protection == Protection::Page {
+        return Ok(());
+    }
+    check_site(headers)?;
+    if headers.contains_key(KEY_HEADER) {
+        Ok(())
+    } else {
+        Err(Problem::forbidden(format!(
+            "from a browser, a request needs the header {KEY_HEADER}: pages of other sites cannot send it"
+        )))
+    }
+}
+
+fn check_token(expected: &SecretDigest, headers: &HeaderMap) -> Result<(), Problem> {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = given.and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
-    let Some(token) = token else {
-        return Err(Problem::unauthorised("send the header `Authorization: Bearer TOKEN`"));
-    };
-    // Of hashes, whose bytes nobody can choose, and without stopping at the first difference: neither says how much of a guess was right.
-    let differs = digest(token).iter().zip(digest_of_token).fold(0, |all, (a, b)| all | (a ^ b));
-    if std::hint::black_box(differs) == 0 {
-        Ok(())
-    } else {
-        Err(Problem::unauthorised("the token is not that of this server"))
+    match token {
+        None => Err(Problem::unauthorised("send the header `Authorization: Bearer TOKEN`")),
+        Some(token) if expected.is_of(token) => Ok(()),
+        Some(_) => Err(Problem::unauthorised("the token is not that of this server")),
     }
-}
-
-fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
 }
 
 /// The token in this file, which only its owner can read. It is made if there is none.
@@ -185,11 +255,7 @@ pub(crate) fn token(path: &Path) -> Result<String, ServiceError> {
 
 fn make_token(path: &Path) -> Result<String, ServiceError> {
     let failed = |error: std::io::Error| ServiceError::io("make", path, error);
-    let mut bytes = [0; TOKEN_BYTES];
-    File::open("/dev/urandom")
-        .and_then(|mut random| random.read_exact(&mut bytes))
-        .map_err(failed)?;
-    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = new_secret().map_err(failed)?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
     let mut file = File::from(file.map_err(|errno| failed(errno.into()))?);

@@ -4,7 +4,8 @@
 use crate::problem::Problem;
 use crate::service::Shared;
 use crate::{
-    approvals, audit, checkpoints, commands, files, health, metrics, sandboxes, transactions,
+    approvals, audit, checkpoints, commands, files, health, metrics, page, recordings, sandboxes,
+    transactions, usage,
 };
 use axum::Router;
 use axum::extract::{Request, State};
@@ -123,6 +124,11 @@ fn all() -> Routes {
         .add::<approvals::__path_decide_approval, _, _>(approvals::decide_approval)
         .add::<audit::__path_read_audit, _, _>(audit::read_audit)
         .add::<audit::__path_follow_audit, _, _>(audit::follow_audit)
+        .add::<usage::__path_read_usage, _, _>(usage::read_usage)
+        .add::<recordings::__path_list_recordings, _, _>(recordings::list_recordings)
+        .add::<recordings::__path_read_recording, _, _>(recordings::read_recording)
+        .add::<page::__path_log_in, _, _>(page::log_in)
+        .add::<page::__path_log_out, _, _>(page::log_out)
         .add::<metrics::__path_read_metrics, _, _>(metrics::read_metrics)
         .add::<health::__path_healthz, _, _>(health::healthz)
         .add::<health::__path_readyz, _, _>(health::readyz)
@@ -131,8 +137,7 @@ fn all() -> Routes {
 
 /// Everything that the server answers.
 pub(crate) fn router(service: Shared) -> Router {
-    all()
-        .router
+    page::add_to(all().router)
         .fallback(|| async {
             Problem::not_found("there is nothing at this path; see /v1/openapi.json")
         })
@@ -144,19 +149,17 @@ pub(crate) fn router(service: Shared) -> Router {
 /// Before anything else: who may not ask learns nothing, not even what there is.
 async fn check_access(State(service): State<Shared>, request: Request, next: Next) -> Response {
     let peer = request.extensions().get().copied();
+    let (method, uri) = (request.method(), request.uri());
+    let protection = page::protection(method, uri.path());
     let checked = match peer {
-        Some(peer) => {
-            service.access.check(peer, (request.method(), request.uri()), request.headers())
-        }
+        Some(peer) => service.access.check(peer, (method, uri), request.headers(), protection),
         None => Err(Problem::internal("nobody knows where the request comes from")),
     };
     let mut response = match checked {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };
-    // No browser must take an answer for a page.
-    let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
+    page::protect(response.headers_mut());
     service.counters.answered(response.status());
     response
 }
@@ -243,6 +246,6 @@ mod tests {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!((names.len(), count), (37, 37));
+        assert_eq!((names.len(), count), (42, 42));
     }
 }

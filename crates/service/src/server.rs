@@ -5,6 +5,7 @@ use crate::error::ServiceError;
 use crate::idempotency::IdempotencyKeys;
 use crate::limits::{Impatient, MAX_CONNECTIONS, MAX_HEADER_BYTES, SHUTDOWN_GRACE};
 use crate::listen::{Accepted, ListenAddress, Listener, TlsFiles};
+use crate::logins::Logins;
 use crate::own_program::OwnProgram;
 use crate::routes;
 use crate::service::{Service, own_directory};
@@ -15,6 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use palisade_session::AppDirs;
 use std::fs::DirBuilder;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,6 +56,8 @@ pub struct Listening {
     /// Where the token is, if one is needed.
     pub token_file: Option<PathBuf>,
     pub has_tls: bool,
+    /// The page, with a code that logs a browser in once. None at a UNIX socket.
+    pub page: Option<String>,
 }
 
 impl ServeOptions {
@@ -107,11 +111,18 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
     let token = token_file.as_deref().map(auth::token).transpose()?;
     let listener = Listener::open(&address)?;
     let address = listener.address()?;
-    let access = match (&address, &token) {
+    let has_tls = acceptor.is_some();
+    let (access, page) = match (&address, &token) {
         (ListenAddress::Tcp(bound), Some(token)) => {
-            Access::by_token(token, Hosts::of(*bound, &options.hosts, acceptor.is_some()))
+            let logins = Logins::new(bound.port(), has_tls);
+            let code = logins
+                .new_code()
+                .map_err(|error| ServiceError::io("read", "/dev/urandom".as_ref(), error))?;
+            let link = format!("{}#code={code}", page_address(*bound, &options.hosts, has_tls));
+            let hosts = Hosts::of(*bound, &options.hosts, has_tls);
+            (Access::by_token(token, hosts, logins), Some(link))
         }
-        _ => Access::SameUser { uid: rustix::process::geteuid().as_raw() },
+        _ => (Access::SameUser { uid: rustix::process::geteuid().as_raw() }, None),
     };
     let program = OwnProgram::open(options.directory.clone())
         .map_err(|error| ServiceError::io("open", "/proc/self/exe".as_ref(), error))?;
@@ -124,8 +135,7 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let router = routes::router(Arc::clone(&service));
     let server = Server { router, acceptor, stopping, client_timeout };
-    let has_tls = server.acceptor.is_some();
-    tell(&Listening { address, token_file, has_tls });
+    tell(&Listening { address, token_file, has_tls, page });
     loop {
         let accepted = tokio::select! {
             accepted = accept(&listener, &connections) => accepted,
@@ -147,6 +157,15 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
     // Who is not done by then is cut off.
     let _ = timeout(SHUTDOWN_GRACE, connections.acquire_many(everything)).await;
     Ok(())
+}
+
+/// Where a browser finds the page. An address that stands for all of them leads nowhere, so a name that was given is taken first.
+fn page_address(bound: SocketAddr, hosts: &[String], has_tls: bool) -> String {
+    let scheme = if has_tls { "https" } else { "http" };
+    match hosts.first().filter(|_| !bound.ip().is_loopback()) {
+        Some(name) => format!("{scheme}://{name}:{}/", bound.port()),
+        None => format!("{scheme}://{bound}/"),
+    }
 }
 
 /// Further connections wait in the queue of the socket.

@@ -528,6 +528,7 @@ fn announced(plan: &Plan, report: &RunReport, supervisor: &Supervisor<'_>) -> An
     Announced {
         session: report.session_id.clone(),
         init: supervisor.pid(),
+        spawner: supervisor.spawner(),
         command: report.command.join(" "),
         started_at: report.started_at,
         cgroups: supervisor.cgroups(),

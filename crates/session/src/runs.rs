@@ -39,6 +39,9 @@ pub struct Announced {
     pub session: String,
     /// The pid of the sandbox's init in the host's pid namespace.
     pub init: u32,
+    /// The process beside the sandbox whose children are a session's commands, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spawner: Option<u32>,
     /// With secrets masked.
     pub command: String,
     pub started_at: Timestamp,

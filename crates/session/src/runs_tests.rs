@@ -18,6 +18,7 @@ fn run(session: &str, second: i64) -> Announced {
     Announced {
         session: session.to_owned(),
         init: 4321,
+        spawner: None,
         command: "make all".to_owned(),
         started_at: Timestamp::from_second(second).unwrap(),
         cgroups: vec![PathBuf::from("/sys/fs/cgroup/memory/palisade-s")],

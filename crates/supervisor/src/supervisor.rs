@@ -293,6 +293,11 @@ impl<'p> Supervisor<'p> {
         self.running.pid()
     }
 
+    /// The process beside the sandbox that starts further commands, on the host.
+    pub fn spawner(&self) -> Option<u32> {
+        self.running.roots().get(1).copied()
+    }
+
     /// From now on others may find the run.
     pub fn announce(&mut self, registration: impl RunRegistration + 'p) {
         self.registration = Some(Box::new(registration));

@@ -243,6 +243,12 @@ impl Running {
         }
     }
 
+    /// What is on standard error so far.
+    #[must_use]
+    pub fn said(&self) -> String {
+        String::from_utf8_lossy(&self.stderr.so_far()).into_owned()
+    }
+
     /// Waits for the end and collects what was said.
     #[must_use]
     pub fn wait(mut self) -> Output {

@@ -5,6 +5,7 @@
 
 mod attack;
 mod binaries;
+mod browser;
 mod demonstration;
 mod descendants;
 mod invocation;
@@ -20,6 +21,7 @@ mod world;
 
 pub use attack::Attack;
 pub use binaries::{client as client_program, rust_toolchain, sandbox as sandbox_program};
+pub use browser::Browser;
 pub use demonstration::Demonstration;
 pub use descendants::Descendants;
 pub use invocation::{Invocation, Output, Running};

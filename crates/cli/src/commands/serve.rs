@@ -13,15 +13,16 @@ use std::process::ExitCode;
 
 const DETAILS: &str = "\
 Listens at a UNIX socket in your runtime directory, and answers your own processes only. With tcp: every request needs the token
-in the token file. Other machines are served only with TLS. Sandboxes do not end with the server: each has a supervisor of its own,
-and the next server finds them again. SIGTERM ends the server; requests that run may end first. docs/service.md has all requests,
-and /v1/openapi.json describes them for programs.
+in the token file; a browser logs in with the link that is printed, or with the token. Other machines are served only with TLS.
+Sandboxes do not end with the server: each has a supervisor of its own, and the next server finds them again. SIGTERM ends the
+server; requests that run may end first. docs/service.md has all requests, docs/web-page.md the page, and /v1/openapi.json
+describes the requests for programs.
 
 Examples:
   sandbox serve
   curl --unix-socket \"$XDG_RUNTIME_DIR/palisade/service/http.sock\" http://localhost/v1/sandboxes
 
-  sandbox serve --listen tcp:127.0.0.1:8080
+  sandbox serve --listen tcp:127.0.0.1:8080        prints a link to a page for people, too
   curl -H \"Authorization: Bearer $(cat ~/.local/state/palisade/service/token)\" http://127.0.0.1:8080/v1/sandboxes
 
   sandbox serve --listen tcp:0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --host box.example";
@@ -88,16 +89,19 @@ impl Serve {
 }
 
 fn tell(listening: &Listening, as_json: bool) -> anyhow::Result<()> {
-    let Listening { address, token_file, has_tls } = listening;
+    let Listening { address, token_file, has_tls, page } = listening;
     if as_json {
         let address = address.to_string();
         return output::print_json(
-            &json!({ "address": address, "tokenFile": token_file, "hasTls": has_tls }),
+            &json!({ "address": address, "tokenFile": token_file, "hasTls": has_tls, "page": page }),
         );
     }
     output::note(&format!("listening at {address}"));
     if let Some(file) = token_file {
         output::note(&format!("the token is in {}", file.display()));
+    }
+    if let Some(page) = page {
+        output::note(&format!("for a browser, once: {page}"));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use super::Announced;
 use palisade_sys::Pid;
-use palisade_usage::{Io, Tree, UsageError};
+use palisade_usage::{Io, Sample, Tree, UsageError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,17 +27,22 @@ pub struct Reading {
 #[derive(Debug)]
 pub struct Meter {
     tree: Tree,
+    /// The commands of a session, below the process that starts them. Orphans are in the other tree.
+    commands: Option<Tree>,
     groups: Vec<PathBuf>,
 }
 
 impl Meter {
     /// `None` if the run has ended.
     pub fn of(run: &Announced) -> Result<Option<Self>, UsageError> {
-        let Some(init) = i32::try_from(run.init).ok().and_then(Pid::from_raw) else {
+        let pid = |number: u32| i32::try_from(number).ok().and_then(Pid::from_raw);
+        let Some(init) = pid(run.init) else {
             return Ok(None);
         };
+        // Without it, what it started is not seen; the rest is.
+        let commands = run.spawner.and_then(pid).and_then(|spawner| Tree::new(spawner).ok());
         match Tree::new(init) {
-            Ok(tree) => Ok(Some(Self { tree, groups: run.cgroups.clone() })),
+            Ok(tree) => Ok(Some(Self { tree, commands, groups: run.cgroups.clone() })),
             Err(UsageError::Gone(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -45,14 +50,21 @@ impl Meter {
 
     /// `None` if the run has ended.
     pub fn read(&mut self) -> Result<Option<Reading>, UsageError> {
-        let sample = match self.tree.sample() {
+        let mut sample = match self.tree.sample() {
             Ok(sample) => sample,
             Err(UsageError::Gone(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
+        let mut seen = self.tree.peaks().memory_bytes;
+        if let Some(commands) = &mut self.commands
+            && let Ok(more) = commands.sample()
+        {
+            seen = seen.saturating_add(commands.peaks().memory_bytes);
+            sample = together(sample, more);
+        }
         let group = GroupNumbers::of(&self.groups);
         let memory_bytes = group.memory.unwrap_or(sample.memory_bytes);
-        let seen = self.tree.peaks().memory_bytes.max(memory_bytes);
+        let seen = seen.max(memory_bytes);
         Ok(Some(Reading {
             at: Instant::now(),
             cpu: group.cpu.unwrap_or(sample.cpu_user + sample.cpu_system),
@@ -62,6 +74,28 @@ impl Meter {
             threads: sample.threads,
             io: sample.io,
         }))
+    }
+}
+
+/// Both trees. The process that starts commands is none of the sandbox's.
+fn together(sandbox: Sample, commands: Sample) -> Sample {
+    let io = match (sandbox.io, commands.io) {
+        (Some(one), Some(other)) => Some(Io {
+            read_bytes: one.read_bytes.saturating_add(other.read_bytes),
+            written_bytes: one.written_bytes.saturating_add(other.written_bytes),
+            reads: one.reads.saturating_add(other.reads),
+            writes: one.writes.saturating_add(other.writes),
+        }),
+        (one, other) => one.or(other),
+    };
+    Sample {
+        cpu_user: sandbox.cpu_user + commands.cpu_user,
+        cpu_system: sandbox.cpu_system + commands.cpu_system,
+        memory_bytes: sandbox.memory_bytes.saturating_add(commands.memory_bytes),
+        processes: (sandbox.processes + commands.processes).saturating_sub(1),
+        threads: (sandbox.threads + commands.threads).saturating_sub(1),
+        io,
+        ..sandbox
     }
 }
 
@@ -111,6 +145,7 @@ mod tests {
         Announced {
             session: "s".to_owned(),
             init,
+            spawner: None,
             command: String::new(),
             started_at: Timestamp::UNIX_EPOCH,
             cgroups: Vec::new(),

@@ -14,6 +14,7 @@ pub(crate) fn announced(limits: &[(&str, u64)]) -> Announced {
     Announced {
         session: "0199c0de-0000-7000-8000-0000deadbeef".to_owned(),
         init: 4321,
+        spawner: None,
         command: "make all".to_owned(),
         started_at: Timestamp::from_second(1_000).unwrap(),
         cgroups: Vec::new(),

@@ -113,6 +113,39 @@ impl Access {
     }
 }
 
+/// For a face with other ways to prove who asks.
+impl Access {
+    /// Whether a request comes from where it may, whoever sends it.
+    pub(crate) fn check_place(
+        &self,
+        peer: Peer,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), Problem> {
+        match (self, peer) {
+            (Self::Token { hosts, .. }, Peer::Network) => check_names(hosts, uri, headers),
+            _ => Err(Problem::forbidden("this is served at a TCP socket only")),
+        }
+    }
+
+    /// Whether this is the token. None: there is none.
+    pub(crate) fn is_token(&self, given: &str) -> Option<bool> {
+        match self {
+            Self::SameUser { .. } => None,
+            Self::Token { digest, .. } => Some(is_of(digest, given)),
+        }
+    }
+
+    /// A secret that belongs to the token and this purpose: who knows it knows neither the token nor that of another purpose.
+    pub(crate) fn secret_for(&self, purpose: &str) -> Option<String> {
+        let Self::Token { digest, .. } = self else { return None };
+        // Twice, so that nobody can go on from one hash to that of a longer purpose.
+        let inner = Sha256::new().chain_update(digest).chain_update(purpose).finalize();
+        let outer = Sha256::new().chain_update(digest).chain_update(inner).finalize();
+        Some(outer.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
 fn check_names(hosts: &Hosts, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let mut named = headers.get_all(header::HOST).iter();
     let host = named.next().and_then(|host| host.to_str().ok());
@@ -143,13 +176,17 @@ fn check_token(digest_of_token: &[u8; 32], headers: &HeaderMap) -> Result<(), Pr
     let Some(token) = token else {
         return Err(Problem::unauthorised("send the header `Authorization: Bearer TOKEN`"));
     };
-    // Of hashes, whose bytes nobody can choose, and without stopping at the first difference: neither says how much of a guess was right.
-    let differs = digest(token).iter().zip(digest_of_token).fold(0, |all, (a, b)| all | (a ^ b));
-    if std::hint::black_box(differs) == 0 {
+    if is_of(digest_of_token, token) {
         Ok(())
     } else {
         Err(Problem::unauthorised("the token is not that of this server"))
     }
+}
+
+/// Of hashes, whose bytes nobody can choose, and without stopping at the first difference: neither says how much of a guess was right.
+fn is_of(digest_of_token: &[u8; 32], given: &str) -> bool {
+    let differs = digest(given).iter().zip(digest_of_token).fold(0, |all, (a, b)| all | (a ^ b));
+    std::hint::black_box(differs) == 0
 }
 
 fn digest(token: &str) -> [u8; 32] {

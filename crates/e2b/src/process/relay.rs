@@ -12,7 +12,7 @@ use axum::body::Bytes;
 use palisade_service::{ControlConnection, Problem};
 use palisade_session::sessions::OutputReader;
 use palisade_session::supervise::interface::{
-    CommandId, Event, FromSupervisor, Refusal, Request, Response,
+    CommandId, Event, FromSupervisor, OutputStream, Refusal, Request, Response,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -170,8 +170,8 @@ impl Relay {
                 None
             }
             Ok(FromSupervisor::Event(event)) => match event {
-                Event::Output { command, cursor, bytes } if command == self.command => {
-                    self.wrote(cursor, WrittenTo::Stdout, &bytes).await
+                Event::Output { command, cursor, stream, bytes } if command == self.command => {
+                    self.wrote(cursor, stream, &bytes).await
                 }
                 Event::CommandExited { command, cause } if command == self.command => {
                     self.tell(&model::ended(cause));
@@ -187,7 +187,7 @@ impl Relay {
         }
     }
 
-    async fn wrote(&mut self, cursor: u64, to: WrittenTo, bytes: &[u8]) -> Option<Outcome> {
+    async fn wrote(&mut self, cursor: u64, to: OutputStream, bytes: &[u8]) -> Option<Outcome> {
         if cursor > self.next
             && let Err(error) = self.catch_up(cursor).await
         {
@@ -198,11 +198,15 @@ impl Relay {
     }
 
     /// What was told already may come again.
-    fn forward(&mut self, cursor: u64, to: WrittenTo, bytes: &[u8]) {
+    fn forward(&mut self, cursor: u64, to: OutputStream, bytes: &[u8]) {
         let known = usize::try_from(self.next.saturating_sub(cursor)).unwrap_or(usize::MAX);
         let new = bytes.get(known..).unwrap_or_default();
         if !new.is_empty() {
-            let to = if self.has_terminal { WrittenTo::Terminal } else { to };
+            let to = match to {
+                _ if self.has_terminal => WrittenTo::Terminal,
+                OutputStream::Stdout => WrittenTo::Stdout,
+                OutputStream::Stderr => WrittenTo::Stderr,
+            };
             self.tell(&model::wrote(to, new));
             self.next += new.len() as u64;
         }
@@ -219,9 +223,10 @@ impl Relay {
             let read = reading.await.map_err(|error| Problem::internal(error.to_string()))?;
             match read.map_err(Problem::from)? {
                 Some(chunk) if chunk.cursor == self.next => {
-                    let length = usize::try_from(cursor - self.next).unwrap_or(usize::MAX);
-                    let bytes = &chunk.bytes[..chunk.bytes.len().min(length)];
-                    self.forward(chunk.cursor, WrittenTo::Stdout, bytes);
+                    for (at, to, bytes) in chunk.parts() {
+                        let length = usize::try_from(cursor.saturating_sub(at)).unwrap_or(usize::MAX);
+                        self.forward(at, to, &bytes[..bytes.len().min(length)]);
+                    }
                 }
                 _ => {
                     let lost = cursor - self.next;

@@ -39,7 +39,8 @@ async fn begin(
     check(&argv, &config)?;
     // With an input in any case: who has it is waited for by the command if it reads slowly. It ends below if there is none.
     let has_input = terminal.is_none();
-    let streams = HeldStreams { terminal, has_input, is_attached: true };
+    let has_stderr_apart = terminal.is_none();
+    let streams = HeldStreams { terminal, has_input, has_stderr_apart, is_attached: true };
     let cwd = resolve(&sandbox.home, config.cwd.as_deref().unwrap_or_default());
     let wanted = StartCommand {
         kind: CommandKind::Program,

@@ -60,7 +60,7 @@ impl FileQuery {
 async fn read(State(face): State<Shared>, request: Request) -> Result<Response, ApiError> {
     let sandbox = living(&face, access::sandbox_of(&face, &request)).await?;
     let (query, headers, _) = FileQuery::of(request).await?;
-    let path = resolve(&sandbox.home, &query.path.unwrap_or_default());
+    let path = resolve(&sandbox, &query.path.unwrap_or_default());
     let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
     Ok(face.host.read_content(&sandbox.id, path, range.map(str::to_owned)).await?)
 }
@@ -73,14 +73,14 @@ enum Upload {
     Form { boundary: String, path: Option<PathBuf> },
 }
 
-fn upload(home: &Path, query: &FileQuery, headers: &HeaderMap) -> Result<Upload, ApiError> {
+fn upload(sandbox: &KeptSandbox, query: &FileQuery, headers: &HeaderMap) -> Result<Upload, ApiError> {
     if headers.keys().any(|name| name.as_str().starts_with("x-metadata-")) {
         return Err(ApiError::unsupported("metadata of files"));
     }
     if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(ApiError::unsupported("compressed content"));
     }
-    let path = query.path.as_deref().map(|path| resolve(home, path));
+    let path = query.path.as_deref().map(|path| resolve(sandbox, path));
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let given = given.unwrap_or_default();
     if let Some(boundary) = multipart::boundary(given) {
@@ -99,13 +99,13 @@ fn upload(home: &Path, query: &FileQuery, headers: &HeaderMap) -> Result<Upload,
 async fn write(State(face): State<Shared>, request: Request) -> Result<Response, ApiError> {
     let sandbox = living(&face, access::sandbox_of(&face, &request)).await?;
     let (query, headers, body) = FileQuery::of(request).await?;
-    let upload = upload(&sandbox.home, &query, &headers)?;
+    let upload = upload(&sandbox, &query, &headers)?;
     let content = Content::of(body, face.host.client_timeout());
-    let home = sandbox.home.clone();
-    let written = face.host.with_files(&sandbox.id, move |files| match upload {
+    let id = sandbox.id.clone();
+    let written = face.host.with_files(&id, move |files| match upload {
         Upload::One(path) => {
             let mut content = content;
-            let written = write_one(files, &path, &mut content);
+            let written = write_one(files, &sandbox, &path, &mut content);
             match content.problem {
                 Some(problem) => Err(problem),
                 None => Ok(vec![written?]),
@@ -113,7 +113,7 @@ async fn write(State(face): State<Shared>, request: Request) -> Result<Response,
         }
         Upload::Form { boundary, path } => {
             let mut form = Form::new(content, &boundary);
-            let written = write_form(files, &mut form, path.as_deref(), &home);
+            let written = write_form(files, &sandbox, &mut form, path.as_deref());
             match form.into_inner().problem {
                 Some(problem) => Err(problem),
                 None => written,
@@ -124,17 +124,22 @@ async fn write(State(face): State<Shared>, request: Request) -> Result<Response,
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-fn write_one(files: &mut Client, path: &Path, content: &mut dyn Read) -> Result<Value, Problem> {
+fn write_one(
+    files: &mut Client,
+    sandbox: &KeptSandbox,
+    path: &Path,
+    content: &mut dyn Read,
+) -> Result<Value, Problem> {
     let options = WriteOptions { if_exists: IfExists::Replace, make_parents: true, mode: NEW_FILE };
     files.write(path, content, options)?;
-    Ok(json!({ "name": paths::name(path), "path": paths::text(path), "type": "file" }))
+    Ok(json!({ "name": paths::name(path), "path": paths::shown(sandbox, path), "type": "file" }))
 }
 
 fn write_form(
     files: &mut Client,
+    sandbox: &KeptSandbox,
     form: &mut Form<Content>,
     path: Option<&Path>,
-    home: &Path,
 ) -> Result<Vec<Value>, Problem> {
     let malformed = |error: std::io::Error| Problem::malformed(format!("the form: {error}"));
     let mut written = Vec::new();
@@ -149,13 +154,13 @@ fn write_form(
                 return Err(Problem::malformed("path: there are several files in the form"));
             }
             (Some(path), _) => path.to_owned(),
-            (None, Some(name)) => resolve(home, &name),
+            (None, Some(name)) => resolve(sandbox, &name),
             (None, None) => return Err(Problem::malformed("a file has no name")),
         };
         if written.len() == MAX_FILES {
             return Err(Problem::too_large(format!("at most {MAX_FILES} files at once")));
         }
-        written.push(write_one(files, &place, &mut content)?);
+        written.push(write_one(files, sandbox, &place, &mut content)?);
     }
     match written.is_empty() {
         true => Err(Problem::malformed("there is no file in the form")),

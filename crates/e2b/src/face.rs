@@ -53,7 +53,7 @@ impl Face {
         }
         self.running.forget(id);
         if let Some(kept) = self.store.load(id)? {
-            self.homes.remove(kept.home).await?;
+            self.homes.remove(&kept.home).await?;
         }
         // Last, so that a sweep finds what a killed server has left.
         self.store.remove(id)

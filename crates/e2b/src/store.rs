@@ -28,6 +28,25 @@ pub(crate) struct KeptSandbox {
     pub(crate) end_at: Timestamp,
     /// The directory that it works in.
     pub(crate) home: PathBuf,
+    /// The same as clients know it.
+    pub(crate) shown_home: PathBuf,
+}
+
+#[cfg(test)]
+impl KeptSandbox {
+    pub(crate) fn example(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            template: "base".to_owned(),
+            metadata: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
+            env_vars: BTreeMap::new(),
+            allow_internet_access: None,
+            started_at: Timestamp::UNIX_EPOCH,
+            end_at: Timestamp::UNIX_EPOCH,
+            home: "/h".into(),
+            shown_home: "/home/user".into(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -114,24 +133,13 @@ fn read(path: &Path) -> Result<Option<KeptSandbox>, Problem> {
 #[cfg(test)]
 mod tests {
     use super::{KeptSandbox, Store};
-    use jiff::Timestamp;
-    use std::collections::BTreeMap;
 
     #[test]
     fn what_is_kept_is_found_again_and_a_name_leads_nowhere_else() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::new(directory.path().join("e2b"));
         assert_eq!(store.list(), []);
-        let kept = KeptSandbox {
-            id: "01a1ee5b-7974-7713-97b3-d699db1daa1d".to_owned(),
-            template: "base".to_owned(),
-            metadata: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
-            env_vars: BTreeMap::new(),
-            allow_internet_access: None,
-            started_at: Timestamp::UNIX_EPOCH,
-            end_at: Timestamp::UNIX_EPOCH,
-            home: "/h".into(),
-        };
+        let kept = KeptSandbox::example("01a1ee5b-7974-7713-97b3-d699db1daa1d");
         store.save(&kept).unwrap();
         assert_eq!(store.load(&kept.id).unwrap().as_ref(), Some(&kept));
         assert_eq!(store.list(), [kept.clone()]);

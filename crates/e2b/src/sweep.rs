@@ -31,13 +31,13 @@ async fn sweep(face: &Face) {
     }
     for home in face.homes.list() {
         if !known.contains(&home) && is_old(&home) {
-            let _ = face.homes.remove(home).await;
+            let _ = face.homes.remove(&home).await;
         }
     }
 }
 
 fn is_old(home: &std::path::Path) -> bool {
-    let made = home.symlink_metadata().and_then(|found| found.modified());
+    let made = home.parent().unwrap_or(home).symlink_metadata().and_then(|found| found.modified());
     let age = made.ok().and_then(|made| SystemTime::now().duration_since(made).ok());
     age.is_some_and(|age| age > UNCLAIMED)
 }

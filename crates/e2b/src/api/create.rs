@@ -6,6 +6,7 @@ use super::templates::presets_of;
 use crate::access::access_token;
 use crate::error::ApiError;
 use crate::face::{Face, Shared};
+use crate::homes::{E2B_HOME, NewHome};
 use crate::store::KeptSandbox;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,6 +15,7 @@ use palisade_service::{NewSandbox, Problem};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Seconds, as E2B has it.
@@ -102,7 +104,7 @@ async fn make(face: &Face, wanted: Wanted, presets: Vec<String>) -> Result<KeptS
     if wanted.allow_internet_access == Some(false) {
         settings.insert("network.mode".to_owned(), json!("none"));
     }
-    let home = face.homes.make()?;
+    let NewHome { home, root } = face.homes.make()?;
     let new = NewSandbox {
         project: Some(home.clone()),
         presets,
@@ -110,10 +112,11 @@ async fn make(face: &Face, wanted: Wanted, presets: Vec<String>) -> Result<KeptS
         time_to_live_seconds: Some(seconds.max(1)),
         ..NewSandbox::default()
     };
-    let id = match face.host.create(&new).await {
-        Ok(id) => id,
+    let (id, shown_home) = match create_with_link(face, new, root).await {
+        Ok((id, true)) => (id, E2B_HOME.into()),
+        Ok((id, false)) => (id, home.clone()),
         Err(problem) => {
-            face.homes.remove(home).await?;
+            face.homes.remove(&home).await?;
             return Err(problem.into());
         }
     };
@@ -126,12 +129,31 @@ async fn make(face: &Face, wanted: Wanted, presets: Vec<String>) -> Result<KeptS
         started_at: Timestamp::now(),
         end_at: check_timeout(seconds)?,
         home: home.clone(),
+        shown_home,
     };
     if let Err(problem) = face.store.save(&kept) {
         // Nobody would find it again.
         let _ = face.host.remove(&kept.id).await;
-        face.homes.remove(home).await?;
+        face.homes.remove(&home).await?;
         return Err(problem.into());
     }
     Ok(kept)
+}
+
+/// With E2B's home, where the host and its policy have room for it. Says whether they have.
+async fn create_with_link(
+    face: &Face,
+    mut new: NewSandbox,
+    root: Option<PathBuf>,
+) -> Result<(String, bool), Problem> {
+    const KEY: &str = "filesystem.rootPath";
+    let Some(root) = root else { return Ok((face.host.create(&new).await?, false)) };
+    new.settings.insert(KEY.to_owned(), json!(root));
+    match face.host.create(&new).await {
+        Err(problem) if problem.detail().contains("rootPath") => {
+            new.settings.remove(KEY);
+            Ok((face.host.create(&new).await?, false))
+        }
+        created => Ok((created?, true)),
+    }
 }

@@ -85,18 +85,11 @@ impl ListQuery {
 mod tests {
     use super::{ListQuery, Order};
     use crate::store::KeptSandbox;
-    use jiff::Timestamp;
 
     fn sandboxes() -> Vec<KeptSandbox> {
         let sandbox = |number: u8| KeptSandbox {
-            id: format!("id{number}"),
-            template: "base".to_owned(),
             metadata: [("n m".to_owned(), format!("{}&", number % 2))].into(),
-            env_vars: [].into(),
-            allow_internet_access: None,
-            started_at: Timestamp::UNIX_EPOCH,
-            end_at: Timestamp::UNIX_EPOCH,
-            home: "/h".into(),
+            ..KeptSandbox::example(&format!("id{number}"))
         };
         (0..5).map(sandbox).collect()
     }

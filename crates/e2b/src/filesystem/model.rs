@@ -1,6 +1,7 @@
 //! What is said about files.
 
 use crate::paths;
+use crate::store::KeptSandbox;
 use jiff::Timestamp;
 use palisade_session::files::{Change, ChangeKind, FileInfo, FileType};
 use serde::Serialize;
@@ -26,7 +27,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(path: &Path, info: &FileInfo) -> Self {
+    pub(crate) fn new(sandbox: &KeptSandbox, path: &Path, info: &FileInfo) -> Self {
         let (type_, letter) = match info.file_type {
             FileType::File => ("FILE_TYPE_FILE", '-'),
             FileType::Directory => ("FILE_TYPE_DIRECTORY", 'd'),
@@ -36,7 +37,7 @@ impl Entry {
         Self {
             name: paths::name(path),
             type_,
-            path: paths::text(path),
+            path: paths::shown(sandbox, path),
             size: info.size.to_string(),
             mode: info.mode & 0o7777,
             permissions: permissions(letter, info.mode),

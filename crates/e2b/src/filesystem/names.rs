@@ -38,9 +38,10 @@ fn look(files: &mut Client, path: &Path) -> Result<Option<FileInfo>, Problem> {
 
 pub(super) async fn stat(State(face): State<Shared>, call: Call) -> Response {
     unary(call, |sandbox, message: PathMessage| async move {
-        let path = resolve(&sandbox.home, &message.path);
-        let entry = face.host.with_files(&sandbox.id, move |files| {
-            Ok(Entry::new(&path, &files.info(&path, false)?))
+        let id = sandbox.id.clone();
+        let path = resolve(&sandbox, &message.path);
+        let entry = face.host.with_files(&id, move |files| {
+            Ok(Entry::new(&sandbox, &path, &files.info(&path, false)?))
         });
         Ok(OneEntry { entry: entry.await? })
     })
@@ -57,11 +58,12 @@ pub(super) struct ListMessage {
 
 pub(super) async fn list_directory(State(face): State<Shared>, call: Call) -> Response {
     unary(call, |sandbox, message: ListMessage| async move {
-        let path = resolve(&sandbox.home, &message.path);
-        let entries = face.host.with_files(&sandbox.id, move |files| {
+        let id = sandbox.id.clone();
+        let path = resolve(&sandbox, &message.path);
+        let entries = face.host.with_files(&id, move |files| {
             let listed = files.list(&path, message.depth.max(1), MAX_ENTRIES)?;
             let entry = |it: &palisade_session::files::Listing| {
-                Entry::new(&path.join(&it.path), &it.info)
+                Entry::new(&sandbox, &path.join(&it.path), &it.info)
             };
             Ok(listed.iter().map(entry).collect::<Vec<_>>())
         });
@@ -72,13 +74,14 @@ pub(super) async fn list_directory(State(face): State<Shared>, call: Call) -> Re
 
 pub(super) async fn make_directory(State(face): State<Shared>, call: Call) -> Response {
     unary(call, |sandbox, message: PathMessage| async move {
-        let path = resolve(&sandbox.home, &message.path);
+        let id = sandbox.id.clone();
+        let path = resolve(&sandbox, &message.path);
         let shown = path.clone();
-        let made = face.host.with_files(&sandbox.id, move |files| {
+        let made = face.host.with_files(&id, move |files| {
             if let Some(found) = look(files, &path)? {
                 return Ok(Err(found.file_type));
             }
-            Ok(Ok(Entry::new(&path, &files.make_directory(&path, true)?)))
+            Ok(Ok(Entry::new(&sandbox, &path, &files.make_directory(&path, true)?)))
         });
         match made.await? {
             Ok(entry) => Ok(OneEntry { entry }),
@@ -106,14 +109,15 @@ pub(super) struct MoveMessage {
 /// Missing directories on the way to the new name are made, and a file that has it is replaced, as E2B does.
 pub(super) async fn rename(State(face): State<Shared>, call: Call) -> Response {
     unary(call, |sandbox, message: MoveMessage| async move {
-        let from = resolve(&sandbox.home, &message.source);
-        let to = resolve(&sandbox.home, &message.destination);
-        let entry = face.host.with_files(&sandbox.id, move |files| {
+        let id = sandbox.id.clone();
+        let from = resolve(&sandbox, &message.source);
+        let to = resolve(&sandbox, &message.destination);
+        let entry = face.host.with_files(&id, move |files| {
             files.info(&from, false)?;
             if let Some(parent) = to.parent() {
                 files.make_directory(parent, true)?;
             }
-            Ok(Entry::new(&to, &files.rename(&from, &to, true)?))
+            Ok(Entry::new(&sandbox, &to, &files.rename(&from, &to, true)?))
         });
         Ok(OneEntry { entry: entry.await? })
     })
@@ -123,8 +127,9 @@ pub(super) async fn rename(State(face): State<Shared>, call: Call) -> Response {
 /// A directory goes with everything in it. What is not there need not be removed.
 pub(super) async fn remove(State(face): State<Shared>, call: Call) -> Response {
     unary(call, |sandbox, message: PathMessage| async move {
-        let path = resolve(&sandbox.home, &message.path);
-        let removed = face.host.with_files(&sandbox.id, move |files| Ok(files.remove(&path, true)?));
+        let id = sandbox.id.clone();
+        let path = resolve(&sandbox, &message.path);
+        let removed = face.host.with_files(&id, move |files| Ok(files.remove(&path, true)?));
         match removed.await {
             Err(problem) if !problem.is_not_found() => Err(problem.into()),
             _ => Ok(json!({})),

@@ -41,7 +41,8 @@ impl Watching {
         sandbox: &KeptSandbox,
         message: &WatchMessage,
     ) -> Result<Self, RpcError> {
-        let path = resolve(&sandbox.home, &message.path);
+        let path = resolve(sandbox, &message.path);
+        let of = sandbox.clone();
         let (recursive, include_entry) = (message.recursive, message.include_entry);
         let (begun, has_begun) = oneshot::channel();
         let (to, changes) = mpsc::channel(WAITING_CHANGES);
@@ -57,7 +58,7 @@ impl Watching {
                     if include_entry {
                         let place = path.join(&change.path);
                         // It may be gone already.
-                        event.entry = files.info(&place, false).ok().map(|it| Entry::new(&place, &it));
+                        event.entry = files.info(&place, false).ok().map(|it| Entry::new(&of, &place, &it));
                     }
                     if to.blocking_send(event).is_err() {
                         return Ok(());

@@ -6,7 +6,7 @@ use super::running::{KnownCommand, not_found};
 use crate::connect::{Call, stream};
 use crate::error::{Code, RpcError};
 use crate::face::Shared;
-use crate::paths::resolve;
+use crate::paths::{self, resolve};
 use crate::store::KeptSandbox;
 use axum::extract::State;
 use axum::response::Response;
@@ -16,6 +16,7 @@ use palisade_session::supervise::interface::{
     Response as Answered, StartCommand,
 };
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -41,11 +42,11 @@ async fn begin(
     let has_input = terminal.is_none();
     let has_stderr_apart = terminal.is_none();
     let streams = HeldStreams { terminal, has_input, has_stderr_apart, is_attached: true };
-    let cwd = resolve(&sandbox.home, config.cwd.as_deref().unwrap_or_default());
+    let cwd = resolve(&sandbox, config.cwd.as_deref().unwrap_or_default());
     let wanted = StartCommand {
         kind: CommandKind::Program,
         argv: argv.iter().map(|word| word.clone().into_bytes()).collect(),
-        environment: environment(&sandbox, &config),
+        environment: environment(&sandbox, &config, &cwd),
         cwd: Some(cwd),
         umask: None,
         rlimits: Vec::new(),
@@ -77,9 +78,16 @@ fn check(argv: &[String], config: &Config) -> Result<(), RpcError> {
 }
 
 /// What E2B's server sets, then what the sandbox was made with, then what the command is started with.
-fn environment(sandbox: &KeptSandbox, config: &Config) -> Environment {
-    let home = sandbox.home.to_string_lossy();
-    let own = [("HOME", home.as_ref()), ("E2B_SANDBOX", "true"), ("E2B_SANDBOX_ID", &sandbox.id)];
+fn environment(sandbox: &KeptSandbox, config: &Config, cwd: &Path) -> Environment {
+    let home = paths::text(&sandbox.shown_home);
+    // A shell believes it, if it is where it says: so the home has the name that clients know.
+    let directory = paths::shown(sandbox, cwd);
+    let own = [
+        ("HOME", home.as_str()),
+        ("PWD", &directory),
+        ("E2B_SANDBOX", "true"),
+        ("E2B_SANDBOX_ID", &sandbox.id),
+    ];
     let mut all: BTreeMap<&str, &str> = own.into();
     for (name, value) in sandbox.env_vars.iter().chain(&config.envs) {
         all.insert(name, value);

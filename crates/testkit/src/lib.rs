@@ -5,6 +5,7 @@
 
 mod attack;
 mod binaries;
+pub mod clients;
 mod demonstration;
 mod descendants;
 mod invocation;

@@ -128,9 +128,8 @@ fn malformed_and_oversized_requests_are_refused_and_leave_nothing() {
     let server = E2bServer::start(&world);
     let (id, token) = server.create();
     let [id, token] = headers(&id, &token);
-    let call = |path: &str, kind: &str, body: &[u8]| {
-        server.ask(path, &[&id, &token, kind], Some(body))
-    };
+    let call =
+        |path: &str, kind: &str, body: &[u8]| server.ask(path, &[&id, &token, kind], Some(body));
     let start = |body: &[u8]| call("/process.Process/Start", STREAM, body);
     assert_eq!(stream_error(&start(b"")), "invalid_argument");
     assert_eq!(stream_error(&start(b"\0\0\0")), "invalid_argument");

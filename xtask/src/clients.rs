@@ -29,7 +29,9 @@ pub(crate) fn install() -> Result<()> {
         return Ok(());
     }
     if !am_root() {
-        bail!("the tests need packages of PyPI and npm in {DIRECTORY}; run `cargo xtask setup` as root once");
+        bail!(
+            "the tests need packages of PyPI and npm in {DIRECTORY}; run `cargo xtask setup` as root once"
+        );
     }
     eprintln!("installing clients for tests in {DIRECTORY}");
     if directory.exists() {

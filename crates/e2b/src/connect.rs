@@ -91,7 +91,10 @@ fn parse<M: DeserializeOwned>(text: &[u8]) -> Result<M, RpcError> {
 }
 
 /// A procedure that answers once.
-pub(crate) async fn unary<M, A, D>(call: Call, carry_out: impl FnOnce(KeptSandbox, M) -> D) -> Response
+pub(crate) async fn unary<M, A, D>(
+    call: Call,
+    carry_out: impl FnOnce(KeptSandbox, M) -> D,
+) -> Response
 where
     M: DeserializeOwned,
     A: Serialize,
@@ -174,7 +177,8 @@ where
         let place = face.host.stream_place()?;
         let mut messages = Messages::of(call.body);
         let message = timeout(call.patience, messages.next()).await;
-        let message = message.map_err(|_| RpcError::new(Code::DeadlineExceeded, "nothing came"))??;
+        let message =
+            message.map_err(|_| RpcError::new(Code::DeadlineExceeded, "nothing came"))??;
         let message = message.ok_or_else(|| RpcError::invalid("a request has one message"))?;
         let writer = begin(call.sandbox, parse(&message)?).await?;
         Ok::<_, RpcError>((writer, keepalive, deadline, place))
@@ -183,7 +187,8 @@ where
         Ok((writer, keepalive, deadline, place)) => {
             let (to, mut parts) = mpsc::channel::<Bytes>(WAITING_MESSAGES);
             tokio::spawn(writer.write(Answer { to, keepalive, deadline, _place: place }));
-            let parts = poll_fn(move |cx| parts.poll_recv(cx).map(|part| part.map(Ok::<_, Infallible>)));
+            let parts =
+                poll_fn(move |cx| parts.poll_recv(cx).map(|part| part.map(Ok::<_, Infallible>)));
             answer(Body::from_stream(parts))
         }
         // With the status of success, as the protocol has it: an answer that goes on says at its end what went wrong.

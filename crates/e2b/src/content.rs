@@ -73,7 +73,11 @@ enum Upload {
     Form { boundary: String, path: Option<PathBuf> },
 }
 
-fn upload(sandbox: &KeptSandbox, query: &FileQuery, headers: &HeaderMap) -> Result<Upload, ApiError> {
+fn upload(
+    sandbox: &KeptSandbox,
+    query: &FileQuery,
+    headers: &HeaderMap,
+) -> Result<Upload, ApiError> {
     if headers.keys().any(|name| name.as_str().starts_with("x-metadata-")) {
         return Err(ApiError::unsupported("metadata of files"));
     }

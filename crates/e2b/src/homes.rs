@@ -44,7 +44,8 @@ impl Homes {
         let data = variable("XDG_DATA_HOME")
             .filter(|path| path.is_absolute())
             .or_else(|| home.as_ref().map(|home| home.join(".local/share")));
-        let is_taken = |path: &Option<PathBuf>| path.as_ref().is_some_and(|it| it.starts_with(E2B_HOME));
+        let is_taken =
+            |path: &Option<PathBuf>| path.as_ref().is_some_and(|it| it.starts_with(E2B_HOME));
         let has_link = !is_taken(&home) && !is_taken(&data);
         Self { all: data.map(|data| data.join("palisade").join("e2b")), has_link }
     }
@@ -54,9 +55,8 @@ impl Homes {
             Problem::internal("sandboxes need a directory: set HOME or XDG_DATA_HOME")
         })?;
         let place = all.join(Uuid::now_v7().simple().to_string());
-        self.make_at(&place).map_err(|error| {
-            Problem::internal(format!("cannot make {}: {error}", place.display()))
-        })
+        self.make_at(&place)
+            .map_err(|error| Problem::internal(format!("cannot make {}: {error}", place.display())))
     }
 
     fn make_at(&self, place: &Path) -> io::Result<NewHome> {

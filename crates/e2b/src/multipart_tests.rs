@@ -28,7 +28,8 @@ fn head(file_name: &str) -> PartHead {
 
 #[test]
 fn parts_come_out_whole_however_the_bytes_come() {
-    let body = b"--b0\r\nContent-Disposition: form-data; name=\"file\"; filename=\"/a/b c.txt\"\r\n\
+    let body =
+        b"--b0\r\nContent-Disposition: form-data; name=\"file\"; filename=\"/a/b c.txt\"\r\n\
         Content-Type: text/plain\r\n\r\none\r\n--b\r\n\r\n--b0\r\n\
         content-disposition: form-data; filename=\"q%22%25.txt\"; name=file\r\n\r\n\r\n--b0--\r\n";
     for step in [1, 2, 3, 7, 64, 4096] {
@@ -56,7 +57,8 @@ fn a_form_that_breaks_off_or_makes_no_sense_is_an_error() {
 fn the_boundary_is_a_parameter_of_the_type() {
     assert_eq!(boundary("multipart/form-data; boundary=abc").as_deref(), Some("abc"));
     assert_eq!(boundary("Multipart/Form-Data; x=1; boundary=\"a b\"").as_deref(), Some("a b"));
-    for wrong in ["multipart/form-data", "text/plain; boundary=a", "multipart/form-data; boundary="] {
+    for wrong in ["multipart/form-data", "text/plain; boundary=a", "multipart/form-data; boundary="]
+    {
         assert_eq!(boundary(wrong), None, "{wrong}");
     }
 }

@@ -72,11 +72,7 @@ impl ControlConnection {
     }
 
     /// Without waiting for its answer, which [`Self::next_event`] then leaves out.
-    pub fn send(
-        &self,
-        request: &Request,
-        descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(), Problem> {
+    pub fn send(&self, request: &Request, descriptors: &[BorrowedFd<'_>]) -> Result<(), Problem> {
         self.client.send(request, descriptors).map_err(|error| match error {
             WireError::TooLong { limit } => {
                 Problem::too_large(format!("arguments and environment exceed {limit} bytes"))

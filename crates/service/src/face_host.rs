@@ -137,7 +137,7 @@ impl FaceHost {
         commands::start_held(&self.0, named, argv, wanted).await
     }
 
-    /// A connection to a sandbox, and what runs in it.
+    /// What runs in a sandbox.
     pub async fn running(&self, named: &str) -> Result<Vec<CommandDetails>, Problem> {
         Ok(Known::find(&self.0, named).await?.running)
     }

@@ -210,6 +210,17 @@ def files(sandbox):
         assert error.code == 401, error
 
 
+def repositories(sandbox):
+    git = sandbox.git
+    git.init("repo", initial_branch="main")
+    git.configure_user("A Name", "name@example.org")
+    sandbox.files.write("repo/a.txt", "1")
+    git.add("repo")
+    git.commit("repo", "first")
+    assert git.status("repo").is_clean
+    assert "first" in sandbox.commands.run("git -C repo log --oneline").stdout
+
+
 def terminals(sandbox):
     pty = sandbox.pty.create(PtySize(rows=24, cols=80), envs={"PS1": "$ "}, timeout=60)
     sandbox.pty.resize(pty.pid, PtySize(rows=50, cols=132))
@@ -237,7 +248,7 @@ def ends(sandbox):
 def main():
     began = time.monotonic()
     sandbox = sandboxes()
-    for part in [commands, files, terminals, unsupported, ends]:
+    for part in [commands, files, repositories, terminals, unsupported, ends]:
         print(f"{part.__name__} ({time.monotonic() - began:.1f}s)", flush=True)
         part(sandbox)
     print("all of it works")

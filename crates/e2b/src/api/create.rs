@@ -79,7 +79,8 @@ impl Wanted {
 /// When a sandbox ends that may stay for so many seconds.
 pub(super) fn check_timeout(seconds: u64) -> Result<Timestamp, ApiError> {
     let time = i64::try_from(seconds).ok().filter(|_| seconds <= MAX_TIMEOUT);
-    let end = time.and_then(|time| Timestamp::now().checked_add(SignedDuration::from_secs(time)).ok());
+    let end =
+        time.and_then(|time| Timestamp::now().checked_add(SignedDuration::from_secs(time)).ok());
     end.ok_or_else(|| ApiError::invalid(format!("timeout: at most {MAX_TIMEOUT} seconds")))
 }
 
@@ -112,7 +113,7 @@ async fn make(face: &Face, wanted: Wanted, presets: Vec<String>) -> Result<KeptS
         time_to_live_seconds: Some(seconds.max(1)),
         ..NewSandbox::default()
     };
-    let (id, shown_home) = match create_with_link(face, new, root).await {
+    let (id, shown_home) = match create_as_far_as_possible(face, new, root).await {
         Ok((id, true)) => (id, E2B_HOME.into()),
         Ok((id, false)) => (id, home.clone()),
         Err(problem) => {
@@ -140,20 +141,31 @@ async fn make(face: &Face, wanted: Wanted, presets: Vec<String>) -> Result<KeptS
     Ok(kept)
 }
 
-/// With E2B's home, where the host and its policy have room for it. Says whether they have.
-async fn create_with_link(
+/// With E2B's home, and with any names in it, where the host and its policy allow it. Says whether there is E2B's home.
+async fn create_as_far_as_possible(
     face: &Face,
     mut new: NewSandbox,
     root: Option<PathBuf>,
 ) -> Result<(String, bool), Problem> {
-    const KEY: &str = "filesystem.rootPath";
-    let Some(root) = root else { return Ok((face.host.create(&new).await?, false)) };
-    new.settings.insert(KEY.to_owned(), json!(root));
-    match face.host.create(&new).await {
-        Err(problem) if problem.detail().contains("rootPath") => {
-            new.settings.remove(KEY);
-            Ok((face.host.create(&new).await?, false))
-        }
-        created => Ok((created?, true)),
+    const ROOT: &str = "filesystem.rootPath";
+    const UNPROTECTED: &str = "filesystem.unprotectedPaths";
+    // Nothing on the host works in it, so it has no names that the host would run.
+    new.settings.insert(UNPROTECTED.to_owned(), json!([new.project]));
+    if let Some(root) = root {
+        new.settings.insert(ROOT.to_owned(), json!(root));
+    }
+    loop {
+        let problem = match face.host.create(&new).await {
+            Ok(id) => return Ok((id, new.settings.contains_key(ROOT))),
+            Err(problem) => problem,
+        };
+        let is_meant = |key: &&str| {
+            let name = key.rsplit('.').next().unwrap_or(key);
+            new.settings.contains_key(*key) && problem.detail().contains(name)
+        };
+        match [ROOT, UNPROTECTED].iter().find(is_meant) {
+            Some(key) => new.settings.remove(*key),
+            None => return Err(problem),
+        };
     }
 }

@@ -104,9 +104,9 @@ struct HostSize {
 impl HostSize {
     fn of(kept: &KeptSandbox) -> Self {
         let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let memory_kb = memory
-            .lines()
-            .find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok());
+        let memory_kb = memory.lines().find_map(|line| {
+            line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok()
+        });
         let disk = rustix::fs::statvfs(&kept.home).ok();
         Self {
             cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),

@@ -41,11 +41,9 @@ impl ListQuery {
         let Some(text) = &self.metadata else { return Ok(Vec::new()) };
         let wrong = || ApiError::invalid("metadata: names and values as in a form");
         let uri: Uri = format!("/?{text}").parse().map_err(|_| wrong())?;
-        let pairs: Query<Vec<(String, String)>> =
-            Query::try_from_uri(&uri).map_err(|_| wrong())?;
-        let decoded = |(name, value): (String, String)| {
-            (percent::decode(&name), percent::decode(&value))
-        };
+        let pairs: Query<Vec<(String, String)>> = Query::try_from_uri(&uri).map_err(|_| wrong())?;
+        let decoded =
+            |(name, value): (String, String)| (percent::decode(&name), percent::decode(&value));
         Ok(pairs.0.into_iter().map(decoded).collect())
     }
 
@@ -72,7 +70,9 @@ impl ListQuery {
             wanted.reverse();
         }
         let is_later = |kept: &KeptSandbox| {
-            self.next_token.as_ref().is_none_or(|token| (kept.id > *token) == is_ascending && kept.id != *token)
+            self.next_token
+                .as_ref()
+                .is_none_or(|token| (kept.id > *token) == is_ascending && kept.id != *token)
         };
         let mut rest = wanted.into_iter().filter(is_later);
         let page: Vec<_> = rest.by_ref().take(limit).collect();

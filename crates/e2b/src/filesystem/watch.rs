@@ -19,9 +19,8 @@ use tokio::time::timeout;
 /// Changes that wait for the client. Then the sandbox's own queue fills.
 const WAITING_CHANGES: usize = 64;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 pub(super) struct WatchMessage {
     path: String,
     recursive: bool,
@@ -58,7 +57,8 @@ impl Watching {
                     if include_entry {
                         let place = path.join(&change.path);
                         // It may be gone already.
-                        event.entry = files.info(&place, false).ok().map(|it| Entry::new(&of, &place, &it));
+                        event.entry =
+                            files.info(&place, false).ok().map(|it| Entry::new(&of, &place, &it));
                     }
                     if to.blocking_send(event).is_err() {
                         return Ok(());

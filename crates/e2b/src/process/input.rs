@@ -82,8 +82,12 @@ async fn type_all(
     let has_terminal = held(face, sandbox, command).await?;
     let bytes = match (input, has_terminal) {
         (Input::Stdin(bytes), false) | (Input::Pty(bytes), true) => bytes,
-        (Input::Stdin(_), true) => return Err(RpcError::invalid("the command has a terminal; send pty")),
-        (Input::Pty(_), false) => return Err(RpcError::invalid("the command has no terminal; send stdin")),
+        (Input::Stdin(_), true) => {
+            return Err(RpcError::invalid("the command has a terminal; send pty"));
+        }
+        (Input::Pty(_), false) => {
+            return Err(RpcError::invalid("the command has no terminal; send stdin"));
+        }
     };
     for part in bytes.chunks(MAX_INPUT) {
         type_part(face, sandbox, command, Typed::Bytes(part.to_vec())).await?;

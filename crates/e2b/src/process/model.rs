@@ -185,8 +185,11 @@ mod tests {
         assert_eq!((start.process.cmd.as_str(), start.stdin), ("/bin/bash", Some(false)));
         let input: InputMessage =
             serde_json::from_str(r#"{"process":{"pid":3},"input":{"stdin":"eA=="}}"#).unwrap();
-        assert!(matches!((input.process, input.input), (Selector::Pid(3), Input::Stdin(x)) if x == b"x"));
-        for (text, expected) in [("\"SIGNAL_SIGKILL\"", Some(9)), ("15", Some(15)), ("\"X\"", None)] {
+        assert!(
+            matches!((input.process, input.input), (Selector::Pid(3), Input::Stdin(x)) if x == b"x")
+        );
+        for (text, expected) in [("\"SIGNAL_SIGKILL\"", Some(9)), ("15", Some(15)), ("\"X\"", None)]
+        {
             let text = format!(r#"{{"process":{{"tag":"t"}},"signal":{text}}}"#);
             let message: SignalMessage = serde_json::from_str(&text).unwrap();
             assert_eq!(message.signal(), expected, "{text}");
@@ -203,7 +206,10 @@ mod tests {
     #[test]
     fn an_end_is_told_as_go_tells_it() {
         let end = |cause| ended(cause)["event"]["end"].to_string();
-        assert_eq!(end(ExitCause::Code(0)), r#"{"exitCode":0,"exited":true,"status":"exit status 0"}"#);
+        assert_eq!(
+            end(ExitCause::Code(0)),
+            r#"{"exitCode":0,"exited":true,"status":"exit status 0"}"#
+        );
         assert_eq!(
             end(ExitCause::Signal(9)),
             r#"{"error":"signal: killed","exitCode":-1,"exited":false,"status":"signal: killed"}"#

@@ -97,8 +97,7 @@ impl Relay {
             {
                 return outcome;
             }
-            let most =
-                if self.unanswered.is_empty() { MAX_WAITING } else { MAX_WAITING_FOR_INPUT };
+            let most = if self.unanswered.is_empty() { MAX_WAITING } else { MAX_WAITING_FOR_INPUT };
             let may_read = outcome.is_none() && self.waiting_bytes < most;
             let may_type = outcome.is_none() && self.unanswered.len() < MAX_UNANSWERED;
             tokio::select! {
@@ -125,7 +124,7 @@ impl Relay {
                         let _ = self.kill().await;
                     }
                     let what = "the time of the command is over";
-                    return Outcome::Failed(RpcError::new(Code::DeadlineExceeded, what));
+                    outcome = Some(Outcome::Failed(RpcError::new(Code::DeadlineExceeded, what)));
                 }
                 () = face.host.stopping(), if outcome.is_none() => {
                     let what = "the server ends; the command goes on";
@@ -153,9 +152,8 @@ impl Relay {
     }
 
     async fn take(&mut self, message: Result<FromSupervisor, Problem>) -> Option<Outcome> {
-        let unavailable = |what: &str| {
-            Some(Outcome::Failed(RpcError::new(Code::Unavailable, what)))
-        };
+        let unavailable =
+            |what: &str| Some(Outcome::Failed(RpcError::new(Code::Unavailable, what)));
         match message {
             Ok(FromSupervisor::Response(response)) => {
                 let answer = match response {
@@ -180,7 +178,9 @@ impl Relay {
                 Event::CommandFailed { command, message, .. } if command == self.command => {
                     Some(Outcome::Failed(RpcError::invalid(message)))
                 }
-                Event::Ended { .. } => unavailable("the sandbox has ended, and the command with it"),
+                Event::Ended { .. } => {
+                    unavailable("the sandbox has ended, and the command with it")
+                }
                 _ => None,
             },
             Err(problem) => unavailable(problem.detail()),
@@ -224,7 +224,8 @@ impl Relay {
             match read.map_err(Problem::from)? {
                 Some(chunk) if chunk.cursor == self.next => {
                     for (at, to, bytes) in chunk.parts() {
-                        let length = usize::try_from(cursor.saturating_sub(at)).unwrap_or(usize::MAX);
+                        let length =
+                            usize::try_from(cursor.saturating_sub(at)).unwrap_or(usize::MAX);
                         self.forward(at, to, &bytes[..bytes.len().min(length)]);
                     }
                 }

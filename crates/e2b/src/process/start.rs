@@ -25,7 +25,8 @@ const WAITING_INPUTS: usize = 16;
 
 pub(super) async fn start(State(face): State<Shared>, call: Call) -> Response {
     let shared = Arc::clone(&face);
-    stream(&face, call, |sandbox, message| async move { begin(shared, sandbox, message).await }).await
+    stream(&face, call, |sandbox, message| async move { begin(shared, sandbox, message).await })
+        .await
 }
 
 async fn begin(
@@ -93,12 +94,15 @@ fn environment(sandbox: &KeptSandbox, config: &Config, cwd: &Path) -> Environmen
         all.insert(name, value);
     }
     let bytes = |text: &str| text.as_bytes().to_vec();
-    Environment::Extended(all.into_iter().map(|(name, value)| (bytes(name), bytes(value))).collect())
+    Environment::Extended(
+        all.into_iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
+    )
 }
 
 pub(super) async fn connect(State(face): State<Shared>, call: Call) -> Response {
     let shared = Arc::clone(&face);
-    stream(&face, call, |sandbox, message| async move { attach(shared, sandbox, message).await }).await
+    stream(&face, call, |sandbox, message| async move { attach(shared, sandbox, message).await })
+        .await
 }
 
 /// To a command that runs, whichever server started it. What it wrote before is not told again, as with E2B.

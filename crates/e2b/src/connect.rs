@@ -156,7 +156,7 @@ impl Answer {
     /// Ends it.
     pub(crate) async fn end(self, outcome: Result<(), RpcError>) {
         // Whoever is gone needs no end.
-        let _ = self.to.send(envelope::end(outcome.as_ref().map(|()| ()))).await;
+        let _ = self.to.send(envelope::end(&outcome)).await;
     }
 }
 
@@ -192,7 +192,7 @@ where
             answer(Body::from_stream(parts))
         }
         // With the status of success, as the protocol has it: an answer that goes on says at its end what went wrong.
-        Err(error) => answer(Body::from(envelope::end(Err(&error)))),
+        Err(error) => answer(Body::from(envelope::end(&Err(error)))),
     }
 }
 
@@ -230,7 +230,7 @@ where
     if done.is_ok() {
         body.extend_from_slice(&envelope::message(&json!({})));
     }
-    body.extend_from_slice(&envelope::end(done.as_ref().map(|()| ())));
+    body.extend_from_slice(&envelope::end(&done));
     answer(Body::from(body))
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn message(content: &impl Serialize) -> Bytes {
 }
 
 /// The last message.
-pub(crate) fn end(outcome: Result<(), &RpcError>) -> Bytes {
+pub(crate) fn end(outcome: &Result<(), RpcError>) -> Bytes {
     match outcome {
         Ok(()) => enclose(END, &json!({})),
         Err(error) => enclose(END, &json!({ "error": error })),
@@ -112,10 +112,10 @@ mod tests {
         assert_eq!(all(b"").await.unwrap(), Vec::<Vec<u8>>::new());
         let error = RpcError::new(Code::NotFound, "no");
         assert_eq!(
-            end(Err(&error)),
+            end(&Err(error)),
             b"\x02\0\0\0\x2b{\"error\":{\"code\":\"not_found\",\"message\":\"no\"}}".as_slice()
         );
-        assert_eq!(end(Ok(())), b"\x02\0\0\0\x02{}".as_slice());
+        assert_eq!(end(&Ok(())), b"\x02\0\0\0\x02{}".as_slice());
     }
 
     #[tokio::test]

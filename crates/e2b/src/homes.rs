@@ -117,11 +117,11 @@ mod tests {
         let made = homes.make().unwrap();
         let link = made.root.unwrap().join("home/user");
         assert_eq!(std::fs::read_link(link).unwrap(), made.home);
-        assert_eq!(homes.list(), [made.home.clone()]);
+        assert_eq!(homes.list(), std::slice::from_ref(&made.home));
         let closed = made.home.join("closed");
         std::fs::create_dir_all(closed.join("in")).unwrap();
         symlink(&outside, made.home.join("link")).unwrap();
-        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
         homes.remove(&made.home).await.unwrap();
         assert!(!made.home.exists() && outside.exists() && homes.list().is_empty());
         homes.remove(&outside).await.unwrap();

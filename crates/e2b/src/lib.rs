@@ -30,7 +30,7 @@ use palisade_service::FaceHost;
 pub const DEFAULT_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 49983);
 
 /// The routes of both sides, each behind its own check of who asks.
-pub fn routes(host: FaceHost) -> Router {
+pub fn routes(host: &FaceHost) -> Router {
     let face = Face::new(host.clone());
     tokio::spawn(sweep::sweep_on(face.clone()));
     let api = host.guard(api::routes(face.clone()), access::check_key, error::refuse);

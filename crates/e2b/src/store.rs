@@ -142,7 +142,7 @@ mod tests {
         let kept = KeptSandbox::example("01a1ee5b-7974-7713-97b3-d699db1daa1d");
         store.save(&kept).unwrap();
         assert_eq!(store.load(&kept.id).unwrap().as_ref(), Some(&kept));
-        assert_eq!(store.list(), [kept.clone()]);
+        assert_eq!(store.list(), std::slice::from_ref(&kept));
         std::fs::write(directory.path().join("other.json"), "{}").unwrap();
         for wrong in ["../other", "", "x/../../other", &kept.id.to_uppercase()] {
             assert_eq!(store.load(wrong).unwrap(), None, "{wrong}");

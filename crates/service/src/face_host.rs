@@ -21,7 +21,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
 /// Makes the routes of a face. It is called when the server has begun.
-pub type MountedFace = fn(FaceHost) -> Router;
+pub type MountedFace = fn(&FaceHost) -> Router;
 
 /// The server, as a face sees it. Cheap to clone.
 #[derive(Clone)]

@@ -123,8 +123,8 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
         Service::new((options.places.clone(), program), access, stopping.clone(), client_timeout);
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let requests = routes::router(Arc::clone(&service));
-    let host = || FaceHost(Arc::clone(&service));
-    let router = options.mounted.iter().fold(requests, |all, face| all.merge(face(host())));
+    let host = FaceHost(Arc::clone(&service));
+    let router = options.mounted.iter().fold(requests, |all, face| all.merge(face(&host)));
     let server = Server { router, acceptor, stopping, client_timeout };
     let has_tls = server.acceptor.is_some();
     tell(&Listening { address, token_file, has_tls });

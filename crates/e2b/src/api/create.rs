@@ -163,8 +163,8 @@ async fn create_as_far_as_possible(
             let name = key.rsplit('.').next().unwrap_or(key);
             new.settings.contains_key(*key) && problem.detail().contains(name)
         };
-        match [ROOT, UNPROTECTED].iter().find(is_meant) {
-            Some(key) => new.settings.remove(*key),
+        match [ROOT, UNPROTECTED].into_iter().find(is_meant) {
+            Some(key) => new.settings.remove(key),
             None => return Err(problem),
         };
     }

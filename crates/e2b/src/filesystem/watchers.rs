@@ -133,7 +133,7 @@ pub(super) async fn events(State(face): State<Shared>, call: Call) -> Response {
 pub(super) async fn remove(State(face): State<Shared>, call: Call) -> Response {
     unary(call, |sandbox, message: WatcherMessage| async move {
         let mut all = face.watchers.lock();
-        if !all.get(&message.watcher_id).is_some_and(|watcher| watcher.sandbox == sandbox.id) {
+        if all.get(&message.watcher_id).is_none_or(|watcher| watcher.sandbox != sandbox.id) {
             return Err(no_watcher(&message.watcher_id));
         }
         all.remove(&message.watcher_id);

@@ -75,7 +75,7 @@ impl Relay {
     }
 
     /// For who started the command: the time of the request is that of the command, even if the client is gone.
-    pub(super) fn to_its_end(mut self) -> Self {
+    pub(super) fn followed_to_its_end(mut self) -> Self {
         self.ends_at_deadline = true;
         self
     }

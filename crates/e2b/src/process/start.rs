@@ -63,7 +63,8 @@ async fn begin(
     let known = KnownCommand { config, tag, typist: is_typed.then_some(to) };
     face.running.insert(&sandbox.id, command, known);
     let has_terminal = terminal.is_some();
-    Ok(Relay::new(face, (sandbox.id, command), connection, (0, has_terminal), inputs).to_its_end())
+    Ok(Relay::new(face, (sandbox.id, command), connection, (0, has_terminal), inputs)
+        .followed_to_its_end())
 }
 
 fn check(argv: &[String], config: &Config) -> Result<(), RpcError> {

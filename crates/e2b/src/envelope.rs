@@ -113,7 +113,7 @@ mod tests {
         let error = RpcError::new(Code::NotFound, "no");
         assert_eq!(
             end(&Err(error)),
-            b"\x02\0\0\0\x2b{\"error\":{\"code\":\"not_found\",\"message\":\"no\"}}".as_slice()
+            b"\x02\0\0\0\x2d{\"error\":{\"code\":\"not_found\",\"message\":\"no\"}}".as_slice()
         );
         assert_eq!(end(&Ok(())), b"\x02\0\0\0\x02{}".as_slice());
     }

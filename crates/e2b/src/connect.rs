@@ -15,8 +15,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
 const UNARY: &str = "application/json";
@@ -160,40 +161,63 @@ impl Answer {
     }
 }
 
-/// A procedure whose answer goes on: `begin` does what can fail at once, and what it returns writes the answer.
+/// A procedure whose answer goes on: `begin` does what can fail at once, and what it returns writes the answer. Both go on if the
+/// client is gone: what was begun has to be followed, and ended when its time is over.
 pub(crate) async fn stream<M, B, W>(
     face: &Shared,
     call: Call,
-    begin: impl FnOnce(KeptSandbox, M) -> B,
+    begin: impl FnOnce(KeptSandbox, M) -> B + Send + 'static,
 ) -> Response
 where
-    M: DeserializeOwned,
-    B: Future<Output = Result<W, RpcError>>,
-    W: WriteAnswer,
+    M: DeserializeOwned + Send + 'static,
+    B: Future<Output = Result<W, RpcError>> + Send + 'static,
+    W: WriteAnswer + Send + 'static,
 {
-    let begun = async {
-        call.check(STREAM)?;
-        let (keepalive, deadline) = (call.keepalive(), call.deadline()?);
-        let place = face.host.stream_place()?;
-        let mut messages = Messages::of(call.body);
-        let message = timeout(call.patience, messages.next()).await;
-        let message =
-            message.map_err(|_| RpcError::new(Code::DeadlineExceeded, "nothing came"))??;
-        let message = message.ok_or_else(|| RpcError::invalid("a request has one message"))?;
-        let writer = begin(call.sandbox, parse(&message)?).await?;
-        Ok::<_, RpcError>((writer, keepalive, deadline, place))
-    };
-    match begun.await {
-        Ok((writer, keepalive, deadline, place)) => {
-            let (to, mut parts) = mpsc::channel::<Bytes>(WAITING_MESSAGES);
-            tokio::spawn(writer.write(Answer { to, keepalive, deadline, _place: place }));
+    let (to, mut parts) = mpsc::channel::<Bytes>(WAITING_MESSAGES);
+    let (told, begun) = oneshot::channel();
+    let face = Arc::clone(face);
+    tokio::spawn(async move {
+        match begin_stream(&face, call, begin).await {
+            Ok((writer, keepalive, deadline, place)) => {
+                // If nobody waits for it, the writer finds out.
+                let _ = told.send(Ok(()));
+                writer.write(Answer { to, keepalive, deadline, _place: place }).await;
+            }
+            Err(error) => drop(told.send(Err(error))),
+        }
+    });
+    let lost = |_| Err(RpcError::new(Code::Internal, "the request was given up"));
+    match begun.await.unwrap_or_else(lost) {
+        Ok(()) => {
             let parts =
                 poll_fn(move |cx| parts.poll_recv(cx).map(|part| part.map(Ok::<_, Infallible>)));
             answer(Body::from_stream(parts))
         }
         // With the status of success, as the protocol has it: an answer that goes on says at its end what went wrong.
-        Err(error) => answer(Body::from(envelope::end(&Err(error)))),
+        error => answer(Body::from(envelope::end(&error))),
     }
+}
+
+type Begun<W> = (W, Duration, Option<Instant>, OwnedSemaphorePermit);
+
+async fn begin_stream<M, B, W>(
+    face: &Shared,
+    call: Call,
+    begin: impl FnOnce(KeptSandbox, M) -> B,
+) -> Result<Begun<W>, RpcError>
+where
+    M: DeserializeOwned,
+    B: Future<Output = Result<W, RpcError>>,
+{
+    call.check(STREAM)?;
+    let (keepalive, deadline) = (call.keepalive(), call.deadline()?);
+    let place = face.host.stream_place()?;
+    let mut messages = Messages::of(call.body);
+    let message = timeout(call.patience, messages.next()).await;
+    let message = message.map_err(|_| RpcError::new(Code::DeadlineExceeded, "nothing came"))??;
+    let message = message.ok_or_else(|| RpcError::invalid("a request has one message"))?;
+    let writer = begin(call.sandbox, parse(&message)?).await?;
+    Ok((writer, keepalive, deadline, place))
 }
 
 /// What writes an answer that goes on.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
+use crate::clients;
 use crate::leaks::{self, Traces};
 use crate::packages::User;
 use crate::programs::{self, Build, TestExecutable};
@@ -99,6 +100,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Found> {
     if request.install {
         setup::install_for(&[User::Tests, User::HostTests])?;
         sdk_tools::install()?;
+        clients::install()?;
     }
     let test_user = match (am_root, run_as) {
         (true, RunAs::Root) | (false, _) => None,

@@ -17,7 +17,7 @@ const MAX_DETAIL: usize = 8 * 1024;
 
 /// Why a request was not carried out (RFC 9457).
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct Problem {
+pub struct Problem {
     /// A name for this kind of problem, which does not change.
     #[serde(rename = "type")]
     #[schema(example = "urn:palisade:problem:not-found")]
@@ -43,7 +43,7 @@ pub(crate) struct Problem {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ProblemKind {
+pub enum ProblemKind {
     Resource,
     Security,
     Validation,
@@ -110,7 +110,22 @@ impl Problem {
         self
     }
 
-    pub(crate) fn is_not_found(&self) -> bool {
+    /// What happened, and what to do about it.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The class of the error.
+    pub fn kind(&self) -> ProblemKind {
+        self.kind
+    }
+
+    /// The status of an answer over HTTP.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    pub fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND.as_u16()
     }
 
@@ -128,18 +143,18 @@ impl Problem {
     }
 
     /// The body is no JSON, or not the JSON that belongs there.
-    pub(crate) fn malformed(detail: impl Into<String>) -> Self {
+    pub fn malformed(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::BAD_REQUEST, ProblemKind::Validation);
         Self::new("malformed", "The request cannot be read", status, kind).because(detail)
     }
 
-    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+    pub fn invalid(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::UNPROCESSABLE_ENTITY, ProblemKind::Validation);
         Self::new("invalid", "The request asks for something that cannot be", status, kind)
             .because(detail)
     }
 
-    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+    pub fn not_found(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::NOT_FOUND, ProblemKind::Validation);
         Self::new("not-found", "There is nothing of this name", status, kind).because(detail)
     }
@@ -149,7 +164,7 @@ impl Problem {
         Self::new("method", "Nothing can be done here with this method", status, kind)
     }
 
-    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
+    pub fn conflict(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Validation);
         Self::new("conflict", "The present state does not allow it", status, kind).because(detail)
     }
@@ -186,11 +201,11 @@ impl Problem {
     }
 
     /// The sandbox does not do it.
-    pub(crate) fn refused(detail: impl Into<String>) -> Self {
+    pub fn refused(detail: impl Into<String>) -> Self {
         Self::of_kind(ProblemKind::Security, detail)
     }
 
-    pub(crate) fn unauthorised(detail: impl Into<String>) -> Self {
+    pub fn unauthorised(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::UNAUTHORIZED, ProblemKind::Security);
         Self::new("unauthorised", "The request has no valid token", status, kind).because(detail)
     }
@@ -201,7 +216,7 @@ impl Problem {
             .because(detail)
     }
 
-    pub(crate) fn too_large(detail: impl Into<String>) -> Self {
+    pub fn too_large(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::Resource);
         Self::new("too-large", "The request is too large", status, kind).because(detail)
     }
@@ -223,12 +238,12 @@ impl Problem {
         Self::new("timeout", "It took too long", status, kind).because(detail)
     }
 
-    pub(crate) fn busy(detail: impl Into<String>) -> Self {
+    pub fn busy(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::Resource);
         Self::new("busy", "Too much is going on", status, kind).because(detail)
     }
 
-    pub(crate) fn internal(detail: impl Into<String>) -> Self {
+    pub fn internal(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::INTERNAL_SERVER_ERROR, ProblemKind::Initialisation);
         Self::new("failed", "It could not be done", status, kind).because(detail)
     }

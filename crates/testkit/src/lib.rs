@@ -6,6 +6,7 @@
 mod attack;
 mod binaries;
 mod browser;
+pub mod clients;
 mod demonstration;
 mod descendants;
 mod invocation;

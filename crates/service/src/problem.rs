@@ -17,7 +17,7 @@ const MAX_DETAIL: usize = 8 * 1024;
 
 /// Why a request was not carried out (RFC 9457).
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct Problem {
+pub struct Problem {
     /// A name for this kind of problem, which does not change.
     #[serde(rename = "type")]
     #[schema(example = "urn:palisade:problem:not-found")]
@@ -43,7 +43,7 @@ pub(crate) struct Problem {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ProblemKind {
+pub enum ProblemKind {
     Resource,
     Security,
     Validation,
@@ -110,7 +110,22 @@ impl Problem {
         self
     }
 
-    pub(crate) fn is_not_found(&self) -> bool {
+    /// What happened, and what to do about it.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The class of the error.
+    pub fn kind(&self) -> ProblemKind {
+        self.kind
+    }
+
+    /// What stands in the way of an apply, path by path.
+    pub fn held(&self) -> Option<&serde_json::Value> {
+        self.held.as_deref()
+    }
+
+    pub fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND.as_u16()
     }
 

@@ -4,7 +4,8 @@ use crate::auth::{self, Access, Hosts, Peer};
 use crate::error::ServiceError;
 use crate::limits::{Impatient, MAX_CONNECTIONS, MAX_HEADER_BYTES, SHUTDOWN_GRACE};
 use crate::listen::{Accepted, ListenAddress, Listener, TlsFiles};
-use crate::own_program::OwnProgram;
+use crate::operations::Operations;
+use crate::own_program::{OwnEnvironment, OwnProgram};
 use crate::routes;
 use crate::service::{Service, own_directory};
 use axum::Extension;
@@ -62,8 +63,36 @@ impl ServeOptions {
     }
 }
 
+/// What answers requests, behind the checks of who may ask.
+#[derive(Debug)]
+pub struct Face<E> {
+    pub router: Router,
+    /// What is done when the last connection is gone.
+    pub end: E,
+}
+
 /// Serves until SIGTERM or SIGINT. The calling process must have no sandbox of its own.
 pub fn serve(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result<(), ServiceError> {
+    serve_with(options, tell, OwnEnvironment::Clean, |Operations(service)| {
+        Ok(Face { router: routes::requests(service), end: std::future::ready(()) })
+    })
+}
+
+/// Serves something else than the requests of this crate at the same kinds of sockets, with the same checks.
+pub fn serve_face<E: Future<Output = ()>>(
+    options: &ServeOptions,
+    tell: &mut dyn FnMut(&Listening),
+    face: impl FnOnce(Operations) -> Result<Face<E>, ServiceError>,
+) -> Result<(), ServiceError> {
+    serve_with(options, tell, OwnEnvironment::Whole, face)
+}
+
+fn serve_with<E: Future<Output = ()>>(
+    options: &ServeOptions,
+    tell: &mut dyn FnMut(&Listening),
+    environment: OwnEnvironment,
+    face: impl FnOnce(Operations) -> Result<Face<E>, ServiceError>,
+) -> Result<(), ServiceError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(MAX_BLOCKING_THREADS)
@@ -72,13 +101,18 @@ pub fn serve(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
             address: options.address().to_string(),
             source,
         })?;
-    let done = runtime.block_on(run(options, tell));
+    let done = runtime.block_on(run(options, tell, environment, face));
     // Whatever still reads a file ends by itself.
     runtime.shutdown_background();
     done
 }
 
-async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result<(), ServiceError> {
+async fn run<E: Future<Output = ()>>(
+    options: &ServeOptions,
+    tell: &mut dyn FnMut(&Listening),
+    environment: OwnEnvironment,
+    face: impl FnOnce(Operations) -> Result<Face<E>, ServiceError>,
+) -> Result<(), ServiceError> {
     let address = options.address();
     let signals = |kind| {
         signal(kind)
@@ -112,14 +146,15 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
         }
         _ => Access::SameUser { uid: rustix::process::geteuid().as_raw() },
     };
-    let program = OwnProgram::open(options.directory.clone())
+    let program = OwnProgram::open(options.directory.clone(), environment)
         .map_err(|error| ServiceError::io("open", "/proc/self/exe".as_ref(), error))?;
     let (stop, stopping) = watch::channel(false);
     let client_timeout = options.client_timeout;
     let service =
         Service::new((options.places.clone(), program), access, stopping.clone(), client_timeout);
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let router = routes::router(Arc::clone(&service));
+    let Face { router, end } = face(Operations(Arc::clone(&service)))?;
+    let router = routes::guarded(router, Arc::clone(&service));
     let server = Server { router, acceptor, stopping, client_timeout };
     let has_tls = server.acceptor.is_some();
     tell(&Listening { address, token_file, has_tls });
@@ -143,6 +178,7 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
     let everything = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
     // Who is not done by then is cut off.
     let _ = timeout(SHUTDOWN_GRACE, connections.acquire_many(everything)).await;
+    end.await;
     Ok(())
 }
 

@@ -12,4 +12,5 @@ pub(crate) use names::{
     __path_list_directory, __path_make_directory, __path_remove_file, __path_rename_file,
     __path_stat_file, list_directory, make_directory, remove_file, rename_file, stat_file,
 };
+pub(crate) use serving::with_files;
 pub(crate) use watching::{__path_watch_directory, watch_directory};

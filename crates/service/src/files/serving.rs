@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 
 /// Does `work` in the sandbox of this name. Dropped before it is done, it is given up.
-pub(super) async fn with_files<T: Send + 'static>(
+pub(crate) async fn with_files<T: Send + 'static>(
     service: &Shared,
     named: &str,
     work: impl FnOnce(&mut Client) -> Result<T, Problem> + Send + 'static,

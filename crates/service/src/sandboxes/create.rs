@@ -17,7 +17,7 @@ use std::time::Duration;
 use utoipa::ToSchema;
 
 /// A project that is copied may be large.
-const CREATE_PATIENCE: Duration = Duration::from_secs(600);
+pub(crate) const CREATE_PATIENCE: Duration = Duration::from_secs(600);
 /// One argument of a program has at most 128 KiB.
 const MAX_SETTING: usize = 100 << 10;
 
@@ -157,6 +157,13 @@ pub(crate) async fn fork_sandbox(
     .await
 }
 
+/// The id of the sandbox that this makes.
+pub(crate) async fn made_by(service: &Shared, invocation: Invocation) -> Result<String, Problem> {
+    let created: Created = service.program.done(invocation).await?.json()?;
+    service.counters.sandbox_made();
+    Ok(created.id)
+}
+
 /// Goes on if the client is gone: who repeats the request gets this sandbox, and not a second one.
 async fn make(
     service: Shared,
@@ -171,9 +178,8 @@ async fn make(
     };
     let invocation = invocation(&service)?;
     let task = tokio::spawn(async move {
-        let created: Created = service.program.done(invocation).await?.json()?;
-        service.counters.sandbox_made();
-        let sandbox: Sandbox = look(&service, &created.id).await?;
+        let id = made_by(&service, invocation).await?;
+        let sandbox: Sandbox = look(&service, &id).await?;
         let answer = MadeAnswer::json(StatusCode::CREATED, &sandbox)?;
         first.answered(&answer);
         Ok(answer)

@@ -3,8 +3,11 @@
 mod create;
 mod model;
 
-pub(crate) use create::{__path_create_sandbox, __path_fork_sandbox, create_sandbox, fork_sandbox};
-pub(crate) use model::Sandbox;
+pub(crate) use create::{
+    __path_create_sandbox, __path_fork_sandbox, CREATE_PATIENCE, create_sandbox, fork_sandbox,
+    made_by,
+};
+pub use model::{Sandbox, SandboxStatus};
 
 use crate::control::ControlConnection;
 use crate::extract::{Json, Parameters};

@@ -11,7 +11,7 @@ use crate::commands::sessions::{
 };
 use crate::commands::{
     approve, audit, cache, check_path, complete, doctor, explain_syscall, generate, learn, manual,
-    net, plan, policy, proxy, quarantine, replay, revoke, run, serve, supervise, top, why,
+    mcp, net, plan, policy, proxy, quarantine, replay, revoke, run, serve, supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -107,6 +107,8 @@ pub(crate) enum Command {
     Proxy(proxy::Proxy),
     /// Serve sandboxes over HTTP
     Serve(serve::Serve),
+    /// Offer tools in a sandbox to a client of the Model Context Protocol
+    Mcp(mcp::Mcp),
     /// Answer the questions of running sandboxes
     Approve(approve::Approve),
     /// Take back what was granted to a running sandbox
@@ -219,6 +221,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "why" => Command::Why(arguments(line)?),
         "proxy" => Command::Proxy(arguments(line)?),
         "serve" => Command::Serve(arguments(line)?),
+        "mcp" => Command::Mcp(arguments(line)?),
         "approve" => Command::Approve(arguments(line)?),
         "revoke" => Command::Revoke(arguments(line)?),
         "top" => Command::Top(arguments(line)?),

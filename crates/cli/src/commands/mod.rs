@@ -12,6 +12,7 @@ pub(crate) mod explain_syscall;
 pub(crate) mod generate;
 pub(crate) mod learn;
 pub(crate) mod manual;
+pub(crate) mod mcp;
 pub(crate) mod net;
 pub(crate) mod plan;
 pub(crate) mod policy;

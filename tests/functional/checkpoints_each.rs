@@ -53,6 +53,7 @@ fn start(client: &mut Client, words: &[&str]) -> CommandId {
         streams: CommandStreams::Held(HeldStreams {
             terminal: None,
             has_input: false,
+            has_stderr_apart: false,
             is_attached: false,
         }),
     };

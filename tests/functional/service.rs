@@ -130,6 +130,42 @@ fn a_command_in_the_background_is_read_by_cursors_typed_into_and_cancelled() {
     drop(sessions);
 }
 
+/// Proves: TOOL-1 http-commands
+#[test]
+fn a_command_in_the_background_has_its_two_outputs_apart_if_asked() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let server = Server::start(&world, &[]);
+    server.create(&json!({ "name": "s" }));
+    let line = "echo out; echo err >&2; read next; echo more >&2; exec 2>&1; echo both >&2";
+    let body = json!({ "argv": ["sh", "-c", line], "separateStderr": true, "keepStdinOpen": true });
+    let started = server.post("/v1/sandboxes/s/commands", &body).expect(201);
+    let command = format!("/v1/sandboxes/s/commands/{}", started["number"]);
+    let of = |body: &str, stream: &str| -> String {
+        let parts = events(body).into_iter().filter(|(name, _)| name == "output");
+        let parts = parts.filter(|(_, part)| part["stream"] == stream);
+        parts.map(|(_, part)| part["data"].as_str().unwrap().to_owned()).collect()
+    };
+    wait_until("both are logged", || {
+        server.get(&format!("{command}/output?follow=false")).body.contains("err")
+    });
+    let close = json!({ "data": "go\n", "close": true });
+    server.post(&format!("{command}/stdin"), &close).expect(204);
+    let whole = server.get(&format!("{command}/output")).body;
+    assert_eq!(
+        (of(&whole, "stdout"), of(&whole, "stderr")),
+        ("out\nboth\n".into(), "err\nmore\n".into())
+    );
+    // Later, from the log alone, and from the middle of a part.
+    let rest = server.get(&format!("{command}/output?since=5&follow=false")).body;
+    assert_eq!((of(&rest, "stdout"), of(&rest, "stderr")), ("both\n".into(), "rr\nmore\n".into()));
+    let shown = sessions.sandbox(&["logs", "s"]);
+    assert_eq!(shown.out(), "out\nboth\n");
+    assert_eq!(shown.err(), "err\nmore\n");
+    let both = json!({ "argv": ["true"], "separateStderr": true, "terminal": { "rows": 1, "columns": 1 } });
+    server.post("/v1/sandboxes/s/commands", &both).expect_problem(422, "validation");
+}
+
 /// A request that waits has the command with it: when its client goes, the command is hung up.
 /// Proves: TOOL-1 http-commands
 #[test]

@@ -1,6 +1,7 @@
 //! One call of a tool while it runs: on a task of its own, so that a person can be asked meanwhile, and so that a call that is given up
 //! takes what it does with it.
 
+use crate::denials;
 use crate::sandbox::KnownSandbox;
 use crate::state::ServerState;
 use crate::tools::{self, ToolCall};
@@ -74,12 +75,19 @@ impl RunningCall {
                 Err(error) => error.may_be_denied,
             };
             let server = &context.server;
-            let denials = match server.sandbox.known().await {
+            let mut denials = match server.sandbox.known().await {
                 Some(sandbox) if may_be_denied => {
                     server.denials.new_ones(&server.operations, &sandbox.id).await
                 }
                 _ => Vec::new(),
             };
+            if denials.is_empty() && may_be_denied {
+                let text = match &done {
+                    Ok(answer) => &answer.text,
+                    Err(error) => &error.text,
+                };
+                denials.extend(denials::hint(text).map(str::to_owned));
+            }
             tools::result(done, &denials)
         });
         Self { work, confirmations }

@@ -49,6 +49,20 @@ impl Denials {
     }
 }
 
+/// Where nobody can be asked, what is not granted looks as if it did not exist, and no denial is recorded.
+pub(crate) fn hint(text: &str) -> Option<&'static str> {
+    const HIDDEN: &str = "If the path exists on the host, the sandbox hides it: what is not granted looks as if it did not exist. A person can \
+        explain it with `sandbox why PATH`, allow it while `sandbox approve` runs, or grant it with `--ro PATH` (policy key \
+        filesystem.readOnlyPaths) where the server is started.";
+    const PROTECTED: &str = "The sandbox may not allow this. A person can explain it with `sandbox why PATH`, and grant it with `--rw PATH` (policy \
+        key filesystem.readWritePaths) or, for a protected name such as .git/hooks, `--allow-write PATH` where the server is started.";
+    if text.contains("No such file or directory") {
+        return Some(HIDDEN);
+    }
+    let is_refused = ["Permission denied", "Operation not permitted", "Read-only file system"];
+    is_refused.iter().any(|words| text.contains(words)).then_some(PROTECTED)
+}
+
 fn word<'a>(record: &'a Value, name: &str) -> Option<&'a str> {
     details(record).get(name).and_then(Value::as_str)
 }

@@ -175,7 +175,9 @@ impl HeldSandbox {
         let said = read_up_to(Some(self.stderr), MAX_STDERR).await.unwrap_or_default();
         // It has said everything; how it ended says no more.
         let _ = self.child.wait().await;
-        String::from_utf8_lossy(&said).trim().to_owned()
+        let said = String::from_utf8_lossy(&said);
+        // Who passes it on says who we are.
+        said.trim().trim_start_matches("sandbox: ").to_owned()
     }
 }
 

@@ -33,6 +33,9 @@ pub struct NewCommand {
     /// Without `wait`: do not end its input. It ends with a request to `stdin`.
     #[serde(default)]
     pub keep_stdin_open: bool,
+    /// Without `wait`: keep apart what it writes to its two outputs. In which order it wrote to both is then not exactly known.
+    #[serde(default)]
+    pub separate_stderr: bool,
     /// Without `wait`: give it a terminal of this size.
     pub terminal: Option<Size>,
     /// With `wait`: end the command after this time.
@@ -65,9 +68,14 @@ impl NewCommand {
         }
         let only_waited = self.timeout_seconds.is_some() || self.max_output_bytes.is_some();
         match self.wait {
-            true if self.terminal.is_some() || self.keep_stdin_open => Err(Problem::invalid(
-                "terminal and keepStdinOpen go with a command that is not waited for",
-            )),
+            true if self.terminal.is_some() || self.keep_stdin_open || self.separate_stderr => {
+                Err(Problem::invalid(
+                    "terminal, keepStdinOpen and separateStderr go with a command that is not waited for",
+                ))
+            }
+            _ if self.terminal.is_some() && self.separate_stderr => {
+                Err(Problem::invalid("separateStderr: a terminal takes both outputs"))
+            }
             false if only_waited => {
                 Err(Problem::invalid("timeoutSeconds and maxOutputBytes go with `wait`"))
             }

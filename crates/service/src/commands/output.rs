@@ -12,7 +12,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use palisade_session::sessions::{OutputReader, SessionDirectory};
 use palisade_session::supervise::interface::{
-    AttachRole, CommandId, Event, OutputStart, Request, Response as Answer,
+    AttachRole, CommandId, Event, OutputStart, OutputStream, Request, Response as Answer,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -44,8 +44,27 @@ pub(crate) struct OutputPart {
     cursor: u64,
     /// The number of the byte after it, which is the event's id.
     next: u64,
+    stream: Stream,
     #[serde(flatten)]
     written: Written,
+}
+
+/// Where it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Stream {
+    /// Or to either of both, if they were not kept apart.
+    Stdout,
+    Stderr,
+}
+
+impl From<OutputStream> for Stream {
+    fn from(stream: OutputStream) -> Self {
+        match stream {
+            OutputStream::Stdout => Self::Stdout,
+            OutputStream::Stderr => Self::Stderr,
+        }
+    }
 }
 
 /// Bytes that are not kept any more.
@@ -75,8 +94,15 @@ pub(crate) async fn read_output(
     let directory = Arc::clone(&known.directory);
     let (shared, follow) = (Arc::clone(&service), query.follow);
     stream::respond(&service, move |to| async move {
-        let mut output =
-            Output { service: shared, directory, command, to, next: since, held: vec![] };
+        let mut output = Output {
+            service: shared,
+            directory,
+            command,
+            to,
+            next: since,
+            stream: Stream::Stdout,
+            held: vec![],
+        };
         output.send_all(follow).await
     })
 }
@@ -162,6 +188,8 @@ struct Output {
     to: EventSender,
     /// The number of the byte that is sent next.
     next: u64,
+    /// Where the bytes below were written.
+    stream: Stream,
     /// The beginning of a character whose end is not there yet.
     held: Vec<u8>,
 }
@@ -205,7 +233,11 @@ impl Output {
             let read =
                 self.service.blocking(move |_| OutputReader::new(&directory, command, from).read());
             match self.to.until_gone(read).await.ok_or(Gone)? {
-                Ok(Some(chunk)) => self.take(chunk.cursor, &chunk.bytes).await?,
+                Ok(Some(chunk)) => {
+                    for (cursor, stream, bytes) in chunk.parts() {
+                        self.take(cursor, stream.into(), bytes).await?;
+                    }
+                }
                 Ok(None) => return Ok(()),
                 Err(problem) => return self.to.send("problem", None, &problem).await,
             }
@@ -217,8 +249,8 @@ impl Output {
         loop {
             let event = self.to.until_gone(connection.next_event()).await.ok_or(Gone)?;
             match event {
-                Ok(Event::Output { command, cursor, bytes }) if command == self.command => {
-                    self.take(cursor, &bytes).await?;
+                Ok(Event::Output { command, cursor, stream, bytes }) if command == self.command => {
+                    self.take(cursor, stream.into(), &bytes).await?;
                 }
                 Ok(Event::CommandExited { command, .. } | Event::CommandFailed { command, .. })
                     if command == self.command =>
@@ -231,7 +263,11 @@ impl Output {
         }
     }
 
-    async fn take(&mut self, cursor: u64, bytes: &[u8]) -> Result<(), Gone> {
+    async fn take(&mut self, cursor: u64, stream: Stream, bytes: &[u8]) -> Result<(), Gone> {
+        if stream != self.stream {
+            self.flush().await?;
+            self.stream = stream;
+        }
         let expected = self.cursor();
         if cursor > expected {
             self.flush().await?;
@@ -259,7 +295,7 @@ impl Output {
             };
             let next = self.next + part as u64;
             let written = Written::of(&self.held[..part]);
-            let event = OutputPart { cursor: self.next, next, written };
+            let event = OutputPart { cursor: self.next, next, stream: self.stream, written };
             self.to.send("output", Some(next), &event).await?;
             self.held.drain(..part);
             self.next = next;

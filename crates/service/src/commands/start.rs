@@ -1,4 +1,4 @@
-//! Starts a command: in the background, where its output is kept, or waited for, with its two outputs apart.
+//! Starts a command: in the background, where its output is kept, or waited for.
 
 use super::model::Command;
 use super::new_command::NewCommand;
@@ -25,8 +25,8 @@ const START_PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Start a command
 ///
-/// In the background (201), where both outputs are kept together and the command outlives this server; or with `wait` (200), with the two
-/// outputs apart. A repetition with the same `Idempotency-Key` gets the first answer.
+/// In the background (201), where both outputs are kept, apart if `separateStderr` says so, and the command outlives this server; or with
+/// `wait` (200), with the two outputs apart. A repetition with the same `Idempotency-Key` gets the first answer.
 #[utoipa::path(post, path = "/v1/sandboxes/{id}/commands", tag = "commands", params(("id" = String, Path, description = "The sandbox"), ("Idempotency-Key" = Option<String>, Header, description = "A name for this request, in case it has to be repeated")), request_body = NewCommand, responses((status = 201, body = Command, description = "It runs"), (status = 200, body = CommandResult, description = "It has ended")))]
 pub(crate) async fn start_command(
     State(service): State<Shared>,
@@ -92,7 +92,12 @@ pub(crate) async fn in_background(
     let has_input = wanted.has_input() && terminal.is_none();
     // Attached from the beginning, so that nobody else types before its first input is there.
     let is_attached = wanted.has_input();
-    let streams = CommandStreams::Held(HeldStreams { terminal, has_input, is_attached });
+    let streams = CommandStreams::Held(HeldStreams {
+        terminal,
+        has_input,
+        has_stderr_apart: wanted.separate_stderr,
+        is_attached,
+    });
     let start = Request::StartCommand(wanted.start(streams));
     let Answer::Starting { command } = connection.ask(&start, &[]).await? else {
         return Err(Problem::internal("the supervisor gave an answer to something else"));

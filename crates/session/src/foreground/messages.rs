@@ -5,11 +5,11 @@ use crate::foreground::Left;
 use palisade_launch::CommandId;
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::client::{Client, WireError};
-use palisade_supervisor::control::interface::{Event, FromSupervisor};
+use palisade_supervisor::control::interface::{Event, FromSupervisor, OutputStream};
 
 /// A message about one command.
 pub(super) enum Heard {
-    Output(Vec<u8>),
+    Output(OutputStream, Vec<u8>),
     /// For a recording.
     Marker(String),
     /// A request was carried out, or not.
@@ -30,7 +30,9 @@ pub(super) fn hear(client: &mut Client, of: CommandId) -> Result<Heard> {
             Err(error) => return Err(SupervisorError::from(error).into()),
         };
         return Ok(match event {
-            Event::Output { command, bytes, .. } if command == of => Heard::Output(bytes),
+            Event::Output { command, stream, bytes, .. } if command == of => {
+                Heard::Output(stream, bytes)
+            }
             Event::CommandExited { command, cause } if command == of => {
                 Heard::Left(Left::Exited(cause))
             }

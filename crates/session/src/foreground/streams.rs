@@ -154,7 +154,7 @@ fn wait_for(
                         recording.marker(&text);
                     }
                 }
-                Heard::Output(_) | Heard::Answer => {}
+                Heard::Output(..) | Heard::Answer => {}
             }
         }
         while has_signal && let Some(signal) = signals.next()? {

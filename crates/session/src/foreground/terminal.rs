@@ -11,7 +11,7 @@ use palisade_record::cast::CastWriter;
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{
-    AttachRole, Attached, OutputStart, Request, Response, StartCommand, TerminalSize,
+    AttachRole, Attached, OutputStart, OutputStream, Request, Response, StartCommand, TerminalSize,
 };
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use palisade_sys::tty::{self, SavedTermios};
@@ -85,7 +85,7 @@ pub fn attach(
     }
 }
 
-/// Writes what a running command writes to our standard output, until it ends. Nothing is typed, and our signals are ours.
+/// Writes what a running command writes to our standard output, and to standard error what is told apart, until it ends. Nothing is typed, and our signals are ours.
 pub fn follow(mut client: Client, watched: WatchedCommand) -> Result<Left> {
     let WatchedCommand { command, from, role } = watched;
     let Response::Attached(attached) =
@@ -96,14 +96,22 @@ pub fn follow(mut client: Client, watched: WatchedCommand) -> Result<Left> {
     loop {
         proc::poll(&mut [PollFd::new(&client, PollFlags::IN)], None)?;
         match hear(&mut client, attached.command)? {
-            Heard::Output(bytes) => {
-                if write_all(rustix::stdio::stdout(), &bytes).is_err() {
+            Heard::Output(stream, bytes) => {
+                if write_all(own(stream), &bytes).is_err() {
                     return Ok(Left::Detached);
                 }
             }
             Heard::Left(left) => return Ok(left),
             Heard::Answer | Heard::Marker(_) | Heard::Nothing => {}
         }
+    }
+}
+
+/// Our own stream for what a command wrote to this one.
+fn own(stream: OutputStream) -> BorrowedFd<'static> {
+    match stream {
+        OutputStream::Stdout => rustix::stdio::stdout(),
+        OutputStream::Stderr => rustix::stdio::stderr(),
     }
 }
 
@@ -178,13 +186,12 @@ impl Shown {
     fn show(&mut self) -> Result<Option<Left>> {
         loop {
             match hear(&mut self.client, self.attached.command)? {
-                Heard::Output(bytes) => {
+                Heard::Output(stream, bytes) => {
                     self.modes.written(&bytes);
                     if let Some(recording) = &mut self.recording {
                         recording.output(&bytes);
                     }
-                    let output = rustix::stdio::stdout();
-                    write_all(output, &bytes).map_err(|errno| {
+                    write_all(own(stream), &bytes).map_err(|errno| {
                         SessionError::io("write to", Path::new("standard output"), errno.into())
                     })?;
                 }

@@ -169,6 +169,7 @@ impl SessionLife {
             streams: CommandStreams::Held(HeldStreams {
                 terminal: first.terminal,
                 has_input: false,
+                has_stderr_apart: false,
                 is_attached: false,
             }),
         };

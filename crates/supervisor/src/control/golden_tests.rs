@@ -6,7 +6,7 @@ use palisade_wire::encode;
 use std::fmt::Debug;
 
 /// Raise it with any change below.
-const OF_VERSION: u32 = 7;
+const OF_VERSION: u32 = 8;
 
 /// The number of a variant, and how many there are, by a match that has to name all of them.
 macro_rules! numbers {
@@ -82,7 +82,7 @@ numbers!(
     Event::QuestionAsked { question: _, text: _ },
     Event::QuestionAnswered { question: _, is_allowed: _, by: _ },
     Event::LimitReached { limit: _ },
-    Event::Output { command: _, cursor: _, bytes: _ },
+    Event::Output { command: _, cursor: _, stream: _, bytes: _ },
     Event::Marked { text: _ },
     Event::Ended { exit_code: _, error: _ },
 );
@@ -110,8 +110,9 @@ numbers!(
     streams: CommandStreams,
     CommandStreams::Descriptors,
     CommandStreams::Terminal(_),
-    CommandStreams::Held(HeldStreams { terminal: _, has_input: _, is_attached: _ }),
+    CommandStreams::Held(HeldStreams { terminal: _, has_input: _, has_stderr_apart: _, is_attached: _ }),
 );
+numbers!(stream: OutputStream, OutputStream::Stdout, OutputStream::Stderr);
 numbers!(from: OutputStart, OutputStart::Kept, OutputStart::Byte(_), OutputStart::Now);
 
 fn create(ask: AskPeople) -> CreateSandbox {
@@ -155,7 +156,7 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0007"),
+        (Request::Hello { version: VERSION }, "0008"),
         (Request::Create(CreateSandbox::default()), "01000000000000"),
         (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
         (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
@@ -180,10 +181,11 @@ fn requests() -> Vec<(Request, &'static str)> {
                 ..start(CommandStreams::Held(HeldStreams {
                     terminal: Some(size),
                     has_input: false,
+                    has_stderr_apart: false,
                     is_attached: true,
                 }))
             }),
-            "020002016101ff01000000000201010203ac020001",
+            "020002016101ff01000000000201010203ac02000001",
         ),
         (Request::Signal { command, signal: 15 }, "03ac021e"),
         (Request::ResizeTerminal { command, size }, "04ac02010203ac02"),
@@ -238,7 +240,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000007"),
+        (Response::Hello { version: VERSION }, "000008"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),
@@ -278,7 +280,19 @@ fn events() -> Vec<(Event, &'static str)> {
         (Event::QuestionAsked { question: 5, text: "t".into() }, "0104050174"),
         (Event::QuestionAnswered { question: 5, is_allowed: true, by: "b".into() }, "010505010162"),
         (Event::LimitReached { limit: "l".into() }, "0106016c"),
-        (Event::Output { command, cursor: 300, bytes: b"a\xff".into() }, "010701ac020261ff"),
+        (
+            Event::Output { command, cursor: 0, stream: OutputStream::Stdout, bytes: b"a".into() },
+            "01070100000161",
+        ),
+        (
+            Event::Output {
+                command,
+                cursor: 300,
+                stream: OutputStream::Stderr,
+                bytes: b"a\xff".into(),
+            },
+            "010701ac02010261ff",
+        ),
         (Event::Marked { text: "m".into() }, "0108016d"),
         (Event::Ended { exit_code: 0, error: None }, "01090000"),
         (Event::Ended { exit_code: -1, error: Some("e".into()) }, "010901010165"),
@@ -328,6 +342,11 @@ fn every_variant_has_its_number_and_a_sample() {
     all(starts().flat_map(|start| start.rlimits).map(|(limited, _)| limited), resource);
     all(starts().map(|start| start.environment), environment);
     all(starts().map(|start| start.streams), streams);
+    let written = events().into_iter().filter_map(|(sample, _)| match sample {
+        Event::Output { stream, .. } => Some(stream),
+        _ => None,
+    });
+    all(written, stream);
     let ends = requests().into_iter().filter_map(|(sample, _)| match sample {
         Request::End { grace, .. } => Some(grace),
         _ => None,

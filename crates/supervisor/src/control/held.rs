@@ -4,12 +4,13 @@
 //! terminal, as long as it reads at all. Everybody else misses what exceeds the replay.
 
 use super::endpoint::ClientId;
+use super::held_outputs::HeldOutputs;
 use super::interface::{
-    AttachRole, Attached, Event, HeldStatus, MAX_OUTPUT, OutputStart, TerminalSize,
+    AttachRole, Attached, Event, HeldStatus, MAX_OUTPUT, OutputStart, OutputStream, TerminalSize,
 };
 use super::outbox::Outbox;
 use super::output_log::{CommandEnd, OutputLog, OutputLogs};
-use super::replay::Replay;
+use super::replay::{Replay, Replayed};
 use crate::poll_set::{PollSet, Ready};
 use crate::recording::{RecordingDirectory, echoes};
 use jiff::Timestamp;
@@ -24,9 +25,9 @@ use std::time::{Duration, Instant};
 
 /// The clock and signals must not wait for the end of a flood.
 const READS_A_TURN: usize = 8;
-/// As many as a pipe can hold at most (1 MiB, pipe(7)): what a command wrote before its end is among them, whatever others
-/// go on writing.
-const LAST_READS: usize = 64;
+/// As many as two pipes can hold at most (1 MiB each, pipe(7)): what a command wrote before its end is among them, whatever
+/// others go on writing.
+const LAST_READS: usize = 2 * 64;
 /// Typed, and not read by the command. Beyond it, the client's requests wait.
 const MAX_TYPED: usize = 64 * 1024;
 /// So far may the client that types be behind before the command waits for it.
@@ -50,7 +51,7 @@ pub(crate) struct HeldCommands {
 /// A command that was just started.
 #[derive(Debug)]
 pub(crate) struct NewHeld {
-    pub(crate) stream: OwnedFd,
+    pub(crate) outputs: HeldOutputs,
     pub(crate) input: Option<OwnedFd>,
     pub(crate) recording: Option<CastWriter>,
     pub(crate) has_terminal: bool,
@@ -71,8 +72,7 @@ pub(crate) enum Typing {
 
 #[derive(Debug)]
 struct HeldCommand {
-    /// Our end of its terminal or pipe; never blocks.
-    stream: OwnedFd,
+    outputs: HeldOutputs,
     /// Our end of its input, where that is a pipe. None: it has a terminal, an empty input, or its input has ended.
     input: Option<OwnedFd>,
     /// Whether its input ends when it has everything that was typed.
@@ -88,8 +88,6 @@ struct HeldCommand {
     typist: Option<ClientId>,
     /// Whether this one has typed: only then is it the one who waits for the command to read.
     typist_has_typed: bool,
-    /// Nobody can write to it any more.
-    is_closed: bool,
     end: Option<End>,
 }
 
@@ -152,12 +150,14 @@ impl HeldCommands {
     pub(crate) fn add(
         &mut self,
         command: CommandId,
-        NewHeld { stream, input, recording, has_terminal, title, attached }: NewHeld,
+        NewHeld { outputs, input, recording, has_terminal, title, attached }: NewHeld,
     ) {
         let watcher = |client| (client, Watcher { next: 0, moved: Instant::now() });
         let can_type = has_terminal || input.is_some();
+        let has_two = outputs.are_apart();
+        let log = self.logs.as_mut().and_then(|logs| logs.open(command, has_two));
         let held = HeldCommand {
-            stream,
+            outputs,
             input,
             input_ends: false,
             has_terminal,
@@ -165,12 +165,11 @@ impl HeldCommands {
             started_at: Timestamp::now(),
             typed: VecDeque::new(),
             replay: Replay::default(),
-            log: self.logs.as_mut().and_then(|logs| logs.open(command)),
+            log,
             recording,
             watchers: attached.into_iter().map(watcher).collect(),
             typist: attached.filter(|_| can_type),
             typist_has_typed: false,
-            is_closed: false,
             end: None,
         };
         self.held.insert(command, held);
@@ -238,7 +237,7 @@ impl HeldCommands {
         }
         let records_input = self.recordings.as_ref().is_some_and(RecordingDirectory::records_input);
         if let Some(recording) = held.recording.as_mut().filter(|_| records_input)
-            && echoes(&held.stream)
+            && echoes(held.outputs.terminal())
         {
             recording.input(bytes);
         }
@@ -275,7 +274,7 @@ impl HeldCommands {
         if let Some(recording) = &mut held.recording {
             recording.resize(size.columns, size.rows);
         }
-        Some(tty::set_window_size(&held.stream, size.into()))
+        Some(tty::set_window_size(held.outputs.terminal(), size.into()))
     }
 
     /// The clients that are told of its end after its output.
@@ -304,14 +303,16 @@ impl HeldCommands {
             let has_typed = !held.typed.is_empty();
             match &held.input {
                 Some(input) if has_typed => {
-                    set.add(input_key(*command), input.as_fd(), PollFlags::OUT);
+                    set.add(key(*command, Part::Input), input.as_fd(), PollFlags::OUT);
                 }
                 Some(_) => {}
                 None => events.set(PollFlags::OUT, has_typed),
             }
             // That the other end is gone is reported in any case, and over and over.
-            if !held.is_closed && !events.is_empty() {
-                set.add(key(*command), held.stream.as_fd(), events);
+            if !events.is_empty() {
+                for (stream, output) in held.outputs.open() {
+                    set.add(key(*command, Part::Output(stream)), output.as_fd(), events);
+                }
             }
         }
     }
@@ -331,9 +332,10 @@ impl HeldCommands {
     pub(crate) fn handle(&mut self, ready: &Ready, outbox: &mut Outbox<'_>) {
         let now = Instant::now();
         for (command, held) in &mut self.held {
-            let events = ready.at(key(*command));
+            let events = ready.at(key(*command, Part::Output(OutputStream::Stdout)))
+                | ready.at(key(*command, Part::Output(OutputStream::Stderr)));
             // That nobody reads its input any more is an event, too.
-            let input_events = ready.at(input_key(*command));
+            let input_events = ready.at(key(*command, Part::Input));
             if events.contains(PollFlags::OUT) || !input_events.is_empty() {
                 held.write();
             }
@@ -353,7 +355,7 @@ impl HeldCommands {
         // Whoever was left behind in the background may still write to a pipe; with its terminal it is hung up.
         self.held.retain(|_, held| {
             let is_done = held.is_settled() && held.watchers.is_empty();
-            !is_done || !(held.is_closed || held.has_terminal)
+            !is_done || !(held.outputs.are_closed() || held.has_terminal)
         });
     }
 
@@ -361,21 +363,27 @@ impl HeldCommands {
     pub(crate) fn conclude(&mut self, outbox: &mut Outbox<'_>) {
         for (command, held) in &mut self.held {
             held.read(LAST_READS);
-            held.is_closed = true;
+            held.outputs.close();
             held.settle(Instant::now());
             held.serve_all(*command, outbox);
         }
     }
 }
 
-/// In a poll set.
-fn key(CommandId(number): CommandId) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
+/// One of the ends that we hold of a command.
+enum Part {
+    Output(OutputStream),
+    Input,
 }
 
-/// The same for its input.
-fn input_key(command: CommandId) -> usize {
-    usize::MAX - key(command)
+/// In a poll set.
+fn key(CommandId(number): CommandId, part: Part) -> usize {
+    let part = match part {
+        Part::Output(OutputStream::Stdout) => 0,
+        Part::Output(OutputStream::Stderr) => 1,
+        Part::Input => 2,
+    };
+    usize::try_from(number).unwrap_or(usize::MAX).saturating_mul(3).saturating_add(part)
 }
 
 impl HeldCommand {
@@ -393,7 +401,7 @@ impl HeldCommand {
 
     fn write(&mut self) {
         while !self.typed.is_empty() {
-            let to = self.input.as_ref().unwrap_or(&self.stream);
+            let to = self.input.as_ref().unwrap_or(self.outputs.terminal());
             match rustix::io::write(to, self.typed.as_slices().0) {
                 Ok(count) => drop(self.typed.drain(..count)),
                 Err(Errno::INTR) => {}
@@ -412,25 +420,21 @@ impl HeldCommand {
 
     fn read(&mut self, most: usize) {
         let mut buffer = [0; MAX_OUTPUT];
-        let mut left = most;
-        while left > 0 && !self.is_closed && self.may_read(Instant::now()) {
-            match rustix::io::read(&self.stream, &mut buffer) {
-                // EIO is how the end of a terminal is told.
-                Ok(0) | Err(Errno::IO) => self.is_closed = true,
-                Ok(count) => self.keep(&buffer[..count]),
-                Err(Errno::INTR) => {}
-                Err(_) => return,
+        for _ in 0..most {
+            if !self.may_read(Instant::now()) {
+                return;
             }
-            left -= 1;
+            let Some((stream, count)) = self.outputs.read(&mut buffer) else { return };
+            self.keep(stream, &buffer[..count]);
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
-        self.replay.push(bytes);
+    fn keep(&mut self, stream: OutputStream, bytes: &[u8]) {
+        self.replay.push(stream, bytes);
         if let Some(recording) = &mut self.recording {
             recording.output(bytes);
         }
-        if self.log.as_mut().is_some_and(|log| log.append(bytes).is_err()) {
+        if self.log.as_mut().is_some_and(|log| log.append(stream, bytes).is_err()) {
             self.log = None;
         }
     }
@@ -455,7 +459,7 @@ impl HeldCommand {
 
     fn settle(&mut self, now: Instant) {
         let Some(end) = self.end.as_mut().filter(|end| !end.is_settled) else { return };
-        end.is_settled = self.is_closed || end.settled_by <= now;
+        end.is_settled = self.outputs.are_closed() || end.settled_by <= now;
         if end.is_settled {
             self.log_end();
         }
@@ -526,7 +530,7 @@ fn send_next(
     (client, watcher): (ClientId, &mut Watcher),
     outbox: &mut Outbox<'_>,
 ) {
-    let (cursor, bytes) = replay.read(watcher.next, MAX_OUTPUT);
+    let Replayed { cursor, stream, bytes } = replay.read(watcher.next, MAX_OUTPUT);
     watcher.next = cursor + bytes.len() as u64;
-    outbox.tell(client, Event::Output { command, cursor, bytes });
+    outbox.tell(client, Event::Output { command, cursor, stream, bytes });
 }

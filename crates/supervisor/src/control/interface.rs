@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -202,12 +202,23 @@ pub enum CommandStreams {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldStreams {
-    /// None: one pipe for both outputs.
+    /// None: pipes.
     pub terminal: Option<TerminalSize>,
     /// Without a terminal: whether there is something to read, which a client types. Otherwise its input is empty.
     pub has_input: bool,
+    /// Without a terminal: whether both outputs have a pipe each. What was written to one of them is then told from what was written to
+    /// the other, and no longer exactly in which order. Otherwise one pipe is both.
+    pub has_stderr_apart: bool,
     /// Whether the client that starts it is attached from its beginning, and types.
     pub is_attached: bool,
+}
+
+/// Where a command wrote something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OutputStream {
+    /// Or to either of both, where they are one pipe or a terminal.
+    Stdout,
+    Stderr,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -391,6 +402,7 @@ pub enum Event {
         command: CommandId,
         /// The number of the first byte.
         cursor: u64,
+        stream: OutputStream,
         bytes: Vec<u8>,
     },
     /// Something happened that stands in recordings as a marker: a verdict about a path or the network, a limit, an attempt to

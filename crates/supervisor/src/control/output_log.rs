@@ -1,6 +1,9 @@
 //! The output of a command in files, for `sandbox logs`, also when the session is over. Segments of one size, each named by
-//! the number of its first byte; the oldest are removed. A log that cannot be written is given up: no command fails for it.
+//! the number of its first byte; the oldest are removed. Beside a segment with bytes of two outputs there is a record of which are
+//! which ([`super::output_runs`]). A log that cannot be written is given up: no command fails for it.
 
+use super::interface::OutputStream;
+use super::output_runs::OutputRun;
 use jiff::Timestamp;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
@@ -55,7 +58,7 @@ impl OutputLogs {
     }
 
     /// None if it cannot be made.
-    pub(crate) fn open(&mut self, command: CommandId) -> Option<OutputLog> {
+    pub(crate) fn open(&mut self, command: CommandId, has_two_outputs: bool) -> Option<OutputLog> {
         while self.logged.len() >= MAX_LOGS
             && let Some(oldest) = self.logged.pop_front()
         {
@@ -67,7 +70,7 @@ impl OutputLogs {
         self.logged.push_back(command);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(&self.directory, &name, flags, Mode::empty()).ok()?;
-        Some(OutputLog { directory, segment: None, end: 0 })
+        Some(OutputLog { directory, segment: None, runs: None, has_two_outputs, end: 0 })
     }
 }
 
@@ -87,12 +90,15 @@ fn remove(logs: &OwnedFd, command: CommandId) -> Result<(), Errno> {
 pub(crate) struct OutputLog {
     directory: OwnedFd,
     segment: Option<File>,
+    /// Which bytes of the segment are of which output.
+    runs: Option<File>,
+    has_two_outputs: bool,
     end: u64,
 }
 
 impl OutputLog {
     /// An error means that nothing more is logged.
-    pub(crate) fn append(&mut self, mut bytes: &[u8]) -> std::io::Result<()> {
+    pub(crate) fn append(&mut self, stream: OutputStream, mut bytes: &[u8]) -> std::io::Result<()> {
         while !bytes.is_empty() {
             let used = self.end % SEGMENT_BYTES;
             if used == 0 {
@@ -102,6 +108,10 @@ impl OutputLog {
             let (now, later) = bytes.split_at(room.min(bytes.len()));
             if let Some(segment) = &mut self.segment {
                 segment.write_all(now)?;
+            }
+            // After the bytes: who reads takes only those of which this says something.
+            if let Some(runs) = &mut self.runs {
+                runs.write_all(&OutputRun { stream, length: now.len() as u64 }.encode())?;
             }
             self.end += now.len() as u64;
             bytes = later;
@@ -121,10 +131,14 @@ impl OutputLog {
         if let Some(oldest) = self.end.checked_sub(SEGMENT_BYTES * MAX_SEGMENTS) {
             // Somebody may have removed it.
             let _ = rustix::fs::unlinkat(&self.directory, name_of(oldest), AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&self.directory, runs_name(oldest), AtFlags::empty());
         }
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.directory, name_of(self.end), flags, OWNER)?;
-        self.segment = Some(File::from(file));
+        let create =
+            |name: String| rustix::fs::openat(&self.directory, name, flags, OWNER).map(File::from);
+        // Before the segment: bytes without a record are those of one output.
+        self.runs = self.has_two_outputs.then(|| create(runs_name(self.end))).transpose()?;
+        self.segment = Some(create(name_of(self.end))?);
         Ok(())
     }
 }
@@ -133,9 +147,14 @@ fn name_of(cursor: u64) -> String {
     format!("{cursor:020}")
 }
 
+/// The name of the record beside the segment that begins with this byte.
+pub fn runs_name(cursor: u64) -> String {
+    format!("{cursor:020}.streams")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CommandId, MAX_LOGS, MAX_SEGMENTS, OutputLogs, SEGMENT_BYTES};
+    use super::{CommandId, MAX_LOGS, MAX_SEGMENTS, OutputLogs, OutputStream, SEGMENT_BYTES};
     use std::fs;
 
     fn names(directory: &std::path::Path) -> Vec<String> {
@@ -150,10 +169,10 @@ mod tests {
     fn a_log_keeps_its_last_segments_and_a_session_its_last_logs() {
         let directory = tempfile::tempdir().unwrap();
         let mut logs = OutputLogs::new(fs::File::open(directory.path()).unwrap().into());
-        let mut log = logs.open(CommandId(1)).unwrap();
+        let mut log = logs.open(CommandId(1), false).unwrap();
         let part = vec![b'x'; 700_000];
         for _ in 0..10 {
-            log.append(&part).unwrap();
+            log.append(OutputStream::Stdout, &part).unwrap();
         }
         let segments = names(&directory.path().join("1"));
         assert_eq!(segments.len() as u64, MAX_SEGMENTS);
@@ -162,7 +181,7 @@ mod tests {
         let bytes = (MAX_SEGMENTS - 1) * SEGMENT_BYTES + fs::metadata(last).unwrap().len();
         assert_eq!(first + bytes, 7_000_000);
         for number in 2..=u64::try_from(MAX_LOGS).unwrap() + 1 {
-            logs.open(CommandId(number)).unwrap();
+            logs.open(CommandId(number), true).unwrap();
         }
         let kept = names(directory.path());
         assert!(kept.len() == MAX_LOGS && !kept.contains(&"1".to_owned()), "{kept:?}");

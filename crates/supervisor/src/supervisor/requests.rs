@@ -6,6 +6,7 @@
 use crate::control::endpoint::ClientId;
 use crate::control::handshake::refused;
 use crate::control::held::NewHeld;
+use crate::control::held_outputs::HeldOutputs;
 use crate::control::interface::{
     CommandStatus, CommandStreams, HeldStreams, MAX_COMMANDS, RefusalKind, Request, Response,
     SIGNALS, StartCommand, TerminalSize,
@@ -165,9 +166,9 @@ impl Supervisor<'_> {
         if let Some(client) = client {
             outbox.started_by(command, client);
         }
-        if let Some(HeldEnds { stream, input, is_attached }) = streams.held {
+        if let Some(HeldEnds { outputs, input, is_attached }) = streams.held {
             let attached = client.filter(|_| is_attached);
-            held.add(command, NewHeld { stream, input, recording, has_terminal, title, attached });
+            held.add(command, NewHeld { outputs, input, recording, has_terminal, title, attached });
         }
         Reply { response: Response::Starting { command }, descriptor: streams.of_client }
     }
@@ -239,7 +240,7 @@ struct OpenStreams {
 
 /// Our ends of a command's streams.
 struct HeldEnds {
-    stream: OwnedFd,
+    outputs: HeldOutputs,
     /// Of its input, where that is none of the terminal.
     input: Option<OwnedFd>,
     /// Whether the client is attached to it.
@@ -278,7 +279,11 @@ fn open_streams(
         CommandStreams::Held(HeldStreams { terminal: Some(size), is_attached, .. }) => {
             let (master, slave) = terminal(size)?;
             never_block(&master)?;
-            let held = Some(HeldEnds { stream: master, input: None, is_attached });
+            let held = Some(HeldEnds {
+                outputs: HeldOutputs::new(master, None),
+                input: None,
+                is_attached,
+            });
             OpenStreams {
                 of_command: vec![slave],
                 has_terminal: true,
@@ -287,12 +292,17 @@ fn open_streams(
                 ..none
             }
         }
-        CommandStreams::Held(HeldStreams { terminal: None, has_input, is_attached }) => {
+        CommandStreams::Held(HeldStreams {
+            terminal: None,
+            has_input,
+            has_stderr_apart,
+            is_attached,
+        }) => {
             let failed = |errno: Errno| errno.to_string();
+            let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed);
             let (theirs, input) = match has_input {
                 true => {
-                    let (theirs, ours) =
-                        rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
+                    let (theirs, ours) = pipe()?;
                     never_block(&ours)?;
                     (theirs, Some(ours))
                 }
@@ -302,10 +312,18 @@ fn open_streams(
                     (null.map_err(failed)?, None)
                 }
             };
-            let (ours, output) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
-            never_block(&ours)?;
-            let error = output.try_clone().map_err(|error| error.to_string())?;
-            let held = Some(HeldEnds { stream: ours, input, is_attached });
+            let (our_output, output) = pipe()?;
+            never_block(&our_output)?;
+            let (our_error, error) = match has_stderr_apart {
+                true => {
+                    let (ours, theirs) = pipe()?;
+                    never_block(&ours)?;
+                    (Some(ours), theirs)
+                }
+                false => (None, output.try_clone().map_err(|error| error.to_string())?),
+            };
+            let outputs = HeldOutputs::new(our_output, our_error);
+            let held = Some(HeldEnds { outputs, input, is_attached });
             OpenStreams { of_command: vec![theirs, output, error], held, ..none }
         }
     })

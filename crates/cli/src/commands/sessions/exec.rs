@@ -147,8 +147,12 @@ pub(crate) fn in_foreground(
         }
         Meeting::Terminal(keys) => {
             let terminal = Some(window_size().unwrap_or(USUAL_SIZE));
-            start.streams =
-                CommandStreams::Held(HeldStreams { terminal, has_input: false, is_attached: true });
+            start.streams = CommandStreams::Held(HeldStreams {
+                terminal,
+                has_input: false,
+                has_stderr_apart: false,
+                is_attached: true,
+            });
             add_terminal_type(&mut start);
             run_in_terminal(client, start, keys, recording)?
         }
@@ -185,8 +189,12 @@ fn in_background(
     has_terminal: bool,
 ) -> anyhow::Result<ExitCode> {
     let terminal = has_terminal.then(|| window_size().unwrap_or(USUAL_SIZE));
-    start.streams =
-        CommandStreams::Held(HeldStreams { terminal, has_input: false, is_attached: false });
+    start.streams = CommandStreams::Held(HeldStreams {
+        terminal,
+        has_input: false,
+        has_stderr_apart: false,
+        is_attached: false,
+    });
     if has_terminal {
         add_terminal_type(&mut start);
     }

@@ -6,13 +6,14 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use palisade_session::foreground::{self, WatchedCommand};
 use palisade_session::sessions::{OutputReader, SessionDirectory, logged_commands};
-use palisade_session::supervise::interface::{AttachRole, CommandId, OutputStart};
+use palisade_session::supervise::interface::{AttachRole, CommandId, OutputStart, OutputStream};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 const DETAILS: &str = "\
 Output of commands that run in the background or in a terminal is kept: 4 MiB of each, for the last 64 commands of a
-session. Bytes are counted from the first that the command wrote. What was dropped is said on standard error.
+session. Bytes are counted from the first that the command wrote. Where its two outputs were kept apart, what it wrote to standard
+error comes on standard error. What was dropped is said there, too.
 
 Examples:
   sandbox logs work
@@ -58,21 +59,21 @@ impl Logs {
             bail!("session {} has no command whose output is kept", directory.id());
         };
         let mut reader = OutputReader::new(&directory, command, self.since);
-        let mut stdout = io::stdout().lock();
         loop {
             let expected = reader.cursor();
             let Some(chunk) = reader.read()? else { break };
             if chunk.cursor > expected {
                 output::note(&format!("{} bytes were dropped", chunk.cursor - expected));
             }
-            match stdout.write_all(&chunk.bytes).and_then(|()| stdout.flush()) {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    return Ok(ExitCode::SUCCESS);
+            for (_, stream, part) in chunk.parts() {
+                match write(stream, part) {
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                    written => written?,
                 }
-                written => written?,
             }
         }
-        drop(stdout);
         if self.follow && directory.is_alive() {
             follow(&directory, command, reader.cursor())?;
         }
@@ -89,6 +90,17 @@ impl Logs {
             Some(command) => Ok(Some(command)),
             None => Ok(logged.last().copied()),
         }
+    }
+}
+
+fn write(stream: OutputStream, bytes: &[u8]) -> io::Result<()> {
+    match stream {
+        OutputStream::Stdout => {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(bytes)?;
+            stdout.flush()
+        }
+        OutputStream::Stderr => io::stderr().lock().write_all(bytes),
     }
 }
 

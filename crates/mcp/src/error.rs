@@ -12,8 +12,10 @@ pub enum McpError {
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("cannot serve a client at standard input and output: {0}")]
     Streams(String),
-    #[error("session {session}: {detail}")]
-    Session { session: String, detail: String },
+    #[error("{} is not understood, and was left as it is: {why}", file.display())]
+    Config { file: PathBuf, why: String },
+    #[error("{0}")]
+    Wrapped(String),
 }
 
 impl McpError {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+pub mod clients;
 mod denials;
 mod error;
 mod options;
@@ -17,6 +18,7 @@ mod serving;
 mod state;
 mod tasks;
 mod tools;
+pub mod wrap;
 
 pub use error::McpError;
 pub use options::{AskWhom, McpOptions, WhichSandbox};

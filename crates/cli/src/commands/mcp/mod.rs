@@ -2,11 +2,13 @@
 //! threads while it serves, and makes no sandbox itself.
 
 mod forwarded;
+mod install;
+mod wrapped;
 
 use crate::args::{AskInWord, HelpArgs, HelpEnd, help_end};
 use crate::output;
 use anyhow::{Context as _, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 use forwarded::ForwardedOptions;
 use palisade_mcp::{AskWhom, McpOptions, WhichSandbox, serve_http, serve_streams};
 use palisade_service::{CLIENT_TIMEOUT, ListenAddress, Listening, ServeOptions};
@@ -26,6 +28,8 @@ Examples:
   sandbox mcp --allow-host api.example           with the network, to this host only
   sandbox mcp --session work                     in a session that is there
   sandbox mcp --listen tcp:127.0.0.1:8765        over HTTP, at http://127.0.0.1:8765/mcp
+  sandbox mcp install claude                     adds it to a client: claude, codex, cursor, vscode or gemini
+  sandbox mcp wrap -- npx some-server            runs another server in a sandbox
 
 Tools: bash, bash_output, bash_kill, read, write, edit, list, grep, web_fetch, sandbox_diff, sandbox_apply, sandbox_checkpoint,
 sandbox_rollback, sandbox_status.",
@@ -36,9 +40,24 @@ the client. Changes of a transaction are kept, and the last line says where. Wha
 ask (elicitation), and with `sandbox approve`. docs/mcp.md has the rest."
 );
 
+#[derive(Debug, Subcommand)]
+enum McpCommand {
+    /// Add the server to a client's configuration
+    Install(install::Install),
+    /// Remove it from there
+    Uninstall(install::Uninstall),
+    /// Run another server in a sandbox, and notice when its tools change
+    Wrap(wrapped::Wrap),
+    /// Trust the tools of a wrapped server that changed
+    Trust(wrapped::Trust),
+}
+
 #[derive(Args, Debug)]
-#[command(after_help = HELP_END.short, after_long_help = HELP_END.all, disable_help_flag = true)]
+#[command(after_help = HELP_END.short, after_long_help = HELP_END.all, disable_help_flag = true, args_conflicts_with_subcommands = true)]
 pub(crate) struct Mcp {
+    #[command(subcommand)]
+    command: Option<McpCommand>,
+
     /// Listen instead: tcp:ADDRESS:PORT (with a token) or unix:PATH
     #[arg(long, value_name = "ADDRESS", help_heading = SERVER)]
     listen: Option<ListenAddress>,
@@ -88,6 +107,16 @@ pub(crate) struct Mcp {
 
 impl Mcp {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            None => self.serve(),
+            Some(McpCommand::Install(install)) => install.execute(),
+            Some(McpCommand::Uninstall(uninstall)) => uninstall.execute(),
+            Some(McpCommand::Wrap(wrap)) => wrap.execute(),
+            Some(McpCommand::Trust(trust)) => trust.execute(),
+        }
+    }
+
+    fn serve(self) -> anyhow::Result<ExitCode> {
         let options = self.options()?;
         let mut note = |said: &str| output::note(said);
         let Some(address) = self.listen else {

@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-egress",
             "palisade-gate",
             "palisade-hosts",
+            "palisade-mcp",
             "palisade-service",
             "palisade-session",
             "palisade-launch",
@@ -26,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-usage",
         ],
     ),
+    ("palisade-mcp", &["palisade-service", "palisade-session"]),
     ("palisade-service", &["palisade-record", "palisade-session"]),
     (
         "palisade-session",

@@ -99,12 +99,18 @@ fn told_of(record: &Value) -> Option<String> {
                 one_line(by)
             ))
         }
-        "NETWORK_ATTEMPT" if word(record, "action").is_some_and(|it| !it.to_ascii_lowercase().contains("allow")) => {
+        "NETWORK_ATTEMPT"
+            if word(record, "action")
+                .is_some_and(|it| !it.to_ascii_lowercase().contains("allow")) =>
+        {
             let host = one_line(word(record, "host")?);
             let port = &details(record)["port"];
             let why = word(record, "reason").or(word(record, "rule")).unwrap_or("the policy");
             let allow = word(record, "allow").map_or(String::new(), |option| {
-                format!(" A person can allow it with `{}` where the server is started.", one_line(option))
+                format!(
+                    " A person can allow it with `{}` where the server is started.",
+                    one_line(option)
+                )
             });
             Some(format!(
                 "Denied by the sandbox: connecting to {host} port {port} ({}; policy key network.allowedHosts).{allow}",
@@ -131,7 +137,9 @@ mod tests {
         let denied = json!({ "event": "ACCESS_DECIDED", "details": { "path": "/a\nb", "access": "write",
             "decision": "denied", "source": "nobody-to-ask" } });
         let told = told_of(&denied).unwrap();
-        for part in ["write /a b", "nobody-to-ask", "sandbox approve", "--rw", "filesystem.readWritePaths"] {
+        for part in
+            ["write /a b", "nobody-to-ask", "sandbox approve", "--rw", "filesystem.readWritePaths"]
+        {
             assert!(told.contains(part), "{part}: {told}");
         }
         let allowed = json!({ "event": "ACCESS_DECIDED", "details": { "path": "/a", "decision": "allowed" } });

@@ -16,7 +16,10 @@ pub(crate) struct LazySandbox {
 #[derive(Debug)]
 enum State {
     NotYet,
-    Known { sandbox: KnownSandbox, held: Option<HeldSandbox> },
+    Known {
+        sandbox: KnownSandbox,
+        held: Option<HeldSandbox>,
+    },
     /// The server ends: nothing new is made.
     Over,
 }

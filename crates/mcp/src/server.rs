@@ -160,7 +160,8 @@ impl McpServer {
             return Err(wrong("requestState: this call does not wait for an answer".to_owned()));
         };
         let response = request.input_responses.as_ref().and_then(|all| all.get(INPUT));
-        let result = response.and_then(|it| serde_json::from_value::<ElicitResult>(it.clone()).ok());
+        let result =
+            response.and_then(|it| serde_json::from_value::<ElicitResult>(it.clone()).ok());
         match (asked, result) {
             (Asked::Question(id), Some(result)) => self.decide(id, &result).await,
             // Not answered: it is asked again.
@@ -300,7 +301,11 @@ impl McpServer {
     async fn waiting(&self) -> Option<String> {
         let open = self.0.questions.open();
         if let Some(question) = open.first() {
-            let secret = if question.is_secret { " This is about a secret: it is not asked here." } else { "" };
+            let secret = if question.is_secret {
+                " This is about a secret: it is not asked here."
+            } else {
+                ""
+            };
             return Some(format!(
                 "waiting for a person: {} Also with `sandbox approve`.{secret}",
                 question.message
@@ -308,6 +313,8 @@ impl McpServer {
         }
         let sandbox = self.0.sandbox.known().await?;
         let count = self.0.operations.look(&sandbox.id).await.ok()?.status?.questions;
-        (count > 0).then(|| format!("waiting for a person: {count} questions; answer them with `sandbox approve`"))
+        (count > 0).then(|| {
+            format!("waiting for a person: {count} questions; answer them with `sandbox approve`")
+        })
     }
 }

@@ -39,7 +39,10 @@ struct Record {
 enum RecordState {
     Working,
     /// Until a person agrees or not.
-    Confirming { message: String, answer: oneshot::Sender<bool> },
+    Confirming {
+        message: String,
+        answer: oneshot::Sender<bool>,
+    },
     Completed(JsonObject),
     Cancelled,
 }
@@ -55,11 +58,17 @@ impl Tasks {
     }
 
     /// Goes on with a call as a task. None: there are too many, and the call is given up.
-    pub(crate) fn begin(server: &Arc<ServerState>, mut call: RunningCall, can_ask: bool) -> Option<Task> {
+    pub(crate) fn begin(
+        server: &Arc<ServerState>,
+        mut call: RunningCall,
+        can_ask: bool,
+    ) -> Option<Task> {
         let id = random::hex(16).ok()?;
         let tasks = &server.tasks;
         let is_full = tasks.with(|all| {
-            all.retain(|_, it| matches!(it.state, RecordState::Working) || it.since.elapsed() < KEPT);
+            all.retain(|_, it| {
+                matches!(it.state, RecordState::Working) || it.since.elapsed() < KEPT
+            });
             all.len() >= MAX_TASKS
         });
         if is_full {
@@ -150,7 +159,9 @@ impl Tasks {
                     let before = std::mem::replace(&mut record.state, RecordState::Working);
                     match before {
                         // Whoever waits for it may be gone.
-                        RecordState::Confirming { answer, .. } => drop(answer.send(is_confirmed(&result))),
+                        RecordState::Confirming { answer, .. } => {
+                            drop(answer.send(is_confirmed(&result)))
+                        }
                         other => record.state = other,
                     }
                 });

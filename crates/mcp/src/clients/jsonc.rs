@@ -298,7 +298,11 @@ mod tests {
     fn comments_and_commas_at_the_end_stay() {
         let text = "// mine\n{\n\t\"servers\": {\n\t\t\"x\": {}, // last\n\t},\n\t/* end */\n}\n";
         let added = set(text, "servers", "p", &json!({ "command": "c" })).unwrap();
-        assert!(added.starts_with("// mine\n") && added.contains("// last") && added.contains("/* end */"));
+        assert!(
+            added.starts_with("// mine\n")
+                && added.contains("// last")
+                && added.contains("/* end */")
+        );
         assert_eq!(get(&added, "servers", "p").unwrap(), Some(json!({ "command": "c" })));
         let removed = remove(&added, "servers", "p").unwrap();
         assert_eq!(get(&removed, "servers", "x").unwrap(), Some(json!({})));
@@ -307,7 +311,16 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for wrong in ["[]", "{", "{\"a\"}", "{} x", "{\"servers\": 1}", "{\"servers\": {}, \"servers\": {}}", "{\"a\": nope}", "/* "] {
+        for wrong in [
+            "[]",
+            "{",
+            "{\"a\"}",
+            "{} x",
+            "{\"servers\": 1}",
+            "{\"servers\": {}, \"servers\": {}}",
+            "{\"a\": nope}",
+            "/* ",
+        ] {
             assert!(set(wrong, "servers", "p", &json!(1)).is_err(), "{wrong}");
         }
         let deep = "[".repeat(200);

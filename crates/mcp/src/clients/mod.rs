@@ -43,8 +43,13 @@ pub struct ServerCommand {
 
 enum Format {
     /// The name of the member that has the servers, and whether each says that it is started as a program.
-    Json { section: &'static str, says_type: bool },
-    Toml { section: &'static str },
+    Json {
+        section: &'static str,
+        says_type: bool,
+    },
+    Toml {
+        section: &'static str,
+    },
 }
 
 impl ClientKind {
@@ -109,7 +114,8 @@ impl ConfigChange {
         fs::create_dir_all(directory).map_err(|error| McpError::io("make", directory, error))?;
         let mut mode = Mode::RUSR | Mode::WUSR;
         if let Some(before) = &self.before {
-            let found = fs::metadata(&target).map_err(|error| McpError::io("read", &target, error))?;
+            let found =
+                fs::metadata(&target).map_err(|error| McpError::io("read", &target, error))?;
             mode = Mode::from_raw_mode(found.permissions().mode() & 0o777);
             if read(&self.file)?.as_deref() != Some(before) {
                 let changed = io::Error::other("it was changed meanwhile; try again");

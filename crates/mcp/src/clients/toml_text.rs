@@ -44,9 +44,11 @@ pub(crate) fn remove(text: &str, section: &str, name: &str) -> Edited<String> {
         return Ok(text.to_owned());
     }
     let (kept, _) = lines_of(text, section, name);
-    let kept = if kept.trim().is_empty() { String::new() } else { kept.trim_end().to_owned() + "\n" };
+    let kept =
+        if kept.trim().is_empty() { String::new() } else { kept.trim_end().to_owned() + "\n" };
     let mut found = parsed(&kept)?;
-    let is_empty = |table: &Table| table.get(section).and_then(Value::as_table).is_none_or(Table::is_empty);
+    let is_empty =
+        |table: &Table| table.get(section).and_then(Value::as_table).is_none_or(Table::is_empty);
     // With its last table, the table around it may go, too.
     if is_empty(&wanted) && is_empty(&found) {
         wanted.remove(section);
@@ -101,12 +103,19 @@ mod tests {
 
     fn ours() -> Table {
         let args = Value::Array(vec!["mcp".into(), "--set=a=\"b\"".into()]);
-        Table::from_iter([("command".to_owned(), Value::from("sandbox")), ("args".to_owned(), args)])
+        Table::from_iter([
+            ("command".to_owned(), Value::from("sandbox")),
+            ("args".to_owned(), args),
+        ])
     }
 
     #[test]
     fn a_table_is_added_changed_and_removed_and_the_rest_stays() {
-        for text in ["", "# mine\nmodel = \"x\"\n", "[mcp_servers.other]\ncommand = \"y\" # yes\n[last]\na = 1\n"] {
+        for text in [
+            "",
+            "# mine\nmodel = \"x\"\n",
+            "[mcp_servers.other]\ncommand = \"y\" # yes\n[last]\na = 1\n",
+        ] {
             let added = set(text, "mcp_servers", "palisade", &ours()).unwrap();
             assert_eq!(get(&added, "mcp_servers", "palisade").unwrap(), Some(Value::Table(ours())));
             assert_eq!(set(&added, "mcp_servers", "palisade", &ours()).unwrap(), added, "again");
@@ -117,7 +126,8 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for wrong in ["a =", "mcp_servers = 1", "mcp_servers = { palisade = { command = \"x\" } }"] {
+        for wrong in ["a =", "mcp_servers = 1", "mcp_servers = { palisade = { command = \"x\" } }"]
+        {
             assert!(set(wrong, "mcp_servers", "palisade", &ours()).is_err(), "{wrong}");
         }
     }

@@ -120,7 +120,8 @@ pub(crate) async fn status(call: &CallContext, _: Status) -> Result<ToolAnswer, 
     let operations = &call.server.operations;
     let sandbox = operations.look(&known.id).await?;
     let has_transaction = sandbox.has_transaction;
-    let mut data = serde_json::to_value(&sandbox).map_err(|error| ToolError::new(error.to_string()))?;
+    let mut data =
+        serde_json::to_value(&sandbox).map_err(|error| ToolError::new(error.to_string()))?;
     if has_transaction && let Ok(checkpoints) = operations.checkpoints(&known.id).await {
         data["checkpoints"] = checkpoints;
     }
@@ -131,7 +132,10 @@ pub(crate) async fn status(call: &CallContext, _: Status) -> Result<ToolAnswer, 
         if sandbox.is_running { "running" } else { "over" }
     );
     if let Some(status) = &sandbox.status {
-        text.push_str(&format!(", {} commands, {} questions wait", status.running_commands, status.questions));
+        text.push_str(&format!(
+            ", {} commands, {} questions wait",
+            status.running_commands, status.questions
+        ));
     }
     text.push_str(match has_transaction {
         true => "\nThe project is kept as it is: changes wait until they are applied (sandbox_diff, sandbox_apply).",

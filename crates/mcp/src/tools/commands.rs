@@ -157,7 +157,8 @@ pub(crate) async fn bash(call: &CallContext, wanted: Bash) -> Result<ToolAnswer,
     };
     if !wait.is_zero() {
         // That it goes on is no error.
-        if let Ok(ended) = timeout(wait, operations.until_ended(&sandbox.id, command.number)).await {
+        if let Ok(ended) = timeout(wait, operations.until_ended(&sandbox.id, command.number)).await
+        {
             ended?;
         }
     }
@@ -215,9 +216,10 @@ async fn report(
             let kept = operations.output(&id, number, 0, WHOLE_OUTPUT).await?;
             let next = kept.cursor + kept.bytes.len() as u64;
             let shown = Shortened::of(&kept.bytes, limit);
-            let left_out = shown.left_out.as_ref().map(|range| {
-                (kept.cursor + range.start as u64, kept.cursor + range.end as u64)
-            });
+            let left_out = shown
+                .left_out
+                .as_ref()
+                .map(|range| (kept.cursor + range.start as u64, kept.cursor + range.end as u64));
             let text = shown.joined(|count| match left_out {
                 Some((from, _)) => format!(
                     "\n[{count} bytes left out; read them with bash_output, commandId {number}, cursor {from}]\n"

@@ -22,7 +22,11 @@ impl Shortened {
         while tail < bytes.len() && is_inside(bytes[tail]) {
             tail += 1;
         }
-        Self { head: lossy(&bytes[..head]), tail: lossy(&bytes[tail..]), left_out: Some(head..tail) }
+        Self {
+            head: lossy(&bytes[..head]),
+            tail: lossy(&bytes[tail..]),
+            left_out: Some(head..tail),
+        }
     }
 
     /// Both, with a note between them that is told how many bytes are missing.

@@ -59,7 +59,8 @@ fn version_of(etag: &str) -> Option<FileVersion> {
 
 pub(crate) async fn read(call: &CallContext, wanted: Read) -> Result<ToolAnswer, ToolError> {
     let sandbox = call.sandbox().await?;
-    let done = call.server.operations.with_files(&sandbox.id, move |files| read_lines(files, &wanted));
+    let done =
+        call.server.operations.with_files(&sandbox.id, move |files| read_lines(files, &wanted));
     let report = done.await?;
     let mut text = report.content.clone();
     if let Some(next) = report.next_line {
@@ -111,7 +112,8 @@ fn read_lines(files: &mut Client, wanted: &Read) -> Result<ReadReport, Problem> 
     let content = lossy(&kept);
     let lines = content.split_inclusive('\n').count();
     // A line that was cut is read on by no line number.
-    let next_line = (!is_whole && !(is_cut && lines <= 1)).then(|| first_line + if is_cut { lines - 1 } else { lines });
+    let next_line = (!is_whole && !(is_cut && lines <= 1))
+        .then(|| first_line + if is_cut { lines - 1 } else { lines });
     Ok(ReadReport {
         content,
         size: info.size,
@@ -202,8 +204,7 @@ pub(crate) async fn edit(call: &CallContext, wanted: Edit) -> Result<ToolAnswer,
         let (content, info) = files.read(&wanted.path, MAX_EDITED)?;
         let (content, replacements) = replaced(&content, &wanted)?;
         // Only what was read is replaced: a change in between is not lost.
-        let written =
-            put(files, &wanted.path, &content, IfExists::ReplaceVersion(info.version))?;
+        let written = put(files, &wanted.path, &content, IfExists::ReplaceVersion(info.version))?;
         Ok(EditReport { written, replacements })
     });
     let report = done.await?;

@@ -114,7 +114,8 @@ fn rows() -> Vec<Row> {
 }
 
 fn commands() -> Vec<Row> {
-    let max_output = || number("How much output to return; the rest is read with bash_output. Default 30000");
+    let max_output =
+        || number("How much output to return; the rest is read with bash_output. Default 30000");
     vec![
         Row {
             name: "bash",
@@ -269,7 +270,10 @@ fn files() -> Vec<Row> {
             effect: Effect::Reads,
             is_idempotent: true,
             reaches_network: false,
-            input: of(json!({ "path": path(), "depth": number("Levels of directories. Default 1") }), &[]),
+            input: of(
+                json!({ "path": path(), "depth": number("Levels of directories. Default 1") }),
+                &[],
+            ),
             output: returned(
                 json!({
                     "entries": { "type": "array", "items": returned(json!({
@@ -315,7 +319,8 @@ fn files() -> Vec<Row> {
 }
 
 fn sandbox() -> Vec<Row> {
-    let details = || json!({ "type": "object", "description": "As `sandbox` prints it with --json" });
+    let details =
+        || json!({ "type": "object", "description": "As `sandbox` prints it with --json" });
     vec![
         Row {
             name: "sandbox_diff",

@@ -50,9 +50,10 @@ struct Match {
 
 impl Grep {
     fn command(&self, most: usize) -> NewCommand {
-        let mut argv: Vec<String> = ["grep", "-rnIsH", "--null", "--exclude-dir=.git", "--color=never"]
-            .map(str::to_owned)
-            .to_vec();
+        let mut argv: Vec<String> =
+            ["grep", "-rnIsH", "--null", "--exclude-dir=.git", "--color=never"]
+                .map(str::to_owned)
+                .to_vec();
         argv.push(if self.literal { "-F" } else { "-E" }.to_owned());
         if self.ignore_case {
             argv.push("-i".to_owned());

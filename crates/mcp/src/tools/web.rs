@@ -34,7 +34,10 @@ struct FetchReport {
     truncated: bool,
 }
 
-pub(crate) async fn web_fetch(call: &CallContext, wanted: WebFetch) -> Result<ToolAnswer, ToolError> {
+pub(crate) async fn web_fetch(
+    call: &CallContext,
+    wanted: WebFetch,
+) -> Result<ToolAnswer, ToolError> {
     let is_url = ["http://", "https://"].iter().any(|scheme| wanted.url.starts_with(scheme));
     if !is_url || wanted.url.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err(ToolError::new("url: write a whole one, such as https://example.com/page"));
@@ -44,12 +47,27 @@ pub(crate) async fn web_fetch(call: &CallContext, wanted: WebFetch) -> Result<To
     let told = format!("\n{mark} %{{http_code}} %{{content_type}} \n%{{url_effective}}");
     let transfer = MAX_TRANSFER.to_string();
     let argv = [
-        "curl", "-q", "-sS", "-L", "--max-redirs", "5", "--max-time", "60", "--max-filesize",
-        &transfer, "--proto", "=http,https", "--proto-redir", "=http,https", "--globoff", "-w",
-        &told, "--", &wanted.url,
+        "curl",
+        "-q",
+        "-sS",
+        "-L",
+        "--max-redirs",
+        "5",
+        "--max-time",
+        "60",
+        "--max-filesize",
+        &transfer,
+        "--proto",
+        "=http,https",
+        "--proto-redir",
+        "=http,https",
+        "--globoff",
+        "-w",
+        &told,
+        "--",
+        &wanted.url,
     ];
-    let command =
-        NewCommand { argv: argv.map(str::to_owned).to_vec(), ..NewCommand::default() };
+    let command = NewCommand { argv: argv.map(str::to_owned).to_vec(), ..NewCommand::default() };
     let Finished { exit_code, output, is_cut } =
         run(call, &command, PATIENCE, MAX_TRANSFER + (64 << 10)).await.map_err(|mut error| {
             error.text.push_str("; web_fetch needs the program `curl` in the sandbox");
@@ -97,7 +115,11 @@ fn parse<'a>(output: &'a [u8], mark: &str) -> Option<Fetched<'a>> {
     let (url, after) = rest.split_once("curl: ").map_or((rest, ""), |(url, after)| (url, after));
     let body = &output[..at];
     let complaint = match after {
-        "" => String::from_utf8_lossy(body).lines().rfind(|line| line.starts_with("curl: ")).unwrap_or_default().to_owned(),
+        "" => String::from_utf8_lossy(body)
+            .lines()
+            .rfind(|line| line.starts_with("curl: "))
+            .unwrap_or_default()
+            .to_owned(),
         after => format!("curl: {after}"),
     };
     Some(Fetched {
@@ -118,9 +140,16 @@ mod tests {
         let output = b"body\n0 200 x\n\nMARK 404 text/html; charset=utf-8 \nhttp://a/b";
         let fetched = parse(output, "MARK").unwrap();
         assert_eq!((fetched.body, fetched.status), (&b"body\n0 200 x\n"[..], 404));
-        assert_eq!((fetched.content_type.as_str(), fetched.url.as_str()), ("text/html; charset=utf-8", "http://a/b"));
+        assert_eq!(
+            (fetched.content_type.as_str(), fetched.url.as_str()),
+            ("text/html; charset=utf-8", "http://a/b")
+        );
         assert_eq!(parse(b"body", "MARK"), None);
-        let failed = parse(b"\nMARK 000  \nhttp://a/curl: (6) Could not resolve host: a\n", "MARK").unwrap();
-        assert_eq!((failed.status, failed.complaint.trim()), (0, "curl: (6) Could not resolve host: a"));
+        let failed =
+            parse(b"\nMARK 000  \nhttp://a/curl: (6) Could not resolve host: a\n", "MARK").unwrap();
+        assert_eq!(
+            (failed.status, failed.complaint.trim()),
+            (0, "curl: (6) Could not resolve host: a")
+        );
     }
 }

@@ -50,8 +50,10 @@ pub fn wrap(options: &WrapOptions, note: &mut dyn FnMut(&str)) -> Result<Option<
     let is_first = known.is_none();
     let state = GateState { pins: known.unwrap_or_default(), is_first, refused: BTreeSet::new() };
     let keeper = Gatekeeper { options, state: Mutex::new(state) };
-    let wrong = |error: std::io::Error| McpError::Wrapped(format!("cannot run the server: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(wrong)?;
+    let wrong =
+        |error: std::io::Error| McpError::Wrapped(format!("cannot run the server: {error}"));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(wrong)?;
     let done = runtime.block_on(talk(&keeper, note)).map_err(wrong);
     // A thread may still read standard input.
     runtime.shutdown_background();
@@ -99,7 +101,8 @@ async fn talk(keeper: &Gatekeeper<'_>, note: &mut dyn FnMut(&str)) -> std::io::R
         _ = terminated.recv() => Ok(()),
         _ = interrupted.recv() => Ok(()),
     };
-    if let Some(pid) = child.id().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed())) {
+    if let Some(pid) = child.id().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
+    {
         // It may have ended already. Its sandbox ends everything in it.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
@@ -108,7 +111,9 @@ async fn talk(keeper: &Gatekeeper<'_>, note: &mut dyn FnMut(&str)) -> std::io::R
 }
 
 /// The next message without its line end. Too long a one is an error: a part of a message is none.
-async fn next_line(from: &mut (impl tokio::io::AsyncBufRead + Unpin)) -> std::io::Result<Option<Vec<u8>>> {
+async fn next_line(
+    from: &mut (impl tokio::io::AsyncBufRead + Unpin),
+) -> std::io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let mut limited = AsyncReadExt::take(&mut *from, MAX_MESSAGE + 1);
     limited.read_until(b'\n', &mut line).await?;
@@ -146,13 +151,19 @@ impl Gatekeeper<'_> {
             call["method"] == "tools/call" && state.refused.contains(name)
         };
         let call = calls.into_iter().find(refused)?;
-        let text = format!("the tool `{}` has changed; {}", call["params"]["name"].as_str()?, self.advice());
+        let text = format!(
+            "the tool `{}` has changed; {}",
+            call["params"]["name"].as_str()?,
+            self.advice()
+        );
         Some(error(&call["id"], &text))
     }
 
     fn advice(&self) -> String {
         let name = &self.options.name;
-        format!("a person has to look at it: `sandbox mcp trust {name}` shows what changed and asks")
+        format!(
+            "a person has to look at it: `sandbox mcp trust {name}` shows what changed and asks"
+        )
     }
 
     /// A message of the server as the client gets it, and what there is to say about it.
@@ -204,7 +215,11 @@ impl Gatekeeper<'_> {
             }
         }
         let name = &self.options.name;
-        Err(format!("the tools of server {name} are not those that were trusted ({}); {}", parts.join("; "), self.advice()))
+        Err(format!(
+            "the tools of server {name} are not those that were trusted ({}); {}",
+            parts.join("; "),
+            self.advice()
+        ))
     }
 }
 
@@ -229,11 +244,13 @@ mod tests {
     fn tools_that_changed_are_neither_shown_nor_called() {
         let directory = tempfile::tempdir().unwrap();
         let pins = PinFile::of(directory.path(), "x").unwrap();
-        let mut options = WrapOptions { name: "x".into(), pins, accept_changes: false, words: vec![] };
+        let mut options =
+            WrapOptions { name: "x".into(), pins, accept_changes: false, words: vec![] };
         let run = |options: &WrapOptions, text: &str| {
             let known = options.pins.read().unwrap();
             let is_first = known.is_none();
-            let state = GateState { pins: known.unwrap_or_default(), is_first, refused: BTreeSet::new() };
+            let state =
+                GateState { pins: known.unwrap_or_default(), is_first, refused: BTreeSet::new() };
             let keeper = Gatekeeper { options, state: Mutex::new(state) };
             let (line, _) = keeper.shown(listed(text));
             let call = json!({ "id": 2, "method": "tools/call", "params": { "name": "a" } });
@@ -243,7 +260,10 @@ mod tests {
         assert!(run(&options, "good").0["result"].is_object(), "the first time");
         assert!(run(&options, "good").0["result"].is_object());
         let (shown, refused) = run(&options, "evil");
-        assert!(shown["error"]["message"].as_str().unwrap().contains("sandbox mcp trust x"), "{shown}");
+        assert!(
+            shown["error"]["message"].as_str().unwrap().contains("sandbox mcp trust x"),
+            "{shown}"
+        );
         assert!(refused && shown.get("result").is_none());
         options.accept_changes = true;
         assert!(run(&options, "evil").0["result"].is_object());

@@ -31,7 +31,11 @@ impl PinFile {
     /// `name` has letters, digits and `-_.` only.
     pub fn of(state: &Path, name: &str) -> Result<Self, McpError> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(is_name) {
+        if name.is_empty()
+            || name.len() > 100
+            || name.starts_with('.')
+            || !name.chars().all(is_name)
+        {
             return Err(McpError::Wrapped(format!(
                 "`{name}` is no name for a server: use letters, digits, `-`, `_` and `.`"
             )));
@@ -42,9 +46,9 @@ impl PinFile {
     /// None: this server was never used.
     pub fn read(&self) -> Result<Option<Pins>, McpError> {
         match fs::read(&self.0) {
-            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| {
-                McpError::Config { file: self.0.clone(), why: error.to_string() }
-            }),
+            Ok(text) => serde_json::from_slice(&text)
+                .map(Some)
+                .map_err(|error| McpError::Config { file: self.0.clone(), why: error.to_string() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(McpError::io("read", &self.0, error)),
         }

@@ -11,10 +11,10 @@ pub(crate) use input::{
     __path_resize_terminal, __path_signal_command, __path_write_stdin, resize_terminal,
     signal_command, write_stdin,
 };
-pub(crate) use output::{__path_read_output, read_output};
 pub use model::{Command, CommandState, Size};
 pub use new_command::NewCommand;
 pub use output::KeptOutput;
+pub(crate) use output::{__path_read_output, read_output};
 pub(crate) use output::{kept_output, until_ended};
 pub(crate) use start::{__path_start_command, in_background, start_command};
 

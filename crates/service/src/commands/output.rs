@@ -170,9 +170,9 @@ pub(crate) async fn until_ended(
     }
     loop {
         match connection.next_event().await {
-            Ok(Event::CommandExited { command: of, .. } | Event::CommandFailed { command: of, .. })
-                if of == command =>
-            {
+            Ok(
+                Event::CommandExited { command: of, .. } | Event::CommandFailed { command: of, .. },
+            ) if of == command => {
                 return Ok(());
             }
             Ok(Event::Ended { .. }) | Err(_) => return Ok(()),

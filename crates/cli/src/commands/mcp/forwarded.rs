@@ -56,10 +56,31 @@ mod tests {
     #[test]
     fn options_come_out_as_they_were_meant() {
         let definitions = ForwardedOptions::augment_args(clap::Command::new("x"));
-        let line = ["x", "--preset", "node", "--transaction", "--ro", "/a", "--ro=/b c", "--static", "--time-offset", "-5"];
+        let line = [
+            "x",
+            "--preset",
+            "node",
+            "--transaction",
+            "--ro",
+            "/a",
+            "--ro=/b c",
+            "--static",
+            "--time-offset",
+            "-5",
+        ];
         let matches = definitions.try_get_matches_from(line).unwrap();
         let mut words = ForwardedOptions::from_arg_matches(&matches).unwrap().0;
         words.sort();
-        assert_eq!(words, ["--preset=node", "--ro=/a", "--ro=/b c", "--static", "--time-offset=-5", "--transaction=keep"]);
+        assert_eq!(
+            words,
+            [
+                "--preset=node",
+                "--ro=/a",
+                "--ro=/b c",
+                "--static",
+                "--time-offset=-5",
+                "--transaction=keep"
+            ]
+        );
     }
 }

@@ -79,10 +79,14 @@ pub(crate) struct Uninstall {
 impl Where {
     fn scope(&self) -> anyhow::Result<ConfigScope> {
         if self.project {
-            return Ok(ConfigScope::Project(std::env::current_dir().context("the working directory")?));
+            return Ok(ConfigScope::Project(
+                std::env::current_dir().context("the working directory")?,
+            ));
         }
-        let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
-        let home = variable("HOME").context("HOME is not set: there is no configuration of yours")?;
+        let variable =
+            |name| std::env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+        let home =
+            variable("HOME").context("HOME is not set: there is no configuration of yours")?;
         let config = variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
         Ok(ConfigScope::User { home, config })
     }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use forwarded::ForwardedOptions;
 use palisade_mcp::{AskWhom, McpOptions, WhichSandbox, serve_http, serve_streams};
-use palisade_service::{CLIENT_TIMEOUT, ListenAddress, Listening, ServeOptions};
+use palisade_service::{CLIENT_TIMEOUT, ListenAddress, Listening, ServeOptions, TlsFiles};
 use palisade_session::AppDirs;
 use serde_json::json;
 use std::ffi::OsString;
@@ -94,6 +94,14 @@ pub(crate) struct Mcp {
     #[arg(long, value_name = "NAME", requires = "listen", hide_short_help = true, help_heading = SERVER)]
     host: Vec<String>,
 
+    /// With --listen tcp: the certificate and those above it, in PEM
+    #[arg(long, value_name = "FILE", requires_all = ["listen", "tls_key"], hide_short_help = true, help_heading = SERVER)]
+    tls_cert: Option<PathBuf>,
+
+    /// With --listen tcp: the key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert", hide_short_help = true, help_heading = SERVER)]
+    tls_key: Option<PathBuf>,
+
     /// With --listen: print where it listens as JSON
     #[arg(long, requires = "listen", hide_short_help = true, help_heading = SERVER)]
     json: bool,
@@ -132,7 +140,10 @@ impl Mcp {
             listen: Some(address),
             token_file: self.token_file,
             hosts: self.host,
-            tls: None,
+            tls: self
+                .tls_cert
+                .zip(self.tls_key)
+                .map(|(certificates, key)| TlsFiles { certificates, key }),
             directory: options.directory.clone(),
             client_timeout: CLIENT_TIMEOUT,
         };
@@ -148,7 +159,10 @@ impl Mcp {
     fn options(&self) -> anyhow::Result<McpOptions> {
         let mut options: Vec<OsString> = self.policy.0.clone();
         if self.session.is_some() && !options.is_empty() {
-            bail!("--session: the session has its policy already; leave out {}", options[0].to_string_lossy());
+            bail!(
+                "--session: the session has its policy already; leave out {}",
+                options[0].to_string_lossy()
+            );
         }
         let word = |name: &str, value: &str| OsString::from(format!("--{name}={value}"));
         options.extend(self.set.iter().map(|setting| word("set", setting)));
@@ -175,14 +189,17 @@ impl Mcp {
 }
 
 fn announce(listening: &Listening, as_json: bool) -> anyhow::Result<()> {
-    let Listening { address, token_file, .. } = listening;
+    let Listening { address, token_file, has_tls } = listening;
+    let scheme = if *has_tls { "https" } else { "http" };
     let url = match address {
-        ListenAddress::Tcp(address) => Some(format!("http://{address}/mcp")),
+        ListenAddress::Tcp(address) => Some(format!("{scheme}://{address}/mcp")),
         ListenAddress::Unix(_) => None,
     };
     if as_json {
         let address = address.to_string();
-        return output::print_json(&json!({ "address": address, "url": url, "tokenFile": token_file }));
+        return output::print_json(
+            &json!({ "address": address, "url": url, "tokenFile": token_file }),
+        );
     }
     output::note(&format!("listening at {}", url.unwrap_or_else(|| address.to_string())));
     if let Some(file) = token_file {

@@ -61,7 +61,9 @@ pub(crate) struct Trust {
 fn default_name(server: &[OsString]) -> String {
     let words: Vec<_> = server.iter().map(|word| word.to_string_lossy()).collect();
     let digest = hash(&json!(words));
-    let program = words.first().map(|word| Path::new(&**word).file_name().unwrap_or_default().to_string_lossy().into_owned());
+    let program = words.first().map(|word| {
+        Path::new(&**word).file_name().unwrap_or_default().to_string_lossy().into_owned()
+    });
     let is_name = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
     let program: String = program.unwrap_or_default().chars().filter(is_name).take(40).collect();
     format!("{program}-{}", &digest[..8]).trim_start_matches('-').to_owned()
@@ -77,7 +79,9 @@ impl Wrap {
         words.extend(self.server);
         let options = WrapOptions { name, pins, accept_changes: self.accept_changes, words };
         let code = wrap(&options, &mut |said| output::note(said))?;
-        Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::OWN_FAILURE)))
+        Ok(ExitCode::from(
+            code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::OWN_FAILURE),
+        ))
     }
 }
 
@@ -85,7 +89,10 @@ impl Trust {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let file = PinFile::of(&AppDirs::here()?.state, &self.name)?;
         let Some(mut pins) = file.read()? else {
-            bail!("nothing is known of a server `{}`: it was not used with `sandbox mcp wrap`", self.name);
+            bail!(
+                "nothing is known of a server `{}`: it was not used with `sandbox mcp wrap`",
+                self.name
+            );
         };
         if self.json {
             output::print_json(&json!({ "name": self.name, "waiting": pins.waiting }))?;

@@ -1,8 +1,9 @@
 //! `sandbox mcp install`, `uninstall`, `wrap` and `trust`.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
-use palisade_testkit::World;
+use palisade_testkit::{World, sandbox_program};
 use serde_json::{Value, json};
 
 /// Proves: TOOL-1 mcp
@@ -43,6 +44,22 @@ fn a_client_is_configured_and_its_file_comes_back() {
     assert_ne!(broken.code(), 0);
     assert!(broken.err().contains("left as it is"), "{}", broken.err());
     assert_eq!(fs::read_to_string(world.home().join(".cursor/mcp.json")).unwrap(), "{ broken");
+}
+
+/// Proves: TOOL-1 mcp
+#[test]
+fn the_documented_example_works() {
+    const PAGE: &str = include_str!("../../docs/mcp.md");
+    let example = PAGE.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let world = World::new();
+    fs::create_dir(world.path().join("bin")).unwrap();
+    symlink(sandbox_program(), world.path().join("bin/sandbox")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", world.path().join("bin").display());
+    let output = world.bare("bash").args(["-ec", example]).env("PATH", path).run();
+    output.assert_code(0);
+    assert!(output.out().contains("--transaction"), "{}", output.out());
+    let text = fs::read_to_string(world.home().join(".claude.json")).unwrap();
+    assert!(!text.contains("palisade"), "{text}");
 }
 
 /// A server of twenty lines, whose one tool says what the file `says` has.

@@ -61,3 +61,33 @@ fn the_client_of_pypi_works_over_pipes_in_both_eras() {
 fn the_client_of_pypi_works_over_http_in_both_eras() {
     both_eras("http");
 }
+
+/// What a client gives back is signed, bound to its call and counts once; a long command becomes a task.
+///
+/// Proves: TOOL-1 mcp, TOOL-2 one-queue
+#[test]
+fn a_stateless_client_brings_answers_and_looks_at_tasks() {
+    let world = World::new();
+    let (first, second) = (hidden(&world, "first"), hidden(&world, "second"));
+    let _sessions = Sessions::new(&world);
+    let script = world.write("mcp_stateless.py", include_str!("../clients/mcp_stateless.py"));
+    let client = world.bare("/usr/bin/python3").arg(script).args([&first, &second]);
+    let output = client.arg(sandbox_program()).run();
+    output.assert_code(0);
+    let said = output.out();
+    let expected = [
+        "discovered True",
+        "input_required ['approval']",
+        "other arguments: requestState: request state failed integrity verification",
+        "forged: requestState: request state failed integrity verification",
+        "content of first",
+        "again: requestState: this call does not wait for an answer",
+        "task working",
+        "content of second",
+        "cancelled",
+        "its command has ended",
+        "end 0",
+    ];
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+    assert!(nothing_is_left(&world));
+}

@@ -101,22 +101,21 @@ fn another_server_runs_in_a_sandbox_and_its_tools_do_not_change_unseen() {
         wrapped.send(format!("{list}\n").as_bytes());
         wrapped.wait_for_stdout("\"id\":1");
         wrapped.send(format!("{call}\n").as_bytes());
-        wrapped.wait_for_stdout("2");
-        wrapped.wait_for_stdout("key");
+        // The server answers what it was sent before its input ended.
         let out = wrapped.wait();
         out.out().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
-    let first = run("good, no key", &[]);
-    assert_eq!(first[0]["result"]["tools"][0]["description"], "good, no key");
+    let first = run("good", &[]);
+    assert_eq!(first[0]["result"]["tools"][0]["description"], "good");
     let said = first[1]["result"]["content"][0]["text"].as_str().unwrap();
     assert!(said.contains("No such file"), "it is in a sandbox: {said}");
-    let changed = run("evil, no key", &["--ro", "/key"]);
+    let changed = run("evil", &[]);
     let told = changed[0]["error"]["message"].as_str().unwrap();
     assert!(told.contains("changed: t") && told.contains("sandbox mcp trust x"), "{told}");
     assert!(changed[1]["error"].is_object(), "{}", changed[1]);
     let waiting = world.sandbox(["mcp", "trust", "--json", "x"]).run();
     assert!(waiting.out().contains("evil"), "{}", waiting.out());
     world.sandbox(["mcp", "trust", "--yes", "x"]).run().assert_code(0);
-    assert!(run("evil, no key", &[])[0]["result"].is_object());
-    assert!(run("new, no key", &["--accept-changes"])[0]["result"].is_object());
+    assert!(run("evil", &[])[0]["result"].is_object());
+    assert!(run("new", &["--accept-changes"])[0]["result"].is_object());
 }

@@ -17,6 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-gate",
             "palisade-hosts",
             "palisade-e2b",
+            "palisade-mcp",
             "palisade-service",
             "palisade-session",
             "palisade-launch",
@@ -31,6 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "palisade-e2b",
         &["palisade-changes", "palisade-policy", "palisade-service", "palisade-session"],
     ),
+    ("palisade-mcp", &["palisade-service", "palisade-session"]),
     ("palisade-service", &["palisade-record", "palisade-session"]),
     (
         "palisade-session",

@@ -11,8 +11,8 @@ use crate::commands::sessions::{
 };
 use crate::commands::{
     approve, audit, bwrap, cache, check_path, complete, doctor, explain_syscall, generate, hook,
-    learn, manual, net, plan, policy, proxy, quarantine, replay, revoke, run, serve, supervise,
-    top, why,
+    learn, manual, mcp, net, plan, policy, proxy, quarantine, replay, revoke, run, serve,
+    supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -112,6 +112,8 @@ pub(crate) enum Command {
     Bwrap(bwrap::Bwrap),
     /// Serve sandboxes over HTTP
     Serve(serve::Serve),
+    /// Offer tools in a sandbox to a client of the Model Context Protocol
+    Mcp(mcp::Mcp),
     /// Answer the questions of running sandboxes
     Approve(approve::Approve),
     /// Take back what was granted to a running sandbox
@@ -232,6 +234,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "hook" => Command::Hook(arguments(line)?),
         "bwrap" => Command::Bwrap(arguments(line)?),
         "serve" => Command::Serve(arguments(line)?),
+        "mcp" => Command::Mcp(arguments(line)?),
         "approve" => Command::Approve(arguments(line)?),
         "revoke" => Command::Revoke(arguments(line)?),
         "top" => Command::Top(arguments(line)?),

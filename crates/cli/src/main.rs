@@ -1,7 +1,7 @@
 //! The `sandbox` command: reads the command line and hands over to one file a command.
 //!
-//! No thread is started here: the launcher forks, and needs to be alone in its process. Only `serve` has threads, and it
-//! launches nothing.
+//! No thread is started here: the launcher forks, and needs to be alone in its process. Only `serve` and `mcp` have threads, and they
+//! launch nothing.
 
 mod agent;
 mod args;
@@ -87,6 +87,7 @@ fn main() -> ExitCode {
         Command::Hook(hook) => hook.execute(),
         Command::Bwrap(bwrap) => bwrap.execute(),
         Command::Serve(serve) => serve.execute(),
+        Command::Mcp(mcp) => mcp.execute(),
         Command::Approve(approve) => approve.execute(),
         Command::Revoke(revoke) => revoke.execute(),
         Command::Top(top) => top.execute(),

@@ -31,23 +31,28 @@ pub(crate) async fn list_approvals(State(service): State<Shared>) -> Result<Json
 /// somebody reads this, sandboxes that would otherwise deny wait for an answer.
 #[utoipa::path(get, path = "/v1/approvals/stream", tag = "approvals", responses((status = 200, body = Object, content_type = "text/event-stream")))]
 pub(crate) async fn follow_approvals(State(service): State<Shared>) -> Result<Response, Problem> {
-    let watch = Invocation::new(["approve", "--json", "--watch"]);
+    let watch = watching();
     stream::respond_with_lines(&service, &watch, |event| {
         let name = event.get("type").and_then(Value::as_str).unwrap_or("message");
         (name.to_owned(), None)
     })
 }
 
+/// Prints questions and answers as they come.
+pub(crate) fn watching() -> Invocation {
+    Invocation::new(["approve", "--json", "--watch"])
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Decision {
+pub enum Decision {
     Allow,
     Deny,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Lifetime {
+pub enum Lifetime {
     /// For the calls that wait now.
     Once,
     /// Until the sandbox ends.
@@ -58,7 +63,7 @@ enum Lifetime {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Scope {
+pub enum Scope {
     #[default]
     File,
     /// The directory that the question offers, with everything below it.
@@ -71,7 +76,7 @@ enum Scope {
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Store {
+pub enum Store {
     User,
     Project,
     Org,
@@ -79,17 +84,17 @@ enum Store {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct ApprovalAnswer {
-    decision: Decision,
+pub struct ApprovalAnswer {
+    pub decision: Decision,
     /// By default once for a yes, and until the sandbox ends for a no or a directory.
-    lifetime: Option<Lifetime>,
+    pub lifetime: Option<Lifetime>,
     #[serde(default)]
-    scope: Scope,
+    pub scope: Scope,
     /// A yes to a secret has to say so.
     #[serde(default)]
-    secret: bool,
+    pub secret: bool,
     /// Where a permanent answer is kept; `user` if nothing is said.
-    store: Option<Store>,
+    pub store: Option<Store>,
 }
 
 /// Answer a question
@@ -101,6 +106,17 @@ pub(crate) async fn decide_approval(
     Path((sandbox, question)): Path<(String, String)>,
     Json(answer): Json<ApprovalAnswer>,
 ) -> Result<StatusCode, Problem> {
+    decide(&service, &sandbox, &question, &answer).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Gives an answer. A conflict: it was not taken.
+pub(crate) async fn decide(
+    service: &Shared,
+    sandbox: &str,
+    question: &str,
+    answer: &ApprovalAnswer,
+) -> Result<(), Problem> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let is_number = !question.is_empty() && question.chars().all(|c| c.is_ascii_digit());
     if sandbox.is_empty() || !sandbox.chars().all(is_name) || !is_number {
@@ -109,7 +125,7 @@ pub(crate) async fn decide_approval(
     let approve = answer.invocation(&format!("{sandbox}:{question}"));
     let answered = service.program.finish(approve).await?;
     match answered.code {
-        Some(0) => Ok(StatusCode::NO_CONTENT),
+        Some(0) => Ok(()),
         Some(NOT_TAKEN) => Err(Problem::conflict(answered.told())),
         _ => Err(answered.problem()),
     }

@@ -19,30 +19,30 @@ const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct AuditQuery {
+pub struct AuditQuery {
     /// Only of this sandbox or run.
-    sandbox: Option<String>,
+    pub sandbox: Option<String>,
     /// From a time (`2026-11-18T09:30`), an age (`10m`), or after the record with this number (`seq`).
-    since: Option<String>,
+    pub since: Option<String>,
     /// Only events of these names, separated by commas.
-    event: Option<String>,
+    pub event: Option<String>,
     /// Only events of this level and above: info, warn, error or critical.
-    level: Option<String>,
+    pub level: Option<String>,
     /// How many at most, up to 1000; 100 if nothing is said. Not for the stream.
-    limit: Option<usize>,
+    pub limit: Option<usize>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AuditPage {
+pub struct AuditPage {
     /// Oldest first, as they are in the log.
     #[schema(value_type = Vec<AuditRecord>)]
-    records: Vec<Value>,
+    pub records: Vec<Value>,
     /// What to give as `since` to get the next ones. None: these were all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<u64>,
+    pub next: Option<u64>,
 }
 
 impl AuditQuery {
@@ -69,6 +69,11 @@ pub(crate) async fn read_audit(
     State(service): State<Shared>,
     Parameters(query): Parameters<AuditQuery>,
 ) -> Result<Json<AuditPage>, Problem> {
+    Ok(Json(records(&service, &query).await?))
+}
+
+/// The records that were asked for, up to the limit.
+pub(crate) async fn records(service: &Shared, query: &AuditQuery) -> Result<AuditPage, Problem> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Problem::invalid(format!("limit: 1 to {MAX_LIMIT}")));
@@ -76,7 +81,7 @@ pub(crate) async fn read_audit(
     let _place = service.program.place().await?;
     let lines = service.program.lines(&query.invocation(false))?;
     let page = timeout(PATIENCE, page(lines, limit)).await;
-    page.map_err(|_| Problem::timed_out("the log was not read in time"))?.map(Json)
+    page.map_err(|_| Problem::timed_out("the log was not read in time"))?
 }
 
 async fn page(mut lines: Lines, limit: usize) -> Result<AuditPage, Problem> {

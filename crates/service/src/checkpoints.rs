@@ -20,9 +20,14 @@ pub(crate) async fn list_checkpoints(
     State(service): State<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let (directory, _) = service.find(&id).await?;
+    Ok(Json(list(&service, &id).await?))
+}
+
+/// What `sandbox checkpoints --json` prints.
+pub(crate) async fn list(service: &Shared, id: &str) -> Result<Value, Problem> {
+    let (directory, _) = service.find(id).await?;
     let list = Invocation::new(["checkpoints", "--json", directory.id()]);
-    Ok(Json(service.program.done(list).await.map_err(Problem::into_conflict)?.json()?))
+    service.program.done(list).await.map_err(Problem::into_conflict)?.json()
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -39,25 +44,34 @@ pub(crate) async fn make_checkpoint(
     Path(id): Path<String>,
     MaybeJson(wanted): MaybeJson<NewCheckpoint>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    let (directory, _) = service.find(&id).await?;
+    Ok((StatusCode::CREATED, Json(make(&service, &id, wanted.message.as_deref()).await?)))
+}
+
+/// What `sandbox checkpoint --json` prints.
+pub(crate) async fn make(
+    service: &Shared,
+    id: &str,
+    message: Option<&str>,
+) -> Result<Value, Problem> {
+    let (directory, _) = service.find(id).await?;
     let make = Invocation::new(["checkpoint", "--json"])
-        .option_if("message", wanted.message.as_ref())
+        .option_if("message", message)
         .word(directory.id())
         .within(PATIENCE);
     let answer = service.program.finish(make).await?;
     match answer.code {
-        Some(0) => Ok((StatusCode::CREATED, Json(answer.json()?))),
+        Some(0) => answer.json(),
         _ => Err(answer.problem().into_conflict()),
     }
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub(crate) struct RollbackRequest {
+pub struct RollbackRequest {
     /// Change nothing; show what would change.
-    dry_run: bool,
+    pub dry_run: bool,
     /// Kill the commands that run. Otherwise nothing is done while there are any.
-    kill: bool,
+    pub kill: bool,
 }
 
 /// Bring a kept state of a sandbox's project back
@@ -72,10 +86,20 @@ pub(crate) async fn roll_back(
     let number: u32 = number
         .parse()
         .map_err(|_| Problem::not_found(format!("`{number}` is not the number of a checkpoint")))?;
+    Ok(Json(bring_back(&service, &id, number, &wanted).await?))
+}
+
+/// What `sandbox rollback --json` prints.
+pub(crate) async fn bring_back(
+    service: &Shared,
+    id: &str,
+    number: u32,
+    wanted: &RollbackRequest,
+) -> Result<Value, Problem> {
     if wanted.dry_run && wanted.kill {
         return Err(Problem::invalid("dryRun and kill do not go together"));
     }
-    let (directory, _) = service.find(&id).await?;
+    let (directory, _) = service.find(id).await?;
     let roll_back = Invocation::new(["rollback", "--json"])
         .flag("dry-run", wanted.dry_run)
         .flag("kill", wanted.kill)
@@ -84,7 +108,7 @@ pub(crate) async fn roll_back(
         .within(PATIENCE);
     let answer = service.program.finish(roll_back).await?;
     match answer.code {
-        Some(0) => Ok(Json(answer.json()?)),
+        Some(0) => answer.json(),
         _ => Err(answer.problem().into_conflict()),
     }
 }

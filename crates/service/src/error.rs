@@ -33,6 +33,8 @@ pub enum ServiceError {
     TlsOnSocket,
     #[error("cannot use {} for TLS: {why}", path.display())]
     Tls { path: PathBuf, why: String },
+    #[error("{why}")]
+    Face { why: String },
     #[error("the token in {} can be read by others (mode {mode:03o}): run `chmod 600` on it, or remove it and a new one is made", path.display())]
     TokenReadable { path: PathBuf, mode: u32 },
     #[error("the token in {} has {length} characters: at least {least} are needed; remove the file and a new one is made", path.display())]

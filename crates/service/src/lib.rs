@@ -1,4 +1,4 @@
-//! Sandboxes over HTTP: `sandbox serve`.
+//! Sandboxes over HTTP: `sandbox serve`. Other faces stand on the same operations ([`Operations`]).
 //!
 //! The service holds no sandbox. Each session has a supervisor of its own, and is found by its directory, so a server that is
 //! killed loses nothing, and another one goes on where it was. This process has threads: it must never fork or set up a
@@ -26,6 +26,7 @@ mod limits;
 mod listen;
 mod logins;
 mod metrics;
+mod operations;
 mod own_program;
 mod page;
 mod problem;
@@ -39,13 +40,20 @@ mod stream;
 mod transactions;
 mod usage;
 
+pub use approvals::{ApprovalAnswer, Decision, Lifetime, Scope, Store};
+pub use audit::{AuditPage, AuditQuery};
+pub use checkpoints::RollbackRequest;
+pub use commands::{Command, CommandState, KeptOutput, NewCommand, Size};
 pub use control::ControlConnection;
 pub use error::ServiceError;
 pub use face_host::{FaceHost, MountedFace};
 pub use files::{Content, GivenUp, NEW_FILE};
 pub use limits::CLIENT_TIMEOUT;
 pub use listen::{ListenAddress, TlsFiles};
+pub use operations::Operations;
+pub use own_program::{HeldSandbox, Lines};
 pub use problem::{Problem, ProblemKind};
 pub use routes::document;
-pub use sandboxes::{AskPeople, NewSandbox, Transaction};
-pub use server::{Listening, ServeOptions, serve};
+pub use sandboxes::{AskPeople, NewSandbox, Sandbox, SandboxStatus, Transaction};
+pub use server::{Face, Listening, ServeOptions, serve, serve_face};
+pub use transactions::{ApplyRequest, DiffFormat, DiffQuery, OnConflict};

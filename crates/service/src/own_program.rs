@@ -159,18 +159,56 @@ impl Answer {
     }
 }
 
+/// A sandbox that ends with this value: our own program made it, and ends it when its standard input does, which the kernel sees to if
+/// this process is killed.
+#[derive(Debug)]
+pub struct HeldSandbox {
+    id: String,
+    child: Child,
+    stderr: ChildStderr,
+}
+
+impl HeldSandbox {
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Ends it, and returns what there is to say about that: where changes wait.
+    pub async fn end(mut self) -> String {
+        drop(self.child.stdin.take());
+        let said = read_up_to(Some(self.stderr), MAX_STDERR).await.unwrap_or_default();
+        // It has said everything; how it ended says no more.
+        let _ = self.child.wait().await;
+        let said = String::from_utf8_lossy(&said);
+        // Who passes it on says who we are.
+        said.trim().trim_start_matches("sandbox: ").to_owned()
+    }
+}
+
 /// It runs, and prints a line at a time. Dropped, it is killed.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub struct Lines {
     child: Child,
     stdout: BufReader<ChildStdout>,
     stderr: ChildStderr,
 }
 
+/// What of our own environment our own program gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnEnvironment {
+    /// What counts for a sandbox, and nothing else.
+    Clean,
+    /// All of it, as if somebody had typed the command where we were started.
+    Whole,
+}
+
 impl OwnProgram {
     /// `directory` is where it runs unless something else is said.
-    pub(crate) fn open(directory: PathBuf) -> io::Result<Self> {
+    pub(crate) fn open(directory: PathBuf, environment: OwnEnvironment) -> io::Result<Self> {
         let is_passed = |name: &OsStr| {
+            if environment == OwnEnvironment::Whole {
+                return true;
+            }
             let name = name.to_str().unwrap_or_default();
             PASSED_ON.contains(&name) || PASSED_PREFIXES.iter().any(|it| name.starts_with(it))
         };
@@ -191,6 +229,15 @@ impl OwnProgram {
     }
 
     fn start(&self, invocation: &Invocation) -> Result<Child, Problem> {
+        self.spawn(invocation, Stdio::null(), true)
+    }
+
+    fn spawn(
+        &self,
+        invocation: &Invocation,
+        stdin: Stdio,
+        ends_with_us: bool,
+    ) -> Result<Child, Problem> {
         // The descriptor is closed by exec itself, after its file was found.
         let mut command = Command::new(format!("/proc/self/fd/{}", self.program.as_raw_fd()));
         command
@@ -201,16 +248,46 @@ impl OwnProgram {
             .current_dir(invocation.directory.as_deref().unwrap_or(&self.directory))
             // Ctrl-C in our terminal is for us.
             .process_group(0)
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            .kill_on_drop(ends_with_us);
         command.spawn().map_err(|error| match error.kind() {
             io::ErrorKind::ArgumentListTooLong => Problem::too_large("the settings are too long"),
             // The standard library refuses an argument with a zero byte.
             io::ErrorKind::InvalidInput => Problem::invalid("a text has a zero byte (\\0) in it"),
             _ => Problem::internal(format!("cannot start our own program: {error}")),
         })
+    }
+
+    /// Makes a sandbox that ends with its standard input. It must print the sandbox as one line of JSON.
+    pub(crate) async fn hold(&self, invocation: &Invocation) -> Result<HeldSandbox, Problem> {
+        use tokio::io::AsyncBufReadExt as _;
+        #[derive(Deserialize)]
+        struct Made {
+            id: String,
+        }
+        let _place = self.place().await?;
+        let mut child = self.spawn(invocation, Stdio::piped(), false)?;
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(Problem::internal("our own program has no output"));
+        };
+        let mut line = Vec::new();
+        let mut stdout = BufReader::new(stdout.take(MAX_STDERR));
+        match timeout(invocation.patience, stdout.read_until(b'\n', &mut line)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Err(Problem::internal(format!("our own program: {error}"))),
+            Err(_) => return Err(Problem::timed_out("the sandbox was not made in time")),
+        }
+        match serde_json::from_slice::<Made>(&line) {
+            Ok(Made { id }) => Ok(HeldSandbox { id, child, stderr }),
+            Err(_) => {
+                drop(child.stdin.take());
+                let stderr = read_up_to(Some(stderr), MAX_STDERR).await.unwrap_or_default();
+                let code = child.wait().await.ok().and_then(|status| status.code());
+                Err(Answer { code, stdout: line, stderr }.problem())
+            }
+        }
     }
 
     /// Runs it to its end. If nobody waits for it any more, it is killed.
@@ -270,7 +347,7 @@ impl OwnProgram {
 
 impl Lines {
     /// The next one. None: it has ended.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         use tokio::io::AsyncBufReadExt as _;
         let mut line = Vec::new();
         let count = (&mut self.stdout).take(MAX_STDOUT).read_until(b'\n', &mut line).await?;
@@ -279,7 +356,7 @@ impl Lines {
     }
 
     /// After its last line: why it did not do what it was asked for.
-    pub(crate) async fn problem(mut self) -> Option<Problem> {
+    pub async fn problem(mut self) -> Option<Problem> {
         let stderr = read_up_to(Some(self.stderr), MAX_STDERR).await.unwrap_or_default();
         let code = self.child.wait().await.ok()?.code();
         (code != Some(0)).then(|| Answer { code, stdout: Vec::new(), stderr }.problem())

@@ -125,6 +125,21 @@ impl Problem {
         self.status
     }
 
+    /// What a shell would have said, where a command did not start.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.exit_code
+    }
+
+    /// Somebody has ended it.
+    pub fn cancelled(detail: impl Into<String>) -> Self {
+        Self::of_kind(ProblemKind::Cancelled, detail)
+    }
+
+    /// What stands in the way of an apply, path by path.
+    pub fn held(&self) -> Option<&serde_json::Value> {
+        self.held.as_deref()
+    }
+
     pub fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND.as_u16()
     }
@@ -148,6 +163,7 @@ impl Problem {
         Self::new("malformed", "The request cannot be read", status, kind).because(detail)
     }
 
+    /// It asks for something that cannot be.
     pub fn invalid(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::UNPROCESSABLE_ENTITY, ProblemKind::Validation);
         Self::new("invalid", "The request asks for something that cannot be", status, kind)

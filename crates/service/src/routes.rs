@@ -135,15 +135,19 @@ fn all() -> Routes {
         .add::<__path_read_document, _, _>(read_document)
 }
 
-/// Everything that the server answers.
-pub(crate) fn router(service: Shared) -> Router {
+/// Everything that `sandbox serve` answers.
+pub(crate) fn requests(service: Shared) -> Router {
     page::add_to(all().router)
         .fallback(|| async {
             Problem::not_found("there is nothing at this path; see /v1/openapi.json")
         })
         .method_not_allowed_fallback(|| async { Problem::no_such_method() })
-        .layer(middleware::from_fn_with_state(service.clone(), check_access))
         .with_state(service)
+}
+
+/// The same behind the check of who may ask.
+pub(crate) fn guarded(router: Router, service: Shared) -> Router {
+    router.layer(middleware::from_fn_with_state(service, check_access))
 }
 
 /// Before anything else: who may not ask learns nothing, not even what there is.

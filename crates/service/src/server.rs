@@ -7,7 +7,8 @@ use crate::idempotency::IdempotencyKeys;
 use crate::limits::{Impatient, MAX_CONNECTIONS, MAX_HEADER_BYTES, SHUTDOWN_GRACE};
 use crate::listen::{Accepted, ListenAddress, Listener, TlsFiles};
 use crate::logins::Logins;
-use crate::own_program::OwnProgram;
+use crate::operations::Operations;
+use crate::own_program::{OwnEnvironment, OwnProgram};
 use crate::routes;
 use crate::service::{Service, own_directory};
 use axum::Extension;
@@ -70,8 +71,44 @@ impl ServeOptions {
     }
 }
 
+/// What answers requests, behind the checks of who may ask.
+#[derive(Debug)]
+pub struct Face<E> {
+    pub router: Router,
+    /// What is done when the last connection is gone.
+    pub end: E,
+}
+
 /// Serves until SIGTERM or SIGINT. The calling process must have no sandbox of its own.
 pub fn serve(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result<(), ServiceError> {
+    serve_with(options, tell, OwnEnvironment::Clean, |Operations(service)| {
+        let requests = routes::requests(Arc::clone(&service));
+        let requests = routes::guarded(requests, Arc::clone(&service));
+        let host = FaceHost(service);
+        let router = options.mounted.iter().fold(requests, |all, face| all.merge(face(&host)));
+        Ok(Face { router, end: std::future::ready(()) })
+    })
+}
+
+/// Serves something else than the requests of this crate at the same kinds of sockets, with the same checks.
+pub fn serve_face<E: Future<Output = ()>>(
+    options: &ServeOptions,
+    tell: &mut dyn FnMut(&Listening),
+    face: impl FnOnce(Operations) -> Result<Face<E>, ServiceError>,
+) -> Result<(), ServiceError> {
+    serve_with(options, tell, OwnEnvironment::Whole, |operations| {
+        let service = Arc::clone(&operations.0);
+        let Face { router, end } = face(operations)?;
+        Ok(Face { router: routes::guarded(router, service), end })
+    })
+}
+
+fn serve_with<E: Future<Output = ()>>(
+    options: &ServeOptions,
+    tell: &mut dyn FnMut(&Listening),
+    environment: OwnEnvironment,
+    face: impl FnOnce(Operations) -> Result<Face<E>, ServiceError>,
+) -> Result<(), ServiceError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(MAX_BLOCKING_THREADS)
@@ -80,13 +117,18 @@ pub fn serve(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
             address: options.address().to_string(),
             source,
         })?;
-    let done = runtime.block_on(run(options, tell));
+    let done = runtime.block_on(run(options, tell, environment, face));
     // Whatever still reads a file ends by itself.
     runtime.shutdown_background();
     done
 }
 
-async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result<(), ServiceError> {
+async fn run<E: Future<Output = ()>>(
+    options: &ServeOptions,
+    tell: &mut dyn FnMut(&Listening),
+    environment: OwnEnvironment,
+    face: impl FnOnce(Operations) -> Result<Face<E>, ServiceError>,
+) -> Result<(), ServiceError> {
     let address = options.address();
     let signals = |kind| {
         signal(kind)
@@ -127,7 +169,7 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
         }
         _ => (Access::SameUser { uid: rustix::process::geteuid().as_raw() }, None),
     };
-    let program = OwnProgram::open(options.directory.clone())
+    let program = OwnProgram::open(options.directory.clone(), environment)
         .map_err(|error| ServiceError::io("open", "/proc/self/exe".as_ref(), error))?;
     let keys = IdempotencyKeys::open(own.join("keys"))
         .map_err(|error| ServiceError::io("make", &own.join("keys"), error))?;
@@ -136,9 +178,7 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
     let parts = (options.places.clone(), program, keys);
     let service = Service::new(parts, access, stopping.clone(), client_timeout);
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let requests = routes::router(Arc::clone(&service));
-    let host = FaceHost(Arc::clone(&service));
-    let router = options.mounted.iter().fold(requests, |all, face| all.merge(face(&host)));
+    let Face { router, end } = face(Operations(Arc::clone(&service)))?;
     let server = Server { router, acceptor, stopping, client_timeout };
     tell(&Listening { address, token_file, has_tls, page });
     loop {
@@ -161,6 +201,7 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
     let everything = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
     // Who is not done by then is cut off.
     let _ = timeout(SHUTDOWN_GRACE, connections.acquire_many(everything)).await;
+    end.await;
     Ok(())
 }
 

@@ -21,7 +21,7 @@ const HELD: i32 = 1;
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum DiffFormat {
+pub enum DiffFormat {
     /// The changes, one by one.
     #[default]
     Json,
@@ -29,19 +29,19 @@ enum DiffFormat {
     Patch,
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct DiffQuery {
+pub struct DiffQuery {
     #[serde(default)]
     #[param(inline)]
-    format: DiffFormat,
+    pub format: DiffFormat,
     /// Only what is below this path of the project.
-    path: Option<String>,
+    pub path: Option<String>,
     /// From this checkpoint on; 0 is the project without changes.
-    from: Option<u32>,
+    pub from: Option<u32>,
     /// Up to this checkpoint.
-    to: Option<u32>,
+    pub to: Option<u32>,
 }
 
 /// Show what a sandbox changed in its project
@@ -51,7 +51,22 @@ pub(crate) async fn show_diff(
     Path(id): Path<String>,
     Parameters(query): Parameters<DiffQuery>,
 ) -> Result<Response, Problem> {
-    let (directory, _) = service.find(&id).await?;
+    let shown = diff(&service, &id, &query).await?;
+    match query.format {
+        DiffFormat::Json => {
+            Ok(([(header::CONTENT_TYPE, "application/json")], shown).into_response())
+        }
+        DiffFormat::Patch => Ok(([(header::CONTENT_TYPE, "text/x-diff")], shown).into_response()),
+    }
+}
+
+/// What `sandbox diff` prints.
+pub(crate) async fn diff(
+    service: &Shared,
+    id: &str,
+    query: &DiffQuery,
+) -> Result<Vec<u8>, Problem> {
+    let (directory, _) = service.find(id).await?;
     let mut diff = Invocation::new(["diff"])
         .flag("json", matches!(query.format, DiffFormat::Json))
         .word(directory.id())
@@ -64,18 +79,12 @@ pub(crate) async fn show_diff(
     if let Some(path) = &query.path {
         diff = diff.word("--").word(path);
     }
-    let answer = service.program.done(diff).await?;
-    match query.format {
-        DiffFormat::Json => Ok(Json(answer.json::<Value>()?).into_response()),
-        DiffFormat::Patch => {
-            Ok(([(header::CONTENT_TYPE, "text/x-diff")], answer.stdout).into_response())
-        }
-    }
+    Ok(service.program.done(diff).await?.stdout)
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum OnConflict {
+pub enum OnConflict {
     /// Apply nothing.
     #[default]
     Refuse,
@@ -89,15 +98,15 @@ enum OnConflict {
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub(crate) struct ApplyRequest {
+pub struct ApplyRequest {
     /// Only these paths of the project, and what is below them. Everything if there are none.
-    paths: Vec<String>,
+    pub paths: Vec<String>,
     /// What becomes of files that changed on the host, too.
-    on_conflict: OnConflict,
+    pub on_conflict: OnConflict,
     /// Apply the rest if something is refused.
-    skip_refused: bool,
+    pub skip_refused: bool,
     /// Apply nothing; say what stands in the way.
-    dry_run: bool,
+    pub dry_run: bool,
 }
 
 /// Apply what a sandbox changed to its project
@@ -109,7 +118,16 @@ pub(crate) async fn apply_changes(
     Path(id): Path<String>,
     MaybeJson(wanted): MaybeJson<ApplyRequest>,
 ) -> Result<Json<Value>, Problem> {
-    let (directory, _) = service.find(&id).await?;
+    Ok(Json(apply(&service, &id, &wanted).await?))
+}
+
+/// What `sandbox apply --json` prints.
+pub(crate) async fn apply(
+    service: &Shared,
+    id: &str,
+    wanted: &ApplyRequest,
+) -> Result<Value, Problem> {
+    let (directory, _) = service.find(id).await?;
     let mut apply = Invocation::new(["apply", "--json"])
         .flag("force", wanted.on_conflict == OnConflict::Force)
         .flag("ours", wanted.on_conflict == OnConflict::Ours)
@@ -123,7 +141,7 @@ pub(crate) async fn apply_changes(
     }
     let answer = service.program.finish(apply).await?;
     match answer.code {
-        Some(0) => Ok(Json(answer.json()?)),
+        Some(0) => answer.json(),
         Some(HELD) => Err(Problem::conflict("nothing was applied: something stands in the way")
             .with_held(answer.json()?)),
         _ => Err(answer.problem().into_conflict()),

@@ -14,6 +14,7 @@ pub(crate) mod generate;
 pub(crate) mod hook;
 pub(crate) mod learn;
 pub(crate) mod manual;
+pub(crate) mod mcp;
 pub(crate) mod net;
 pub(crate) mod plan;
 pub(crate) mod policy;

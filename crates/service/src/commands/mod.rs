@@ -11,8 +11,12 @@ pub(crate) use input::{
     __path_resize_terminal, __path_signal_command, __path_write_stdin, resize_terminal,
     signal_command, write_stdin,
 };
+pub use model::{Command, CommandState, Size};
+pub use new_command::NewCommand;
+pub use output::KeptOutput;
 pub(crate) use output::{__path_read_output, read_output};
-pub(crate) use start::{__path_start_command, start_command, start_held};
+pub(crate) use output::{kept_output, until_ended};
+pub(crate) use start::{__path_start_command, in_background, start_command, start_held};
 
 use crate::control::ControlConnection;
 use crate::extract::{Json, Parameters};
@@ -20,7 +24,7 @@ use crate::problem::Problem;
 use crate::service::Shared;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use model::{Command, CommandList, CommandState};
+use model::CommandList;
 use palisade_session::sessions::{self, SessionDirectory};
 use palisade_session::supervise::interface::{CommandDetails, CommandId, Event, Request, Response};
 use rustix::process::Signal;
@@ -143,26 +147,37 @@ pub(crate) async fn cancel_command(
     CommandPath { id, command }: CommandPath,
     Parameters(query): Parameters<CancelQuery>,
 ) -> Result<StatusCode, Problem> {
-    let known = Known::find(&service, &id).await?;
+    cancel(&service, &id, command, query.kill).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends a command, and returns when it has ended.
+pub(crate) async fn cancel(
+    service: &Shared,
+    id: &str,
+    command: CommandId,
+    kill: bool,
+) -> Result<(), Problem> {
+    let known = Known::find(service, id).await?;
     if !known.is_running(command) {
-        let ended = known.command(&service, command).await?;
+        let ended = known.command(service, command).await?;
         debug_assert_ne!(ended.state, CommandState::Running);
-        return Ok(StatusCode::NO_CONTENT);
+        return Ok(());
     }
     let mut connection = ControlConnection::open(&known.directory).await?;
-    let first = if query.kill { Signal::KILL } else { Signal::TERM };
+    let first = if kill { Signal::KILL } else { Signal::TERM };
     for (signal, patience) in [(first, CANCEL_GRACE), (Signal::KILL, CANCEL_GRACE * 5)] {
         match connection.ask(&Request::Signal { command, signal: signal.as_raw() }, &[]).await {
             Ok(_) => {}
             // It has ended in between.
-            Err(problem) if problem.is_not_found() => return Ok(StatusCode::NO_CONTENT),
+            Err(problem) if problem.is_not_found() => return Ok(()),
             Err(problem) => return Err(problem),
         }
         if timeout(patience, until_gone(&mut connection, command))
             .await
             .is_ok_and(|done| done.is_ok())
         {
-            return Ok(StatusCode::NO_CONTENT);
+            return Ok(());
         }
     }
     Err(Problem::timed_out(format!("command {} has not ended", command.0)))

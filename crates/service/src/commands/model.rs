@@ -15,7 +15,7 @@ pub(crate) struct CommandList {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum CommandState {
+pub enum CommandState {
     Running,
     /// By itself, with an exit code.
     Exited,
@@ -29,33 +29,33 @@ pub(crate) enum CommandState {
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Command {
+pub struct Command {
     /// Counted from 1 in each sandbox.
-    pub(crate) number: u64,
-    pub(crate) state: CommandState,
+    pub number: u64,
+    pub state: CommandState,
     /// The beginning of its command line, with secrets masked.
-    command: String,
+    pub command: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    exit_code: Option<i32>,
+    pub exit_code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    signal: Option<i32>,
+    pub signal: Option<i32>,
     /// Why it did not start.
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
+    pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
-    started_at: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
-    ended_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    running_ms: Option<u64>,
+    pub running_ms: Option<u64>,
     /// Whether its output can be read here; otherwise somebody waits for it who has its streams.
-    is_held: bool,
-    has_terminal: bool,
+    pub is_held: bool,
+    pub has_terminal: bool,
     /// Written so far, while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    output_bytes: Option<u64>,
+    pub output_bytes: Option<u64>,
 }
 
 impl Command {
@@ -126,9 +126,9 @@ impl Command {
 /// Of a terminal.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Size {
-    rows: u16,
-    columns: u16,
+pub struct Size {
+    pub rows: u16,
+    pub columns: u16,
 }
 
 impl From<Size> for TerminalSize {

@@ -13,40 +13,40 @@ use utoipa::ToSchema;
 /// Of what a command in the background reads at once. As much waits for a command that does not read.
 pub(super) const MAX_INPUT: usize = 64 << 10;
 
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct NewCommand {
+pub struct NewCommand {
     /// The program, looked up in `PATH` inside, and its arguments. No shell reads them: for one, give `["sh", "-c", "…"]`.
     #[schema(min_items = 1, example = json!(["make", "test"]))]
-    pub(super) argv: Vec<String>,
+    pub argv: Vec<String>,
     /// Variables on top of those of the sandbox.
     #[serde(default)]
-    environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, String>,
     /// The working directory, instead of that of the sandbox.
     #[schema(value_type = Option<String>)]
-    cwd: Option<PathBuf>,
+    pub cwd: Option<PathBuf>,
     /// Answer when the command has ended, with what it wrote. It ends with the request: if the client goes, it gets SIGHUP.
     #[serde(default)]
-    pub(super) wait: bool,
+    pub wait: bool,
     /// What it reads. Without `wait`, more can be sent later if `keepStdinOpen` is set.
-    pub(super) stdin: Option<String>,
+    pub stdin: Option<String>,
     /// Without `wait`: do not end its input. It ends with a request to `stdin`.
     #[serde(default)]
-    pub(super) keep_stdin_open: bool,
+    pub keep_stdin_open: bool,
     /// Without `wait`: keep apart what it writes to its two outputs. In which order it wrote to both is then not exactly known.
     #[serde(default)]
-    pub(super) separate_stderr: bool,
+    pub separate_stderr: bool,
     /// Without `wait`: give it a terminal of this size.
-    pub(super) terminal: Option<Size>,
+    pub terminal: Option<Size>,
     /// With `wait`: end the command after this time.
     #[schema(minimum = 1)]
-    pub(super) timeout_seconds: Option<u64>,
+    pub timeout_seconds: Option<u64>,
     /// With `wait`: how much of each output to answer with, at most 4 MiB; 1 MiB if nothing is said. The rest is counted.
-    pub(super) max_output_bytes: Option<usize>,
+    pub max_output_bytes: Option<usize>,
 }
 
 impl NewCommand {
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let has_nul = |text: &str| text.contains('\0');
         if self.argv.first().is_none_or(String::is_empty) {
             return Err(Problem::invalid("argv: name a program"));

@@ -107,6 +107,80 @@ pub(crate) async fn read_output(
     })
 }
 
+/// What the session has kept of a command's output, from a byte on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptOutput {
+    /// The number of the first byte. More than was asked for: what is between is not kept any more.
+    pub cursor: u64,
+    pub bytes: Vec<u8>,
+    /// Whether there is more after these.
+    pub has_more: bool,
+}
+
+/// At most this many bytes of it.
+pub(crate) async fn kept_output(
+    service: &Shared,
+    directory: &Arc<SessionDirectory>,
+    command: CommandId,
+    since: u64,
+    most: usize,
+) -> Result<KeptOutput, Problem> {
+    let directory = Arc::clone(directory);
+    service
+        .blocking(move |_| {
+            let mut reader = OutputReader::new(&directory, command, since);
+            let mut kept = KeptOutput { cursor: since, bytes: Vec::new(), has_more: false };
+            while let Some(chunk) = reader.read()? {
+                let next = kept.cursor + kept.bytes.len() as u64;
+                if kept.bytes.is_empty() {
+                    kept.cursor = chunk.cursor;
+                } else if chunk.cursor != next {
+                    // Dropped while it was read; the next reading says so.
+                    kept.has_more = true;
+                    break;
+                }
+                kept.bytes.extend_from_slice(&chunk.bytes);
+                if kept.bytes.len() > most {
+                    kept.bytes.truncate(most);
+                    kept.has_more = true;
+                    break;
+                }
+            }
+            Ok(kept)
+        })
+        .await
+}
+
+/// Waits until a command in the background has ended. May be dropped while it waits.
+pub(crate) async fn until_ended(
+    directory: &Arc<SessionDirectory>,
+    command: CommandId,
+) -> Result<(), Problem> {
+    let mut connection = match ControlConnection::open(directory).await {
+        Ok(connection) => connection,
+        // With the sandbox, its commands are over.
+        Err(_) if !directory.is_alive() => return Ok(()),
+        Err(problem) => return Err(problem),
+    };
+    let (from, role) = (OutputStart::Now, AttachRole::Watch);
+    let attach = Request::Attach { command: Some(command), from, role };
+    // A command that has ended cannot be watched.
+    if connection.ask(&attach, &[]).await.is_err() {
+        return Ok(());
+    }
+    loop {
+        match connection.next_event().await {
+            Ok(
+                Event::CommandExited { command: of, .. } | Event::CommandFailed { command: of, .. },
+            ) if of == command => {
+                return Ok(());
+            }
+            Ok(Event::Ended { .. }) | Err(_) => return Ok(()),
+            Ok(_) => {}
+        }
+    }
+}
+
 struct Output {
     service: Shared,
     directory: Arc<SessionDirectory>,

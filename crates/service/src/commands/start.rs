@@ -6,7 +6,7 @@ use super::wait_for_start;
 use super::waited::{self, CommandResult};
 use crate::control::ControlConnection;
 use crate::extract::{IdempotencyKey, Json};
-use crate::idempotency::{Claim, FirstRequest, MadeAnswer};
+use crate::idempotency::{Claim, MadeAnswer};
 use crate::problem::Problem;
 use crate::service::Shared;
 use axum::extract::{Path, State};
@@ -51,7 +51,12 @@ pub(crate) async fn start_command(
         return Ok(answer.into_response());
     }
     // Goes on if the client is gone: who repeats the request gets this command.
-    let task = tokio::spawn(in_background(service, directory, record, wanted, first));
+    let task = tokio::spawn(async move {
+        let started = in_background(&service, &directory, record, &wanted).await?;
+        let answer = MadeAnswer::json(StatusCode::CREATED, &started)?;
+        first.answered(&answer);
+        Ok(answer)
+    });
     let answer = task.await.map_err(|error| Problem::internal(error.to_string()))?;
     answer.map(MadeAnswer::into_response)
 }
@@ -74,15 +79,15 @@ pub(super) async fn prepare(
         .await
 }
 
-async fn in_background(
-    service: Shared,
-    directory: Arc<SessionDirectory>,
+/// Starts it, and leaves it to the session. It must have been checked.
+pub(crate) async fn in_background(
+    service: &Shared,
+    directory: &Arc<SessionDirectory>,
     record: SessionRecord,
-    wanted: NewCommand,
-    first: FirstRequest,
-) -> Result<MadeAnswer, Problem> {
-    prepare(&service, &directory, record, &wanted.argv).await?;
-    let mut connection = ControlConnection::open(&directory).await?;
+    wanted: &NewCommand,
+) -> Result<Command, Problem> {
+    prepare(service, directory, record, &wanted.argv).await?;
+    let mut connection = ControlConnection::open(directory).await?;
     let terminal = wanted.terminal.map(TerminalSize::from);
     let has_input = wanted.has_input() && terminal.is_none();
     // Attached from the beginning, so that nobody else types before its first input is there.
@@ -102,10 +107,7 @@ async fn in_background(
         // It may have ended already.
         let _ = connection.ask(&Request::CloseInput { command }, &[]).await;
     }
-    let started = Command::started(command, &wanted.argv, terminal.is_some());
-    let answer = MadeAnswer::json(StatusCode::CREATED, &started)?;
-    first.answered(&answer);
-    Ok(answer)
+    Ok(Command::started(command, &wanted.argv, terminal.is_some()))
 }
 
 /// Starts it and waits until it runs.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use utoipa::ToSchema;
 
 /// A project that is copied may be large.
-const CREATE_PATIENCE: Duration = Duration::from_secs(600);
+pub(crate) const CREATE_PATIENCE: Duration = Duration::from_secs(600);
 /// One argument of a program has at most 128 KiB.
 const MAX_SETTING: usize = 100 << 10;
 

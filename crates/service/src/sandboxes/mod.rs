@@ -4,10 +4,11 @@ mod create;
 mod model;
 
 pub(crate) use create::{
-    __path_create_sandbox, __path_fork_sandbox, create_sandbox, fork_sandbox, made_by,
+    __path_create_sandbox, __path_fork_sandbox, CREATE_PATIENCE, create_sandbox, fork_sandbox,
+    made_by,
 };
 pub use create::{AskPeople, NewSandbox, Transaction};
-pub(crate) use model::{Sandbox, SandboxStatus};
+pub use model::{Sandbox, SandboxStatus};
 
 use crate::control::ControlConnection;
 use crate::extract::{Json, Parameters};

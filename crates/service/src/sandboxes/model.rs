@@ -8,54 +8,54 @@ use utoipa::ToSchema;
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Sandbox {
+pub struct Sandbox {
     /// A UUIDv7: ids sort by time.
-    pub(crate) id: String,
+    pub id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
+    pub name: Option<String>,
     /// Created, Monitoring while it runs, and at the end Completed, Timeout or Error.
-    state: String,
-    pub(crate) is_running: bool,
+    pub state: String,
+    pub is_running: bool,
     #[schema(value_type = String, format = DateTime)]
-    created_at: Timestamp,
+    pub created_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
-    ended_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
     /// The root of the project that it works on.
-    project: String,
-    presets: Vec<String>,
+    pub project: String,
+    pub presets: Vec<String>,
     /// The isolation level, in the word of a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
-    level: Option<String>,
+    pub level: Option<String>,
     /// Whether its changes wait to be applied.
-    has_transaction: bool,
+    pub has_transaction: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    time_to_live_seconds: Option<u64>,
+    pub time_to_live_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    idle_time_to_live_seconds: Option<u64>,
+    pub idle_time_to_live_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    exit_code: Option<i32>,
+    pub exit_code: Option<i32>,
     /// Why it ended, where its state does not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    end_reason: Option<String>,
+    pub end_reason: Option<String>,
     /// What it does. Not in lists, and not if it is over or does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) status: Option<SandboxStatus>,
+    pub status: Option<SandboxStatus>,
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SandboxStatus {
+pub struct SandboxStatus {
     /// Since its last command ended. None while one runs.
-    idle_ms: Option<u64>,
-    running_commands: usize,
+    pub idle_ms: Option<u64>,
+    pub running_commands: usize,
     /// Questions that wait for an answer.
-    questions: u32,
+    pub questions: u32,
     /// Until its time to live is over.
-    expires_in_ms: Option<u64>,
+    pub expires_in_ms: Option<u64>,
     /// Until it has been idle for too long.
-    idle_expires_in_ms: Option<u64>,
-    is_ending: bool,
+    pub idle_expires_in_ms: Option<u64>,
+    pub is_ending: bool,
 }
 
 impl From<SessionStatus> for SandboxStatus {

@@ -371,6 +371,7 @@ impl HeldCommands {
 }
 
 /// One of the ends that we hold of a command.
+#[derive(Clone, Copy)]
 enum Part {
     Output(OutputStream),
     Input,

@@ -1,5 +1,6 @@
 //! `sandbox create`: a sandbox that stays, with a supervisor of its own in the background.
 
+use super::hold;
 use crate::agent::{self, Purpose};
 use crate::args::{AskInWord, HelpArgs, HelpEnd, PolicyArgs, help_end};
 use crate::output;
@@ -78,6 +79,10 @@ pub(crate) struct Create {
     #[arg(long, value_name = "WHERE", hide_short_help = true, help_heading = STAY)]
     ask_in: Option<AskInWord>,
 
+    /// Stay, and end the session when standard input ends; changes of a transaction are kept
+    #[arg(long, hide_short_help = true, help_heading = STAY)]
+    hold: bool,
+
     /// The command that the session is for: it ends with it. None: it stays
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -125,9 +130,15 @@ impl Create {
         let how = (&self.policy, settings.as_slice());
         match make(Caller::here()?, how, self.session, &told, first)? {
             Creation::Created { session } => {
-                match self.json {
-                    true => output::print_json(&json!({ "id": session, "name": name }))?,
-                    false => output::print(&session)?,
+                let made = json!({ "id": session, "name": name });
+                match (self.json, self.hold) {
+                    // On one line: who reads it does not wait for an end.
+                    (true, true) => output::print(&made.to_string())?,
+                    (true, false) => output::print_json(&made)?,
+                    (false, _) => output::print(&session)?,
+                }
+                if self.hold {
+                    hold::until_input_ends(&session)?;
                 }
                 Ok(ExitCode::SUCCESS)
             }

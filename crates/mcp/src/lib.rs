@@ -1,0 +1,25 @@
+//! A sandbox for clients of the Model Context Protocol: `sandbox mcp`.
+//!
+//! The tools are the operations of the service crate, so that what a model does by them obeys the plan that every command obeys. This process has
+//! threads: it makes no sandbox itself. What comes from a client, and what a command wrote, is untrusted.
+#![forbid(unsafe_code)]
+
+mod call;
+pub mod clients;
+mod denials;
+mod error;
+mod options;
+mod parked;
+mod questions;
+mod random;
+mod sandbox;
+mod server;
+mod serving;
+mod state;
+mod tasks;
+mod tools;
+pub mod wrap;
+
+pub use error::McpError;
+pub use options::{AskWhom, McpOptions, WhichSandbox};
+pub use serving::{serve_http, serve_streams};

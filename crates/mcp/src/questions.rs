@@ -1,0 +1,233 @@
+//! Questions of the sandbox that a person at the client is asked, and the answers that become of them. `sandbox approve` shows the same
+//! ones: the first answer counts.
+
+use crate::tools::lossy;
+use palisade_service::{ApprovalAnswer, Decision, Lifetime, Operations, Scope};
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use tokio::sync::{OnceCell, watch};
+
+/// Of a name that a command chose, in a question.
+const MAX_NAME: usize = 300;
+
+/// What a command waits for.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    pub(crate) id: u64,
+    pub(crate) message: String,
+    /// Not asked in a form: only `sandbox approve` answers it.
+    pub(crate) is_secret: bool,
+}
+
+/// Those of one sandbox that are open.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    watching: OnceCell<()>,
+    open: watch::Sender<BTreeMap<u64, Question>>,
+    /// Those that somebody was asked.
+    asked: Mutex<BTreeSet<u64>>,
+}
+
+impl Default for Questions {
+    fn default() -> Self {
+        let (open, _) = watch::channel(BTreeMap::new());
+        Self { watching: OnceCell::new(), open, asked: Mutex::default() }
+    }
+}
+
+impl Questions {
+    /// Begins to listen for questions of this sandbox, once.
+    pub(crate) async fn watch(&self, operations: &Operations, sandbox: &str) {
+        let begin = || async {
+            let Ok(mut lines) = operations.follow_approvals() else { return };
+            let (open, sandbox) = (self.open.clone(), sandbox.to_owned());
+            tokio::spawn(async move {
+                while let Ok(Some(line)) = lines.next().await {
+                    let Ok(event) = serde_json::from_slice::<Value>(&line) else { continue };
+                    if event["session"].as_str() == Some(&sandbox) {
+                        open.send_if_modified(|open| take(open, &event));
+                    }
+                }
+                // Nobody can say any more what is open.
+                open.send_modify(BTreeMap::clear);
+            });
+        };
+        self.watching.get_or_init(begin).await;
+    }
+
+    /// Waits for a question that nobody was asked yet, and takes it.
+    pub(crate) async fn next(&self) -> Question {
+        let mut open = self.open.subscribe();
+        loop {
+            let found = {
+                let open = open.borrow_and_update();
+                let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+                let unasked = |it: &&Question| !it.is_secret && !asked.contains(&it.id);
+                let found = open.values().find(unasked).cloned();
+                if let Some(question) = &found {
+                    asked.insert(question.id);
+                }
+                found
+            };
+            match found {
+                Some(question) => return question,
+                // The sender is ours: it does not go.
+                None => drop(open.changed().await),
+            }
+        }
+    }
+
+    /// Somebody else may ask it again.
+    pub(crate) fn put_back(&self, id: u64) {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.open.send_modify(|_| {});
+    }
+
+    pub(crate) fn open(&self) -> Vec<Question> {
+        self.open.borrow().values().cloned().collect()
+    }
+
+    /// Waits until this question is not open any more.
+    pub(crate) async fn closed(&self, id: u64) {
+        let mut open = self.open.subscribe();
+        // The sender is ours: it does not go.
+        let _ = open.wait_for(|open| !open.contains_key(&id)).await;
+    }
+}
+
+/// Whether something changed.
+fn take(open: &mut BTreeMap<u64, Question>, event: &Value) -> bool {
+    let Some(id) = event["id"].as_u64() else { return false };
+    match event["type"].as_str() {
+        Some("event.fs_request" | "event.host_request") => {
+            let is_secret = event["isSecret"].as_bool().unwrap_or(false);
+            open.insert(id, Question { id, message: message(event), is_secret });
+            true
+        }
+        Some("event.audit" | "event.withdrawn") => open.remove(&id).is_some(),
+        _ => false,
+    }
+}
+
+/// A name that a command chose, on one line and not too long.
+fn shown(value: &Value) -> String {
+    let text = value.as_str().unwrap_or_default().replace(['\n', '\r', '\t', '\u{1b}'], " ");
+    lossy(text.as_bytes()).chars().take(MAX_NAME).collect()
+}
+
+fn message(event: &Value) -> String {
+    let program = shown(&event["processes"][0]["exe"]);
+    let program = if program.is_empty() { "A command".to_owned() } else { program };
+    let reason = shown(&event["reason"]);
+    let wanted = match event["host"].is_string() {
+        true => format!("connect to {} port {}", shown(&event["host"]), event["port"]),
+        false => {
+            let act = event["act"].as_str().unwrap_or("use");
+            let what = if event["isDirectory"] == true { "the directory " } else { "" };
+            format!("{act} {what}{}", shown(&event["path"]))
+        }
+    };
+    format!("{program} in the sandbox wants to {wanted} ({reason}). Allow it?")
+}
+
+const ANSWER: &str = "answer";
+const ONCE: &str = "once";
+const SESSION: &str = "session";
+
+/// A form with one choice of these: the value and what a person reads.
+fn form(message: String, choices: &[(&str, &str)]) -> Option<ElicitRequestParams> {
+    let one_of: Vec<Value> =
+        choices.iter().map(|(value, title)| json!({ "const": value, "title": title })).collect();
+    let schema = json!({
+        "type": "object",
+        "properties": { ANSWER: { "type": "string", "title": "Answer", "oneOf": one_of } },
+        "required": [ANSWER],
+    });
+    let Value::Object(schema) = schema else { return None };
+    let requested_schema = ElicitationSchema::from_json_schema(schema).ok()?;
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+/// How a person at the client is asked about what a command waits for.
+pub(crate) fn approval_form(question: &Question) -> Option<ElicitRequestParams> {
+    let choices = [(ONCE, "Allow once"), (SESSION, "Allow for the session"), ("deny", "Deny")];
+    form(question.message.clone(), &choices)
+}
+
+/// How a person is asked whether something may be done.
+pub(crate) fn confirmation_form(message: &str) -> Option<ElicitRequestParams> {
+    form(message.to_owned(), &[("yes", "Yes"), ("no", "No")])
+}
+
+fn chosen(result: &ElicitResult) -> Option<&str> {
+    match result.action {
+        ElicitationAction::Accept => result.content.as_ref()?.get(ANSWER)?.as_str(),
+        _ => None,
+    }
+}
+
+pub(crate) fn is_confirmed(result: &ElicitResult) -> bool {
+    chosen(result) == Some("yes")
+}
+
+/// What a person's answer means. Whatever is no clear yes is a no; who only closed the form is asked again the next time.
+pub(crate) fn answer_of(result: &ElicitResult) -> ApprovalAnswer {
+    let (decision, lifetime) = match (chosen(result), &result.action) {
+        (Some(ONCE), _) => (Decision::Allow, Lifetime::Once),
+        (Some(SESSION), _) => (Decision::Allow, Lifetime::Session),
+        (_, ElicitationAction::Cancel) => (Decision::Deny, Lifetime::Once),
+        _ => (Decision::Deny, Lifetime::Session),
+    };
+    ApprovalAnswer {
+        decision,
+        lifetime: Some(lifetime),
+        scope: Scope::File,
+        secret: false,
+        store: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Question, answer_of, approval_form, is_confirmed, take};
+    use palisade_service::{Decision, Lifetime};
+    use rmcp::model::ElicitResult;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn questions_come_and_go_and_cannot_write_lines_of_their_own() {
+        let mut open = BTreeMap::new();
+        let asked = json!({ "type": "event.fs_request", "id": 3, "path": "/x\nAllow it? yes\u{1b}[2J", "act": "read",
+            "reason": "no rule", "isSecret": false, "processes": [{ "exe": "/bin/cat" }] });
+        assert!(take(&mut open, &asked));
+        let question: &Question = &open[&3];
+        assert!(!question.message.contains(['\n', '\u{1b}']), "{}", question.message);
+        assert!(question.message.starts_with("/bin/cat in the sandbox wants to read /x"));
+        let form = serde_json::to_value(approval_form(question).unwrap()).unwrap();
+        assert_eq!(form["mode"], "form");
+        assert!(take(&mut open, &json!({ "type": "event.audit", "id": 3 })));
+        assert!(open.is_empty());
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        let of = |result| answer_of(&serde_json::from_value::<ElicitResult>(result).unwrap());
+        let once = of(json!({ "action": "accept", "content": { "answer": "once" } }));
+        assert_eq!((once.decision, once.lifetime.unwrap()), (Decision::Allow, Lifetime::Once));
+        for no in [
+            json!({ "action": "decline" }),
+            json!({ "action": "cancel" }),
+            json!({ "action": "accept" }),
+            json!({ "action": "accept", "content": { "answer": "deny" } }),
+            json!({ "action": "decline", "content": { "answer": "once" } }),
+        ] {
+            assert_eq!(of(no).decision, Decision::Deny);
+        }
+        let confirmed = |result| is_confirmed(&serde_json::from_value(result).unwrap());
+        assert!(confirmed(json!({ "action": "accept", "content": { "answer": "yes" } })));
+        assert!(!confirmed(json!({ "action": "accept", "content": { "answer": "no" } })));
+    }
+}

@@ -1,0 +1,320 @@
+//! The protocol's side of a server: which tools there are, and a call from its beginning to its answer, in both eras.
+//!
+//! Up to revision 2025-11-25 a server asks a person by a request of its own while the call goes on. From 2026-07-28 on it answers that input
+//! is required, and the client repeats the call with it (`parked.rs`), or the call becomes a task (`tasks.rs`).
+
+use crate::call::{CallEvent, RunningCall};
+use crate::options::AskWhom;
+use crate::parked::{self, Asked, ParkedCall};
+use crate::questions::{Question, answer_of, approval_form, confirmation_form, is_confirmed};
+use crate::state::ServerState;
+use crate::tasks::Tasks;
+use crate::tools::{self, BadCall, ToolCall, ToolError, tools};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CreateTaskResult,
+    ElicitRequest, ElicitRequestParams, ElicitResult, ErrorCode, GetTaskParams, GetTaskResult,
+    Implementation, InputRequest, InputRequests, InputRequiredResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ServerCapabilities,
+    ServerConfig, Tool, UpdateTaskParams,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, interval, sleep_until};
+
+/// While a call goes on, a client that asked for it is told so. Clients give up on a silent server after 30 seconds or more.
+const PROGRESS: Duration = Duration::from_secs(3);
+/// When a call becomes a task, for clients that know them.
+const TASK_AFTER: Duration = Duration::from_secs(10);
+/// The one request for input of a call.
+const INPUT: &str = "approval";
+
+const INSTRUCTIONS: &str = "Tools that work in a sandbox of Palisade, in the user's project. Commands and files are limited by its policy: what is denied stays denied \
+until a person allows it, and the answer says how. Do not work around a denial; tell the user. sandbox_status shows the sandbox; if it has a \
+transaction, changes reach the project only when they are applied.";
+
+#[derive(Clone, Debug)]
+pub(crate) struct McpServer(pub(crate) Arc<ServerState>);
+
+/// What a client can do for one call.
+#[derive(Clone, Copy, Debug)]
+struct ClientSkills {
+    /// Ask a person by a form.
+    can_ask: bool,
+    /// Revision 2026-07-28 or later.
+    is_stateless: bool,
+    knows_tasks: bool,
+}
+
+impl ClientSkills {
+    fn of(server: &ServerState, context: &RequestContext<RoleServer>) -> Self {
+        let capabilities = context.client_capabilities();
+        let elicitation = capabilities.as_ref().and_then(|it| it.elicitation.as_ref());
+        // Neither of both is the form, as before there was a choice.
+        let has_form = elicitation.is_some_and(|it| it.form.is_some() || it.url.is_none());
+        let version = context.protocol_version();
+        let is_stateless =
+            version.is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        Self {
+            can_ask: has_form && server.ask == AskWhom::Client,
+            is_stateless,
+            knows_tasks: is_stateless && capabilities.is_some_and(|it| it.supports_tasks()),
+        }
+    }
+}
+
+impl ServerHandler for McpServer {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
+        let mut identity = Implementation::new("palisade", env!("CARGO_PKG_VERSION"));
+        identity.title = Some("Palisade sandbox".to_owned());
+        ServerConfig::new(capabilities).with_server_info(identity).with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools().into_iter().find(|tool| tool.name == name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let server = &self.0;
+        let skills = ClientSkills::of(server, &context);
+        server.parked.sweep();
+        let (call, may_be_task) = match &request.request_state {
+            Some(sealed) => (self.take_up(sealed, &request).await?, false),
+            None => match ToolCall::parse(&request.name, request.arguments.clone()) {
+                Ok(tool) => {
+                    let may_be_task = skills.knows_tasks && tool.may_be_task();
+                    (RunningCall::start(server, tool, skills.can_ask), may_be_task)
+                }
+                Err(BadCall::UnknownTool) => {
+                    let text = format!("there is no tool `{}`", request.name);
+                    return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
+                }
+                Err(BadCall::Arguments(text)) => return Ok(failed(text).into()),
+            },
+        };
+        self.follow(call, &request, &context, skills, may_be_task).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        Tasks::get(&self.0, &request.task_id).map(GetTaskResult::new).ok_or_else(no_task)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        match Tasks::update(&self.0, &request.task_id, &request.input_responses).await {
+            true => Ok(()),
+            false => Err(no_task()),
+        }
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if self.0.tasks.cancel(&request.task_id) { Ok(()) } else { Err(no_task()) }
+    }
+}
+
+fn no_task() -> ErrorData {
+    ErrorData::invalid_params("there is no such task", None)
+}
+
+fn failed(text: impl Into<String>) -> CallToolResult {
+    tools::result(Err(ToolError::new(text)), &[])
+}
+
+impl McpServer {
+    /// A call that waited for a person, with the answer.
+    async fn take_up(
+        &self,
+        sealed: &str,
+        request: &CallToolRequestParams,
+    ) -> Result<RunningCall, ErrorData> {
+        let server = &self.0;
+        let wrong = |text: String| ErrorData::invalid_params(text, None);
+        let name = parked::open(server, sealed, request)
+            .map_err(|error| wrong(format!("requestState: {error}")))?;
+        let Some(ParkedCall { call, asked, .. }) = server.parked.take(&name) else {
+            return Err(wrong("requestState: this call does not wait for an answer".to_owned()));
+        };
+        let response = request.input_responses.as_ref().and_then(|all| all.get(INPUT));
+        let result =
+            response.and_then(|it| serde_json::from_value::<ElicitResult>(it.clone()).ok());
+        match (asked, result) {
+            (Asked::Question(id), Some(result)) => self.decide(id, &result).await,
+            // Not answered: it is asked again.
+            (Asked::Question(id), None) => server.questions.put_back(id),
+            (Asked::Confirmation(asked), result) => {
+                // Whoever waits for it may be gone.
+                let _ = asked.answer.send(result.as_ref().is_some_and(is_confirmed));
+            }
+        }
+        Ok(call)
+    }
+
+    async fn decide(&self, question: u64, result: &ElicitResult) {
+        if let Some(sandbox) = self.0.sandbox.known().await {
+            // Somebody else may have been first.
+            let _ = self.0.operations.decide(&sandbox.id, question, &answer_of(result)).await;
+        }
+    }
+
+    /// Until there is an answer, asking a person and telling the client meanwhile that it goes on.
+    async fn follow(
+        &self,
+        mut call: RunningCall,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        skills: ClientSkills,
+        may_be_task: bool,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let began = Instant::now();
+        let mut ticks = interval(PROGRESS);
+        ticks.tick().await;
+        loop {
+            tokio::select! {
+                event = call.next() => match event {
+                    CallEvent::Done(result) => return Ok(result.into()),
+                    CallEvent::Confirm(asked) => {
+                        let form = confirmation_form(&asked.message);
+                        if skills.is_stateless {
+                            return self.park(call, Asked::Confirmation(asked), form, request);
+                        }
+                        let result = self.elicit(form, context, began).await;
+                        // Whoever waits for it may be gone.
+                        let _ = asked.answer.send(result.as_ref().is_some_and(is_confirmed));
+                    }
+                },
+                () = context.ct.cancelled() => {
+                    return Err(ErrorData::internal_error("the call was cancelled", None));
+                }
+                question = self.0.questions.next(), if skills.can_ask => {
+                    if skills.is_stateless {
+                        let form = approval_form(&question);
+                        return self.park(call, Asked::Question(question.id), form, request);
+                    }
+                    self.ask_meanwhile(&mut call, &question, context, began).await;
+                }
+                _ = ticks.tick() => self.tell_progress(context, began).await,
+                () = sleep_until(began + TASK_AFTER), if may_be_task => {
+                    return match Tasks::begin(&self.0, call, skills.can_ask) {
+                        Some(task) => Ok(CreateTaskResult::new(task).into()),
+                        None => Ok(failed("too many tasks are there; end some").into()),
+                    };
+                }
+            }
+        }
+    }
+
+    fn park(
+        &self,
+        call: RunningCall,
+        asked: Asked,
+        form: Option<ElicitRequestParams>,
+        request: &CallToolRequestParams,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let name = form.and_then(|form| Some((self.0.parked.park(call, asked)?, form)));
+        let Some((name, form)) = name else {
+            return Ok(failed("too many calls wait for an answer; try again").into());
+        };
+        let input = InputRequest::Elicitation(ElicitRequest::new(form));
+        let inputs = InputRequests::from([(INPUT.to_owned(), input)]);
+        let state = parked::seal(&self.0, &name, request);
+        Ok(InputRequiredResult::new(Some(inputs), Some(state)).into())
+    }
+
+    /// Asks the person at the client while the call waits. An answer from elsewhere counts as well.
+    async fn ask_meanwhile(
+        &self,
+        call: &mut RunningCall,
+        question: &Question,
+        context: &RequestContext<RoleServer>,
+        began: Instant,
+    ) {
+        tokio::select! {
+            result = self.elicit(approval_form(question), context, began) => {
+                if let Some(result) = result {
+                    self.decide(question.id, &result).await;
+                }
+            }
+            () = self.0.questions.closed(question.id) => {}
+            () = context.ct.cancelled() => {}
+            // It ended without an answer; its result is asked for again.
+            () = call.ended() => {}
+        }
+    }
+
+    async fn elicit(
+        &self,
+        form: Option<ElicitRequestParams>,
+        context: &RequestContext<RoleServer>,
+        began: Instant,
+    ) -> Option<ElicitResult> {
+        let asking = context.peer.create_elicitation(form?);
+        tokio::pin!(asking);
+        let mut ticks = interval(PROGRESS);
+        loop {
+            tokio::select! {
+                // A client that fails to ask has asked nobody.
+                result = &mut asking => return result.ok(),
+                _ = ticks.tick() => self.tell_progress(context, began).await,
+                () = context.ct.cancelled() => return None,
+            }
+        }
+    }
+
+    async fn tell_progress(&self, context: &RequestContext<RoleServer>, began: Instant) {
+        let Some(token) = context.meta.get_progress_token() else { return };
+        let seconds = began.elapsed().as_secs_f64();
+        let message = match self.waiting().await {
+            Some(message) => message,
+            None => format!("running for {seconds:.0} s"),
+        };
+        let progress = ProgressNotificationParam::new(token, seconds).with_message(message);
+        // A client that is gone needs none.
+        let _ = context.peer.notify_progress(progress).await;
+    }
+
+    /// What the sandbox waits for, if it waits for a person.
+    async fn waiting(&self) -> Option<String> {
+        let open = self.0.questions.open();
+        if let Some(question) = open.first() {
+            let secret = if question.is_secret {
+                " This is about a secret: it is not asked here."
+            } else {
+                ""
+            };
+            return Some(format!(
+                "waiting for a person: {} Also with `sandbox approve`.{secret}",
+                question.message
+            ));
+        }
+        let sandbox = self.0.sandbox.known().await?;
+        let count = self.0.operations.look(&sandbox.id).await.ok()?.status?.questions;
+        (count > 0).then(|| {
+            format!("waiting for a person: {count} questions; answer them with `sandbox approve`")
+        })
+    }
+}

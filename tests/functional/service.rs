@@ -256,6 +256,70 @@ fn a_request_that_is_repeated_with_its_key_is_carried_out_once() {
     }
 }
 
+/// Proves: TOOL-1 http-repeated
+#[test]
+fn a_key_is_known_to_the_next_server_also_if_nobody_knows_what_became_of_its_request() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let mut server = Server::start(&world, &[]);
+    let body = json!({ "name": "s" });
+    let key = ["Idempotency-Key: one"];
+    let first = server.post_with("/v1/sandboxes", &body, &key).expect(201);
+    let script = "echo x >> count; while [ ! -e go ]; do sleep 0.05; done";
+    let command = json!({ "argv": ["sh", "-c", script], "wait": true });
+    let curl = server.curl("/v1/sandboxes/s/commands");
+    let curl = curl.args(["-H", "Content-Type: application/json", "-H", "Idempotency-Key: two"]);
+    let waiting = curl.args(["-d", &command.to_string()]).spawn();
+    wait_until("it runs", || world.project().join("count").exists());
+    let again = |server: &Server<'_>| {
+        server.post_with("/v1/sandboxes/s/commands", &command, &["Idempotency-Key: two"])
+    };
+    let problem = |server: &Server<'_>| {
+        let answer = again(server);
+        assert_eq!(answer.status, 409, "{}", answer.body);
+        answer.json()["type"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(problem(&server), "urn:palisade:problem:in-progress");
+    let _ = server.end(Signal::KILL);
+    let _ = waiting.wait();
+    server.restart();
+    assert_eq!(problem(&server), "urn:palisade:problem:interrupted");
+    let repeated = server.post_with("/v1/sandboxes", &body, &key).expect(201);
+    assert_eq!(repeated["id"], first["id"]);
+    assert_eq!(fs::read_to_string(world.project().join("count")).unwrap(), "x\n");
+    let listed = sessions.sandbox(&["ps", "--all", "--json"]).out().matches("\"id\"").count();
+    assert_eq!(listed, 1);
+}
+
+/// Proves: TOOL-1 http
+#[test]
+fn a_sandbox_that_cannot_be_made_leaves_nothing_but_a_reason() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let server = Server::start(&world, &[]);
+    // Before there is a log, somebody may wait for it.
+    let stream = server.curl("/v1/audit/stream").arg("-N").spawn();
+    for _ in 0..3 {
+        let body = json!({ "settings": { "filesystem.readWrite": ["~/.config"] } });
+        server.post("/v1/sandboxes", &body).expect_problem(403, "security");
+    }
+    let missing = sessions.sandbox(&["create", "--", "no-such-program"]);
+    missing.assert_code(127);
+    assert!(missing.err().contains("no-such-program"), "{}", missing.err());
+    let none = json!([]);
+    assert_eq!(server.get("/v1/sandboxes?all=true").expect(200)["sandboxes"], none);
+    let all = world.home().join(".local/state/palisade/sessions");
+    let names: Vec<_> = fs::read_dir(all).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names, ["names.lock"]);
+    stream.wait_for_stdout("event: SANDBOX_FAILED\n");
+    stream.signal(Signal::TERM);
+    let _ = stream.wait();
+    let id = server.create(&json!({ "name": "taken" }));
+    let taken = server.post("/v1/sandboxes", &json!({ "name": "taken" }));
+    assert!(taken.expect_problem(409, "validation").contains(&id));
+    assert_eq!(taken.json()["type"], "urn:palisade:problem:name-taken");
+}
+
 /// Proves: TOOL-2 http, TOOL-2 one-queue
 #[test]
 fn questions_are_listed_streamed_and_answered_over_http() {
@@ -409,8 +473,11 @@ fn the_documented_example_works() {
     fs::create_dir(world.path().join("bin")).unwrap();
     symlink(sandbox_program(), world.path().join("bin/sandbox")).unwrap();
     let path = format!("{}:/usr/bin:/bin", world.path().join("bin").display());
-    // Whatever fails, the server ends with the example.
-    let example = format!("trap 'kill %1 || true' EXIT\n{}", example.replace("kill %1", ""));
+    // Whatever fails, the server ends with the example, also if that is killed.
+    let example = example.replace("kill %1", "");
+    let example = example.replace("sandbox serve &", "setpriv --pdeathsig TERM sandbox serve &");
+    assert!(example.contains("setpriv"));
+    let example = format!("trap 'kill %1 || true' EXIT\n{example}");
     // The path of a socket has at most 108 bytes, and that of the test's home is long.
     let runtime = world.path().join("r");
     DirBuilder::new().mode(0o700).create(&runtime).unwrap();

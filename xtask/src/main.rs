@@ -13,6 +13,7 @@ mod bench_question;
 mod bench_sessions;
 mod bench_trees;
 mod chart;
+mod clients;
 mod compat;
 mod conformance;
 mod deny;
@@ -26,6 +27,7 @@ mod programs;
 mod proves;
 mod requirements;
 mod results;
+mod sdk_tools;
 mod setup;
 mod stage;
 mod suite;
@@ -74,7 +76,9 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
-        Task::Setup => setup::setup(),
+        Task::Setup => {
+            setup::setup().and_then(|()| sdk_tools::install()).and_then(|()| clients::install())
+        }
         Task::Test(arguments) => testing::test(&arguments),
         Task::Attacks(arguments) => attacks::attacks(&arguments),
         Task::VmTest(arguments) => vm::vm_test(&arguments),

@@ -26,6 +26,8 @@ pub(crate) struct StagedFiles {
     pub(crate) client: PathBuf,
     pub(crate) tests: Vec<TestExecutable>,
     pub(crate) toolchain: PathBuf,
+    /// The clients in other languages.
+    pub(crate) sdk: PathBuf,
 }
 
 impl StagedFiles {
@@ -38,7 +40,10 @@ impl StagedFiles {
             .iter()
             .map(|test| Ok(TestExecutable { path: place(&test.path)?, ..test.clone() }))
             .collect::<Result<Vec<_>>>()?;
+        let sdk = directory.path().join("sdk");
+        link_tree(&tree::root().join("sdk"), &sdk)?;
         Ok(Self {
+            sdk,
             sandbox: place(&programs.sandbox)?,
             sandbox_layers_off: place(&programs.sandbox_layers_off)?,
             probe: place(&programs.probe)?,
@@ -61,6 +66,7 @@ impl StagedFiles {
             netlab: directory.join("palisade-netlab"),
             client: directory.join("palisade-client"),
             toolchain: directory.join("toolchain"),
+            sdk: directory.join("sdk"),
             tests: tests
                 .iter()
                 .map(|test| TestExecutable { path: place(test), ..test.clone() })

@@ -205,6 +205,7 @@ impl Runner<'_> {
             .env("PALISADE_NETLAB", &self.stage.netlab)
             .env("PALISADE_CLIENT", &self.stage.client)
             .env("PALISADE_TOOLCHAIN", &self.stage.toolchain)
+            .env("PALISADE_SDK_SOURCES", &self.stage.sdk)
             // A changed snapshot is a failed test here, never a new file.
             .env("INSTA_UPDATE", "no");
         if let Some(patience) = std::env::var_os(PATIENCE_VARIABLE) {

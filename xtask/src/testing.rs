@@ -7,10 +7,12 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
+use crate::clients;
 use crate::leaks::{self, Traces};
 use crate::packages::User;
 use crate::programs::{self, Build, TestExecutable};
 use crate::results::{self, Results, TestResult};
+use crate::sdk_tools;
 use crate::setup::{self, TestUser};
 use crate::stage::{self, StagedFiles};
 use crate::suite::{self, Progress, Races, Runner};
@@ -97,6 +99,8 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Found> {
     }
     if request.install {
         setup::install_for(&[User::Tests, User::HostTests])?;
+        sdk_tools::install()?;
+        clients::install()?;
     }
     let test_user = match (am_root, run_as) {
         (true, RunAs::Root) | (false, _) => None,

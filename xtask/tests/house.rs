@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-egress",
             "palisade-gate",
             "palisade-hosts",
+            "palisade-e2b",
             "palisade-service",
             "palisade-session",
             "palisade-launch",
@@ -25,6 +26,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-bpf",
             "palisade-usage",
         ],
+    ),
+    (
+        "palisade-e2b",
+        &["palisade-changes", "palisade-policy", "palisade-service", "palisade-session"],
     ),
     ("palisade-service", &["palisade-record", "palisade-session"]),
     (

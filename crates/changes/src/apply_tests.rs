@@ -495,3 +495,25 @@ fn a_directory_that_is_closed_to_writing_gets_its_changes_and_stays_closed() {
     assert!(!closed.join("gone").exists());
     assert_clean(&overlay);
 }
+
+/// An empty directory has nothing below it to stage.
+#[test]
+fn an_empty_directory_is_applied_while_the_session_goes_on() {
+    for source in [Source::Copy, Source::Move] {
+        let overlay = TestOverlay::new(|project| fs::write(project.join("file"), "").unwrap());
+        let baseline = Baseline::started(overlay.now());
+        overlay.session(|root| {
+            for name in ["a", "m", "z"] {
+                fs::create_dir(root.join(name)).unwrap();
+            }
+            fs::write(root.join("m/in-it"), "").unwrap();
+        });
+        let setting = Setting::new(&overlay, baseline);
+        let done = applied(apply(&ApplyRequest { source, ..setting.request() }));
+        assert_eq!(done.paths.len(), 4, "{done:?}");
+        for name in ["a", "m", "z"] {
+            assert!(overlay.project().join(name).is_dir(), "{name}");
+        }
+        assert_clean(&overlay);
+    }
+}

@@ -59,6 +59,7 @@ pub struct Rename {
 
 /// All changes, ordered by path: a directory comes before what is in it.
 #[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ChangeSet {
     pub(crate) changes: Vec<Change>,
     pub(crate) renames: Vec<Rename>,

@@ -10,8 +10,9 @@ use crate::commands::sessions::{
     attach, copy, create, exec, extend, inspect, logs, prune, ps, remove, stop,
 };
 use crate::commands::{
-    approve, audit, cache, check_path, complete, doctor, explain_syscall, generate, learn, manual,
-    net, plan, policy, proxy, quarantine, replay, revoke, run, serve, supervise, top, why,
+    approve, audit, bwrap, cache, check_path, complete, doctor, explain_syscall, generate, hook,
+    learn, manual, net, plan, policy, proxy, quarantine, replay, revoke, run, serve, supervise,
+    top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -105,6 +106,10 @@ pub(crate) enum Command {
     Policy(policy::Policy),
     /// Run the filtering proxy on its own, for containers
     Proxy(proxy::Proxy),
+    /// Put the commands of an agent's own shell tool into a session
+    Hook(hook::Hook),
+    /// Run a command line of bubblewrap
+    Bwrap(bwrap::Bwrap),
     /// Serve sandboxes over HTTP
     Serve(serve::Serve),
     /// Answer the questions of running sandboxes
@@ -151,6 +156,12 @@ pub(crate) fn parse(line: &[OsString]) -> Result<Command, Rejected> {
         line.extend_from_slice(rest);
         line
     };
+    // By a link of that name, for programs that call bubblewrap.
+    let name = line.first().and_then(|program| Path::new(program).file_name());
+    if name == Some(OsStr::new("bwrap")) {
+        let words = line.get(1..).unwrap_or_default().to_vec();
+        return Ok(Command::Bwrap(bwrap::Bwrap { words }));
+    }
     let first = line.get(1).map(OsString::as_os_str);
     if first == Some(OsStr::new("--")) {
         return parse(&with_run(&line[1..]));
@@ -218,6 +229,8 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "explain-syscall" => Command::ExplainSyscall(arguments(line)?),
         "why" => Command::Why(arguments(line)?),
         "proxy" => Command::Proxy(arguments(line)?),
+        "hook" => Command::Hook(arguments(line)?),
+        "bwrap" => Command::Bwrap(arguments(line)?),
         "serve" => Command::Serve(arguments(line)?),
         "approve" => Command::Approve(arguments(line)?),
         "revoke" => Command::Revoke(arguments(line)?),

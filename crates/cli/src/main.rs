@@ -84,6 +84,8 @@ fn main() -> ExitCode {
         Command::Why(why) => why.execute(),
         Command::Policy(policy) => policy.execute(),
         Command::Proxy(proxy) => proxy.execute(),
+        Command::Hook(hook) => hook.execute(),
+        Command::Bwrap(bwrap) => bwrap.execute(),
         Command::Serve(serve) => serve.execute(),
         Command::Approve(approve) => approve.execute(),
         Command::Revoke(revoke) => revoke.execute(),

@@ -58,7 +58,11 @@ pub(crate) struct ClassifiedError {
 /// An error and what led to it, a line for each complaint.
 pub(crate) fn complain(error: &anyhow::Error) {
     if std::env::var_os(ERRORS_AS_JSON).is_some() {
-        let complaint = serde_json::json!({ "kind": kind(error), "message": error.to_string() });
+        let complaint = serde_json::json!({
+            "kind": kind(error),
+            "reason": error.downcast_ref().map(SessionError::reason),
+            "message": error.to_string(),
+        });
         return patience::say(format!("{complaint}\n").as_bytes());
     }
     if let Some(SessionError::Policy(complaints)) = error.downcast_ref() {

@@ -9,6 +9,7 @@ fn bind(source: &str, idmap: Option<Owner>) -> MountOp {
         exec: true,
         kind: NodeKind::Dir,
         idmap,
+        may_vanish: false,
         why: "test",
     }
 }

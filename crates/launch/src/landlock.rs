@@ -6,12 +6,13 @@
 use crate::error::{LaunchError, Result};
 use ::landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
-    PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus,
-    Scope,
+    PathFd, PathFdError, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _,
+    RulesetStatus, Scope,
 };
 use palisade_plan::model::{Executables, Landlock};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,13 @@ fn allow(
     granted: BitFlags<AccessFs>,
     abi: ABI,
 ) -> Result<RulesetCreated> {
-    let fd = PathFd::new(path).map_err(failed)?;
+    let fd = match PathFd::new(path) {
+        // What nobody named may be gone since the plan was made (`may_vanish`). A rule only ever allows.
+        Err(PathFdError::OpenCall { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            return Ok(ruleset);
+        }
+        opened => opened.map_err(failed)?,
+    };
     let is_dir = path.is_dir();
     // The kernel would reject rights for directories on a file.
     let granted = if is_dir { granted } else { granted & AccessFs::from_file(abi) };

@@ -230,6 +230,7 @@ impl Builder {
             }
             MountOp::Seal { target, optional } => self.seal(target, *optional),
             MountOp::Blank { target, optional } => self.blank(target, *optional),
+            MountOp::Bind { may_vanish: true, .. } if piece.is_none() => Ok(()),
             MountOp::Bind { target, kind, .. } => attach(target, *kind),
             MountOp::Device { target, .. } => attach(target, NodeKind::File),
             MountOp::Overlay { target, .. }

@@ -107,7 +107,7 @@ fn take(
     maps: &OwnerMaps,
 ) -> Result<Option<Source>> {
     match op {
-        MountOp::Bind { source, access, exec, idmap, .. } => {
+        MountOp::Bind { source, access, exec, idmap, may_vanish, .. } => {
             let mut attrs = MountAttrs::NONE;
             if hardening.mount_flags {
                 attrs |= MountAttrs::NOSUID | MountAttrs::NODEV;
@@ -118,7 +118,11 @@ fn take(
             if !exec {
                 attrs |= MountAttrs::NOEXEC;
             }
-            let mount = clone_tree(root, source)?;
+            let found = match open_source(root, source) {
+                Err(error) if *may_vanish && error.errno == Errno::NOENT => return Ok(None),
+                found => found.during(STEP)?,
+            };
+            let mount = mount_of(&found, source)?;
             take_owner(&mount, source, *idmap, *access, maps)?;
             set(&mount, source, attrs, hardening)?;
             Ok(Some(mount.into()))
@@ -152,15 +156,21 @@ fn take(
 }
 
 fn clone_tree(root: &OwnedFd, source: &Path) -> Result<OwnedFd> {
-    let named = |error: SysError| SysError { subject: source.display().to_string(), ..error };
     // Only the root itself has no name below the root.
     if source == Path::new("/") {
         return mounts::open_tree(CWD, source, Recursion::Recursive).during(STEP);
     }
-    let found = palisade_sys::beneath::open_beneath(root, source, OFlags::PATH)
-        .map_err(named)
-        .during(STEP)?;
-    mounts::open_tree(&found, Path::new(""), Recursion::Recursive).map_err(named).during(STEP)
+    mount_of(&open_source(root, source).during(STEP)?, source)
+}
+
+fn open_source(root: &OwnedFd, source: &Path) -> palisade_sys::Result<OwnedFd> {
+    let named = |error: SysError| SysError { subject: source.display().to_string(), ..error };
+    palisade_sys::beneath::open_beneath(root, source, OFlags::PATH).map_err(named)
+}
+
+fn mount_of(found: &OwnedFd, source: &Path) -> Result<OwnedFd> {
+    let named = |error: SysError| SysError { subject: source.display().to_string(), ..error };
+    mounts::open_tree(found, Path::new(""), Recursion::Recursive).map_err(named).during(STEP)
 }
 
 fn set(mount: &OwnedFd, source: &Path, attrs: MountAttrs, hardening: Hardening) -> Result<()> {

@@ -479,6 +479,7 @@ impl Composer<'_> {
             exec: grant.exec,
             kind,
             idmap: grant.idmap,
+            may_vanish: source != grant.source,
             why: grant.why(),
         };
         self.view.ops.insert(target.to_owned(), op);

@@ -65,6 +65,11 @@ pub enum PlanError {
     WorkingDirectory { path: PathBuf },
     #[error("working directory {path} does not exist; create it, or choose another one with --cwd")]
     NoWorkingDirectory { path: PathBuf },
+    #[error(
+        "the policy has `view: minimal`, which a view that is listed entry by entry would widen; remove it there, or use \
+         `sandbox run`"
+    )]
+    ListedInMinimalView,
     #[error("{what}: nothing is asked in this run; questions need {needs}")]
     NothingIsAsked { what: &'static str, needs: &'static str },
     #[error(
@@ -149,6 +154,7 @@ impl PlanError {
             | Self::OwnArea { .. }
             | Self::WorkingDirectory { .. }
             | Self::NoWorkingDirectory { .. }
+            | Self::ListedInMinimalView
             | Self::NothingIsAsked { .. }
             | Self::RuleNotHeld { .. }
             | Self::NotAllowed { .. }

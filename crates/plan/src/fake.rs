@@ -299,6 +299,7 @@ pub(crate) fn request<'a>(
         preset_paths: &[],
         layer: Path::new("/home/u/.local/state/palisade/sessions/session-1/layers/1"),
         caches: &no_caches,
+        listed: None,
         limits,
     }
 }

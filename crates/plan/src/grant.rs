@@ -349,7 +349,13 @@ impl<'a> Granter<'a> {
         }
     }
 
-    fn grant(&self, found: Resolved, kind: GrantKind, what: &'static str) -> Result<Grant> {
+    /// A grant for something that a person or a caller named.
+    pub(crate) fn grant(
+        &self,
+        found: Resolved,
+        kind: GrantKind,
+        what: &'static str,
+    ) -> Result<Grant> {
         let path = found.path.clone();
         let idmap = match kind {
             GrantKind::ReadOnly | GrantKind::Overlay if self.touches_system(&path) => None,
@@ -357,6 +363,15 @@ impl<'a> Granter<'a> {
         };
         let grant = self.shipped(found, true, Origin::Asked);
         grant.map(|grant| Grant { kind, idmap, ..grant }).ok_or(PlanError::NotAFile { what, path })
+    }
+
+    /// The same for a socket or a pipe. A device cannot be opened where it is shown: no mount of ours has devices.
+    pub(crate) fn special(&self, found: Resolved, kind: GrantKind) -> Grant {
+        let Resolved { path, links, .. } = found;
+        let (node, origin) = (NodeKind::File, Origin::Asked);
+        let idmap = self.idmap(&path);
+        let target = path.clone();
+        Grant { source: path, target, node, kind, exec: false, origin, idmap, links }
     }
 
     fn touches_system(&self, path: &Path) -> bool {

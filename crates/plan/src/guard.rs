@@ -12,7 +12,7 @@ use crate::model::{Gate, Guard, MountAccess, MountOp};
 use crate::own;
 use crate::paths::Scope;
 use crate::request::PlanRequest;
-use crate::{build_dirs, gate, git, indirect, locate, policy_files, sourced, virtualenv};
+use crate::{build_dirs, gate, git, indirect, listed, locate, policy_files, sourced, virtualenv};
 use palisade_guard::{MatchContext, Matcher};
 use std::path::{Path, PathBuf};
 
@@ -72,6 +72,7 @@ pub(crate) fn choose(
     let Indirect { guarded: mut more, hooks } = indirect::guarded(&root, &top, host, inside);
     more.extend(virtualenv::guarded(&root, &top, facts, host, inside));
     more.extend(sourced::guarded(&root, &facts.cwd, &top, host, inside));
+    more.extend(listed::guarded(request.listed, host, inside));
     more.extend(policy_files::guarded(request.policy_files, facts, host, inside));
     let trees: Vec<PathBuf> = grounds.0.iter().map(|tree| tree.target.clone()).collect();
     let surroundings = surroundings(mounts, &trees, mounted);

@@ -286,6 +286,7 @@ fn host_bind(path: &Path, access: MountAccess) -> MountOp {
         exec: true,
         kind: NodeKind::Dir,
         idmap: None,
+        may_vanish: false,
         why: "layer off",
     }
 }

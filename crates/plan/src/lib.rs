@@ -35,6 +35,7 @@ mod leftovers;
 mod lifetime;
 pub mod limit;
 mod limits;
+pub mod listed;
 mod lists;
 mod locate;
 pub mod model;

@@ -444,6 +444,7 @@ fn a_missing_command_is_an_error_of_ours() {
         preset_paths: &[],
         layer: Path::new("/state/layer"),
         caches: &crate::fake::no_caches,
+        listed: None,
         limits: &without_groups,
     };
     let error = build(&request).unwrap_err();
@@ -509,6 +510,7 @@ fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
             preset_paths: &[],
             layer: Path::new("/state/layer"),
             caches: &crate::fake::no_caches,
+            listed: None,
             limits: &without_groups,
         })
     };

@@ -52,7 +52,7 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
     let Ok(found) = host.resolve(&root) else { return project };
     let Some(grant) = granter.shipped(found, true, Origin::Project) else { return project };
     let target = match view {
-        View::Host => grant.target.clone(),
+        View::Host | View::Listed => grant.target.clone(),
         View::Minimal => PathBuf::from(WORKSPACE),
     };
     if host.kind(&root.join(POLICY_DIR)).is_some_and(crate::facts::EntryKind::is_node) {

@@ -1,6 +1,7 @@
 //! The input of a plan.
 
 use crate::facts::{HostFacts, HostTree, LimitFacts};
+use crate::listed::ListedView;
 use palisade_policy::model::Policy;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ pub struct PlanRequest<'a> {
     pub layer: &'a Path,
     /// The caches of a project's sandboxes, by the project's root. Called only if the view has any.
     pub caches: &'a dyn Fn(&Path) -> CacheStore,
+    /// The view, entry by entry, if the policy's is [`palisade_policy::model::View::Listed`].
+    pub listed: Option<&'a ListedView>,
     /// Called only if a limit is set.
     pub limits: &'a dyn Fn() -> LimitFacts,
 }

@@ -15,7 +15,7 @@ use crate::request::PlanRequest;
 use crate::settings::{self, Copies};
 use crate::view::Composition;
 use crate::writable::resolved_path;
-use crate::{caches, credentials, installed, lists, own, planted, policy_files};
+use crate::{caches, credentials, installed, listed, lists, own, planted, policy_files};
 use palisade_policy::model::{CacheAccess, Mode, Policy, View};
 use palisade_policy::network::SecretSource;
 use std::collections::{BTreeMap, HashSet};
@@ -39,7 +39,7 @@ pub(crate) struct Seen {
     pub(crate) notes: Vec<String>,
     /// Shown only with the plan, not at every run.
     pub(crate) routine_notes: Vec<String>,
-    outside: Outside,
+    pub(crate) outside: Outside,
 }
 
 /// Whether directories that are not in the view can be reached anyway.
@@ -135,6 +135,9 @@ pub(crate) fn see(
     outside: Outside,
     rest: RestOfHost,
 ) -> Result<Seen> {
+    if let Some(view) = request.listed {
+        return listed::see(request, view, host);
+    }
     let PlanRequest { policy, facts, missing, policy_files, .. } = *request;
     let filesystem = &policy.filesystem;
     let is_minimal = policy.view == View::Minimal;
@@ -312,7 +315,7 @@ fn cache_grants(
     grants
 }
 
-fn deny(
+pub(crate) fn deny(
     policy: &Policy,
     grants: &[Grant],
     facts: &HostFacts,
@@ -447,13 +450,13 @@ fn wanted_cwd(policy: &Policy, facts: &HostFacts) -> Result<PathBuf> {
 }
 
 /// With links resolved, if it exists.
-fn resolved_cwd(policy: &Policy, facts: &HostFacts, host: &Host<'_>) -> Result<PathBuf> {
+pub(crate) fn resolved_cwd(policy: &Policy, facts: &HostFacts, host: &Host<'_>) -> Result<PathBuf> {
     let cwd = wanted_cwd(policy, facts)?;
     Ok(host.resolve(&cwd).map_or(cwd, |found| found.path))
 }
 
 /// PROC-8: the command must be able to enter its working directory.
-fn check_cwd(seen: &Seen, host: &Host<'_>) -> Result<()> {
+pub(crate) fn check_cwd(seen: &Seen, host: &Host<'_>) -> Result<()> {
     if seen.has_dir(&seen.cwd, host) {
         return Ok(());
     }

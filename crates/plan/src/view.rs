@@ -1,7 +1,7 @@
 //! The finished mount view: steps in a working order, and what each path will contain.
 
 use crate::facts::EntryKind;
-use crate::host::Host;
+use crate::host::{Host, Link};
 use crate::model::{MountOp, NodeKind};
 use palisade_policy::model::Approval;
 use std::collections::{BTreeMap, HashSet};
@@ -20,6 +20,13 @@ impl Composition {
     /// The step that a path is below, without a step at the path itself.
     pub(crate) fn standing_above(&self, path: &Path) -> Option<&MountOp> {
         path.ancestors().skip(1).find_map(|above| self.ops.get(above))
+    }
+
+    /// A link, also where the host's is hidden, unless it is there already.
+    pub(crate) fn add_link(&mut self, Link { place, points_to }: Link) {
+        if !self.is_bound(&place) && !self.ops.contains_key(&place) {
+            self.ops.insert(place.clone(), MountOp::Symlink { target: place, points_to });
+        }
     }
 
     /// An expanded directory represents a read-only directory of the host. On our own root it becomes read-only

@@ -36,6 +36,8 @@ pub enum View {
     Host,
     /// System directories, and the project at `/workspace`.
     Minimal,
+    /// What the caller lists entry by entry (`sandbox bwrap`). No document says so.
+    Listed,
 }
 
 /// What happens to a path that is not granted.

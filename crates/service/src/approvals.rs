@@ -1,5 +1,6 @@
 //! Questions of sandboxes, from the one queue that `sandbox approve` answers, too (TOOL-2).
 
+use crate::documents::ApprovalList;
 use crate::extract::Json;
 use crate::own_program::Invocation;
 use crate::problem::Problem;
@@ -18,7 +19,7 @@ const NOT_TAKEN: i32 = 1;
 /// List the questions that wait for an answer
 ///
 /// Names in them were chosen by the program that asks: escape them where you show them.
-#[utoipa::path(get, path = "/v1/approvals", tag = "approvals", responses((status = 200, body = Object, description = "As `sandbox approve --json` prints it: `sessions`, and `questions` by docs/protocol.md")))]
+#[utoipa::path(get, path = "/v1/approvals", tag = "approvals", responses((status = 200, body = ApprovalList, description = "As `sandbox approve --json` prints it: `sessions`, and `questions` by docs/protocol.md")))]
 pub(crate) async fn list_approvals(State(service): State<Shared>) -> Result<Json<Value>, Problem> {
     let list = Invocation::new(["approve", "--json"]);
     Ok(Json(service.program.done(list).await?.json()?))

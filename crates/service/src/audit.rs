@@ -1,5 +1,6 @@
 //! The audit log, asked and followed.
 
+use crate::documents::AuditRecord;
 use crate::extract::{Json, Parameters};
 use crate::own_program::{Invocation, Lines};
 use crate::problem::Problem;
@@ -37,7 +38,7 @@ pub(crate) struct AuditQuery {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AuditPage {
     /// Oldest first, as they are in the log.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<AuditRecord>)]
     records: Vec<Value>,
     /// What to give as `since` to get the next ones. None: these were all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +100,7 @@ async fn page(mut lines: Lines, limit: usize) -> Result<AuditPage, Problem> {
 /// Follow the audit log
 ///
 /// Server-sent events with the names of the log; their ids are the numbers of the records. With `sandbox` it ends when that one has ended.
-#[utoipa::path(get, path = "/v1/audit/stream", tag = "audit", params(AuditQuery), responses((status = 200, body = Object, content_type = "text/event-stream")))]
+#[utoipa::path(get, path = "/v1/audit/stream", tag = "audit", params(AuditQuery), responses((status = 200, body = AuditRecord, content_type = "text/event-stream")))]
 pub(crate) async fn follow_audit(
     State(service): State<Shared>,
     Parameters(mut query): Parameters<AuditQuery>,

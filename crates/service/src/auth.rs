@@ -148,6 +148,30 @@ impl Access {
     }
 }
 
+/// For a face with other ways to prove who asks.
+impl Access {
+    /// Whether a request comes from where it may, whoever sends it.
+    pub(crate) fn check_place(
+        &self,
+        peer: Peer,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), Problem> {
+        match (self, peer) {
+            (Self::Token { hosts, .. }, Peer::Network) => check_names(hosts, uri, headers),
+            _ => Err(Problem::forbidden("this is served at a TCP socket only")),
+        }
+    }
+
+    /// A secret that belongs to the token and this purpose: who knows it knows neither the token nor that of another purpose.
+    pub(crate) fn secret_for(&self, purpose: &str) -> Option<String> {
+        match self {
+            Self::SameUser { .. } => None,
+            Self::Token { token, .. } => Some(token.secret_for(purpose)),
+        }
+    }
+}
+
 fn check_names(hosts: &Hosts, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let mut named = headers.get_all(header::HOST).iter();
     let host = named.next().and_then(|host| host.to_str().ok());

@@ -1,5 +1,6 @@
 //! Kept states of a sandbox's project: listed, made and brought back.
 
+use crate::documents::{Checkpoint, CheckpointList, RollbackResult};
 use crate::extract::{Json, MaybeJson};
 use crate::own_program::Invocation;
 use crate::problem::Problem;
@@ -14,7 +15,7 @@ use utoipa::ToSchema;
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// List the kept states of a sandbox's project
-#[utoipa::path(get, path = "/v1/sandboxes/{id}/checkpoints", tag = "checkpoints", params(("id" = String, Path, description = "The sandbox")), responses((status = 200, body = Object, description = "As `sandbox checkpoints --json` prints it")))]
+#[utoipa::path(get, path = "/v1/sandboxes/{id}/checkpoints", tag = "checkpoints", params(("id" = String, Path, description = "The sandbox")), responses((status = 200, body = CheckpointList, description = "As `sandbox checkpoints --json` prints it")))]
 pub(crate) async fn list_checkpoints(
     State(service): State<Shared>,
     Path(id): Path<String>,
@@ -32,7 +33,7 @@ pub(crate) struct NewCheckpoint {
 }
 
 /// Keep the present state of a sandbox's project
-#[utoipa::path(post, path = "/v1/sandboxes/{id}/checkpoints", tag = "checkpoints", params(("id" = String, Path, description = "The sandbox")), request_body = Option<NewCheckpoint>, responses((status = 201, body = Object, description = "The checkpoint, with its number")))]
+#[utoipa::path(post, path = "/v1/sandboxes/{id}/checkpoints", tag = "checkpoints", params(("id" = String, Path, description = "The sandbox")), request_body = Option<NewCheckpoint>, responses((status = 201, body = Checkpoint, description = "The checkpoint, with its number")))]
 pub(crate) async fn make_checkpoint(
     State(service): State<Shared>,
     Path(id): Path<String>,
@@ -62,7 +63,7 @@ pub(crate) struct RollbackRequest {
 /// Bring a kept state of a sandbox's project back
 ///
 /// The present state is kept first.
-#[utoipa::path(post, path = "/v1/sandboxes/{id}/checkpoints/{number}/rollback", tag = "checkpoints", params(("id" = String, Path, description = "The sandbox"), ("number" = u32, Path, description = "The checkpoint; 0 is the project without changes")), request_body = Option<RollbackRequest>, responses((status = 200, body = Object, description = "As `sandbox rollback --json` prints it")))]
+#[utoipa::path(post, path = "/v1/sandboxes/{id}/checkpoints/{number}/rollback", tag = "checkpoints", params(("id" = String, Path, description = "The sandbox"), ("number" = u32, Path, description = "The checkpoint; 0 is the project without changes")), request_body = Option<RollbackRequest>, responses((status = 200, body = RollbackResult, description = "As `sandbox rollback --json` prints it")))]
 pub(crate) async fn roll_back(
     State(service): State<Shared>,
     Path((id, number)): Path<(String, String)>,

@@ -21,7 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Events that came while an answer was waited for.
 const MAX_KEPT_EVENTS: usize = 2048;
 
-pub(crate) struct ControlConnection {
+/// A connection to the socket of one session.
+pub struct ControlConnection {
     client: Client,
     /// A second descriptor of its socket, by which tokio knows that something came. Nothing is read from it.
     ready: UnixStream,
@@ -29,9 +30,15 @@ pub(crate) struct ControlConnection {
     session: String,
 }
 
+impl std::fmt::Debug for ControlConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControlConnection").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
 impl ControlConnection {
     /// To a session that runs.
-    pub(crate) async fn open(session: &Arc<SessionDirectory>) -> Result<Self, Problem> {
+    pub async fn open(session: &Arc<SessionDirectory>) -> Result<Self, Problem> {
         let directory = Arc::clone(session);
         let connecting = tokio::task::spawn_blocking(move || directory.connect());
         let unresponsive = || unresponsive(session.id());
@@ -52,7 +59,7 @@ impl ControlConnection {
     }
 
     /// A request that is carried out, or a problem.
-    pub(crate) async fn ask(
+    pub async fn ask(
         &mut self,
         request: &Request,
         descriptors: &[BorrowedFd<'_>],
@@ -65,11 +72,7 @@ impl ControlConnection {
     }
 
     /// Without waiting for its answer, which [`Self::next_event`] then leaves out.
-    pub(crate) fn send(
-        &self,
-        request: &Request,
-        descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(), Problem> {
+    pub fn send(&self, request: &Request, descriptors: &[BorrowedFd<'_>]) -> Result<(), Problem> {
         self.client.send(request, descriptors).map_err(|error| match error {
             WireError::TooLong { limit } => {
                 Problem::too_large(format!("arguments and environment exceed {limit} bytes"))
@@ -95,8 +98,17 @@ impl ControlConnection {
         }
     }
 
+    /// Waits for whatever comes next: an event, or the response to a request that was only sent. May be dropped while it waits, and
+    /// asked for again.
+    pub async fn next_message(&mut self) -> Result<FromSupervisor, Problem> {
+        match self.events.pop_front() {
+            Some(event) => Ok(FromSupervisor::Event(event)),
+            None => self.receive().await,
+        }
+    }
+
     /// Waits for the next event. May be dropped while it waits, and asked for again.
-    pub(crate) async fn next_event(&mut self) -> Result<Event, Problem> {
+    pub async fn next_event(&mut self) -> Result<Event, Problem> {
         if let Some(event) = self.events.pop_front() {
             return Ok(event);
         }

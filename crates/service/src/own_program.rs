@@ -6,7 +6,7 @@
 
 use crate::limits::{MAX_PROGRAMS, PLACE_TIMEOUT};
 use crate::problem::{Problem, ProblemKind};
-use palisade_session::ERRORS_AS_JSON;
+use palisade_session::{ERRORS_AS_JSON, ErrorReason};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::ffi::{OsStr, OsString};
@@ -52,6 +52,8 @@ const PASSED_PREFIXES: &[&str] = &["SANDBOX_", "LC_"];
 #[derive(Debug, Deserialize)]
 struct Complaint {
     kind: ProblemKind,
+    #[serde(default)]
+    reason: Option<ErrorReason>,
     message: String,
 }
 
@@ -139,7 +141,9 @@ impl Answer {
     pub(crate) fn problem(&self) -> Problem {
         let mut lines = self.stderr.split(|byte| *byte == b'\n').rev();
         match lines.find_map(|line| serde_json::from_slice::<Complaint>(line).ok()) {
-            Some(Complaint { kind, message }) => Problem::of_kind(kind, message),
+            Some(Complaint { kind, reason, message }) => {
+                Problem::for_reason(kind, reason.unwrap_or_default(), message)
+            }
             None => Problem::internal(self.told()),
         }
     }
@@ -203,6 +207,8 @@ impl OwnProgram {
             .kill_on_drop(true);
         command.spawn().map_err(|error| match error.kind() {
             io::ErrorKind::ArgumentListTooLong => Problem::too_large("the settings are too long"),
+            // The standard library refuses an argument with a zero byte.
+            io::ErrorKind::InvalidInput => Problem::invalid("a text has a zero byte (\\0) in it"),
             _ => Problem::internal(format!("cannot start our own program: {error}")),
         })
     }
@@ -306,6 +312,14 @@ mod tests {
         let problem = serde_json::to_value(problem).unwrap();
         assert_eq!((&problem["status"], &problem["kind"]), (&403.into(), &"security".into()));
         assert_eq!(problem["detail"], "no");
+        let stderr =
+            b"{\"kind\":\"validation\",\"reason\":\"nameTaken\",\"message\":\"taken\"}\n".to_vec();
+        let taken = Answer { code: Some(125), stdout: Vec::new(), stderr }.problem();
+        let taken = serde_json::to_value(taken).unwrap();
+        assert_eq!(
+            (&taken["status"], &taken["type"]),
+            (&409.into(), &"urn:palisade:problem:name-taken".into())
+        );
         let silent = Answer { code: None, stdout: Vec::new(), stderr: Vec::new() }.problem();
         assert_eq!(serde_json::to_value(silent).unwrap()["detail"], "our own program was killed");
     }

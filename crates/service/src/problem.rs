@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use palisade_record::ErrorKind;
-use palisade_session::SessionError;
+use palisade_session::{ErrorReason, SessionError};
 use serde::{Deserialize, Serialize};
 use std::error::Error as _;
 use utoipa::ToSchema;
@@ -17,7 +17,7 @@ const MAX_DETAIL: usize = 8 * 1024;
 
 /// Why a request was not carried out (RFC 9457).
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct Problem {
+pub struct Problem {
     /// A name for this kind of problem, which does not change.
     #[serde(rename = "type")]
     #[schema(example = "urn:palisade:problem:not-found")]
@@ -37,13 +37,13 @@ pub(crate) struct Problem {
     exit_code: Option<i32>,
     /// What stands in the way of an apply, path by path.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<crate::documents::Held>)]
     held: Option<Box<serde_json::Value>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ProblemKind {
+pub enum ProblemKind {
     Resource,
     Security,
     Validation,
@@ -110,7 +110,22 @@ impl Problem {
         self
     }
 
-    pub(crate) fn is_not_found(&self) -> bool {
+    /// What happened, and what to do about it.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The class of the error.
+    pub fn kind(&self) -> ProblemKind {
+        self.kind
+    }
+
+    /// The status of an answer over HTTP.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    pub fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND.as_u16()
     }
 
@@ -123,22 +138,23 @@ impl Problem {
     /// The same about the present state, which somebody can change.
     #[must_use]
     pub(crate) fn into_conflict(self) -> Self {
-        if self.kind == ProblemKind::Validation { Self::conflict(self.detail) } else { self }
+        let is_about_the_request = self.status == StatusCode::UNPROCESSABLE_ENTITY.as_u16();
+        if is_about_the_request { Self::conflict(self.detail) } else { self }
     }
 
     /// The body is no JSON, or not the JSON that belongs there.
-    pub(crate) fn malformed(detail: impl Into<String>) -> Self {
+    pub fn malformed(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::BAD_REQUEST, ProblemKind::Validation);
         Self::new("malformed", "The request cannot be read", status, kind).because(detail)
     }
 
-    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+    pub fn invalid(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::UNPROCESSABLE_ENTITY, ProblemKind::Validation);
         Self::new("invalid", "The request asks for something that cannot be", status, kind)
             .because(detail)
     }
 
-    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+    pub fn not_found(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::NOT_FOUND, ProblemKind::Validation);
         Self::new("not-found", "There is nothing of this name", status, kind).because(detail)
     }
@@ -148,9 +164,29 @@ impl Problem {
         Self::new("method", "Nothing can be done here with this method", status, kind)
     }
 
-    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
+    pub fn conflict(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Validation);
         Self::new("conflict", "The present state does not allow it", status, kind).because(detail)
+    }
+
+    /// Another sandbox has the name.
+    pub(crate) fn name_taken(detail: impl Into<String>) -> Self {
+        let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Validation);
+        Self::new("name-taken", "Another sandbox has this name", status, kind).because(detail)
+    }
+
+    /// The same request is being carried out.
+    pub(crate) fn in_progress(detail: impl Into<String>) -> Self {
+        let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Validation);
+        Self::new("in-progress", "The same request is being carried out", status, kind)
+            .because(detail)
+    }
+
+    /// A server was ended while it carried the same request out.
+    pub(crate) fn interrupted(detail: impl Into<String>) -> Self {
+        let (status, kind) = (StatusCode::CONFLICT, ProblemKind::Cancelled);
+        let title = "The request was begun, and nobody knows how it ended";
+        Self::new("interrupted", title, status, kind).because(detail)
     }
 
     /// A file is not the version that was to be replaced.
@@ -165,11 +201,11 @@ impl Problem {
     }
 
     /// The sandbox does not do it.
-    pub(crate) fn refused(detail: impl Into<String>) -> Self {
+    pub fn refused(detail: impl Into<String>) -> Self {
         Self::of_kind(ProblemKind::Security, detail)
     }
 
-    pub(crate) fn unauthorised(detail: impl Into<String>) -> Self {
+    pub fn unauthorised(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::UNAUTHORIZED, ProblemKind::Security);
         Self::new("unauthorised", "The request has no valid token", status, kind).because(detail)
     }
@@ -180,7 +216,7 @@ impl Problem {
             .because(detail)
     }
 
-    pub(crate) fn too_large(detail: impl Into<String>) -> Self {
+    pub fn too_large(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::Resource);
         Self::new("too-large", "The request is too large", status, kind).because(detail)
     }
@@ -202,14 +238,28 @@ impl Problem {
         Self::new("timeout", "It took too long", status, kind).because(detail)
     }
 
-    pub(crate) fn busy(detail: impl Into<String>) -> Self {
+    pub fn busy(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::Resource);
         Self::new("busy", "Too much is going on", status, kind).because(detail)
     }
 
-    pub(crate) fn internal(detail: impl Into<String>) -> Self {
+    pub fn internal(detail: impl Into<String>) -> Self {
         let (status, kind) = (StatusCode::INTERNAL_SERVER_ERROR, ProblemKind::Initialisation);
         Self::new("failed", "It could not be done", status, kind).because(detail)
+    }
+
+    /// An error of a session.
+    pub(crate) fn for_reason(
+        kind: ProblemKind,
+        reason: ErrorReason,
+        detail: impl Into<String>,
+    ) -> Self {
+        match reason {
+            ErrorReason::NotFound => Self::not_found(detail),
+            ErrorReason::NameTaken => Self::name_taken(detail),
+            ErrorReason::Conflict => Self::conflict(detail),
+            ErrorReason::Other => Self::of_kind(kind, detail),
+        }
     }
 
     /// An error with a class, and nothing else.
@@ -228,21 +278,11 @@ impl Problem {
 
 impl From<SessionError> for Problem {
     fn from(error: SessionError) -> Self {
-        let detail = error.to_string();
-        let mut problem = match &error {
-            SessionError::NoSuchSession { named, .. } => {
-                Self::not_found(format!("there is no sandbox `{named}`"))
-            }
-            SessionError::SeveralSessions { .. }
-            | SessionError::SessionNotRunning { .. }
-            | SessionError::SessionRunning { .. }
-            | SessionError::SessionRefused { .. }
-            | SessionError::NameTaken { .. }
-            | SessionError::NoTransaction { .. }
-            | SessionError::CommandsRunning { .. }
-            | SessionError::ChangesLocked { .. } => Self::conflict(detail),
-            other => Self::of_kind(other.kind().into(), detail),
+        let detail = match &error {
+            SessionError::NoSuchSession { named, .. } => format!("there is no sandbox `{named}`"),
+            other => other.to_string(),
         };
+        let mut problem = Self::for_reason(error.kind().into(), error.reason(), detail);
         let mut source = error.source();
         while let Some(cause) = source {
             problem.causes.push(cause.to_string());

@@ -2,6 +2,8 @@
 
 use crate::auth::{self, Access, Hosts, Peer};
 use crate::error::ServiceError;
+use crate::face_host::{FaceHost, MountedFace};
+use crate::idempotency::IdempotencyKeys;
 use crate::limits::{Impatient, MAX_CONNECTIONS, MAX_HEADER_BYTES, SHUTDOWN_GRACE};
 use crate::listen::{Accepted, ListenAddress, Listener, TlsFiles};
 use crate::logins::Logins;
@@ -46,6 +48,8 @@ pub struct ServeOptions {
     pub directory: PathBuf,
     /// How long a client may take to send something, and to take something.
     pub client_timeout: Duration,
+    /// Further faces at the same socket, each with its own way to know who asks.
+    pub mounted: Vec<MountedFace>,
 }
 
 /// Said when the first connection can come.
@@ -125,12 +129,16 @@ async fn run(options: &ServeOptions, tell: &mut dyn FnMut(&Listening)) -> Result
     };
     let program = OwnProgram::open(options.directory.clone())
         .map_err(|error| ServiceError::io("open", "/proc/self/exe".as_ref(), error))?;
+    let keys = IdempotencyKeys::open(own.join("keys"))
+        .map_err(|error| ServiceError::io("make", &own.join("keys"), error))?;
     let (stop, stopping) = watch::channel(false);
     let client_timeout = options.client_timeout;
-    let service =
-        Service::new((options.places.clone(), program), access, stopping.clone(), client_timeout);
+    let parts = (options.places.clone(), program, keys);
+    let service = Service::new(parts, access, stopping.clone(), client_timeout);
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let router = routes::router(Arc::clone(&service));
+    let requests = routes::router(Arc::clone(&service));
+    let host = FaceHost(Arc::clone(&service));
+    let router = options.mounted.iter().fold(requests, |all, face| all.merge(face(&host)));
     let server = Server { router, acceptor, stopping, client_timeout };
     tell(&Listening { address, token_file, has_tls, page });
     loop {

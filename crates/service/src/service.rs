@@ -30,7 +30,7 @@ pub(crate) type Shared = Arc<Service>;
 
 impl Service {
     pub(crate) fn new(
-        (places, program): (AppDirs, OwnProgram),
+        (places, program, keys): (AppDirs, OwnProgram, IdempotencyKeys),
         access: Access,
         stopping: watch::Receiver<bool>,
         client_timeout: Duration,
@@ -39,7 +39,7 @@ impl Service {
             places,
             program,
             access,
-            keys: IdempotencyKeys::default(),
+            keys,
             counters: Counters::default(),
             stopping,
             client_timeout,

@@ -1,6 +1,7 @@
 //! What a sandbox changed in its project: shown, applied and discarded. Our own program does it, since there may be as much of it as
 //! a command likes, and since an apply must not end with a connection.
 
+use crate::documents::{ApplyResult, ChangeSet};
 use crate::extract::{Json, MaybeJson, Parameters};
 use crate::own_program::Invocation;
 use crate::problem::Problem;
@@ -44,7 +45,7 @@ pub(crate) struct DiffQuery {
 }
 
 /// Show what a sandbox changed in its project
-#[utoipa::path(get, path = "/v1/sandboxes/{id}/diff", tag = "transactions", params(("id" = String, Path, description = "The sandbox"), DiffQuery), responses((status = 200, content((Object = "application/json"), (String = "text/x-diff")), description = "As `sandbox diff` prints it, with `--json` or without")))]
+#[utoipa::path(get, path = "/v1/sandboxes/{id}/diff", tag = "transactions", params(("id" = String, Path, description = "The sandbox"), DiffQuery), responses((status = 200, content((ChangeSet = "application/json"), (String = "text/x-diff")), description = "As `sandbox diff` prints it, with `--json` or without")))]
 pub(crate) async fn show_diff(
     State(service): State<Shared>,
     Path(id): Path<String>,
@@ -102,7 +103,7 @@ pub(crate) struct ApplyRequest {
 /// Apply what a sandbox changed to its project
 ///
 /// All of it or nothing. If something stands in the way, the answer is 409, and `held` says what.
-#[utoipa::path(post, path = "/v1/sandboxes/{id}/apply", tag = "transactions", params(("id" = String, Path, description = "The sandbox")), request_body = Option<ApplyRequest>, responses((status = 200, body = Object, description = "As `sandbox apply --json` prints it"), (status = 409, body = Problem, content_type = "application/problem+json", description = "Nothing was applied")))]
+#[utoipa::path(post, path = "/v1/sandboxes/{id}/apply", tag = "transactions", params(("id" = String, Path, description = "The sandbox")), request_body = Option<ApplyRequest>, responses((status = 200, body = ApplyResult, description = "As `sandbox apply --json` prints it"), (status = 409, body = Problem, content_type = "application/problem+json", description = "Nothing was applied")))]
 pub(crate) async fn apply_changes(
     State(service): State<Shared>,
     Path(id): Path<String>,

@@ -121,6 +121,10 @@ fn supervise(
         Ok(log) => log,
         Err(error) => {
             let (exit_code, message) = (error.exit_code(), error.to_string());
+            let (directory, lock) = made;
+            drop(lock);
+            // If it cannot be removed, the next sweep finds a supervisor that is gone.
+            let _ = directory.remove();
             creator.tell(&Progress::Failed { exit_code, kind: error.kind(), message });
             return i32::from(exit_code);
         }

@@ -1,13 +1,23 @@
-//! Termination signals, for a program that has taken over the terminal and must restore it first.
+//! How this process ends before its work is done: by termination signals, which a program that has taken over the terminal must not miss, and with
+//! its parent.
 //!
 //! Must never install a handler: signals are read from a descriptor at a time of our choosing.
 
 use crate::error::Result;
+use palisade_sys::creds;
 use palisade_sys::proc::{block_signals, is_ignored, read_signalfd, signalfd};
 use rustix::process::Signal;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const TAKEN: [Signal; 4] = [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT];
+
+/// From now on this process is killed when the one that started it ends, and the sandbox with it.
+pub fn end_with_parent() -> Result<()> {
+    if let Some(parent) = rustix::process::getppid() {
+        creds::end_with_parent(parent)?;
+    }
+    Ok(())
+}
 
 /// Signals that would have ended this process, blocked until they are read.
 #[derive(Debug)]

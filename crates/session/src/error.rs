@@ -11,6 +11,7 @@ use palisade_record::{ErrorKind, RecordError};
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::error::OWN_FAILURE;
 use palisade_sys::{Errno, SysError, io_error_text};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -370,6 +371,38 @@ impl SessionError {
             Self::Supervisor(error) => error.kind(),
             Self::SupervisorKilled => ErrorKind::Cancelled,
             _ => ErrorKind::Initialisation,
+        }
+    }
+}
+
+/// What a program does about an error, where its class says too little.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ErrorReason {
+    /// There is no session of this name.
+    NotFound,
+    NameTaken,
+    /// The present state does not allow it.
+    Conflict,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+impl SessionError {
+    /// Whether it is about the present state of sessions.
+    pub fn reason(&self) -> ErrorReason {
+        match self {
+            Self::NoSuchSession { .. } => ErrorReason::NotFound,
+            Self::NameTaken { .. } => ErrorReason::NameTaken,
+            Self::SeveralSessions { .. }
+            | Self::SessionNotRunning { .. }
+            | Self::SessionRunning { .. }
+            | Self::SessionRefused { .. }
+            | Self::NoTransaction { .. }
+            | Self::CommandsRunning { .. }
+            | Self::ChangesLocked { .. } => ErrorReason::Conflict,
+            _ => ErrorReason::Other,
         }
     }
 }

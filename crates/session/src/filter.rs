@@ -41,6 +41,7 @@ pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter> {
         preset_paths: &[],
         layer: &caller.places.layer(&session),
         caches: &|project| crate::caches::look(&caller.places, project, &session),
+        listed: None,
         limits: &limit_facts,
     })?;
     Ok(Filter { policy, rules: seccomp.map(|seccomp| seccomp.rules) })

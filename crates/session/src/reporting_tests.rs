@@ -36,6 +36,7 @@ pub(crate) fn plan_without_namespaces() -> Plan {
         preset_paths: &[],
         layer: std::path::Path::new("/state/layer"),
         caches: &|_| palisade_plan::CacheStore::default(),
+        listed: None,
         limits: &limit_facts,
     })
     .unwrap()

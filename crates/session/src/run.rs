@@ -31,6 +31,7 @@ use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::Inherited;
 use palisade_launch::probe::RealTree;
+use palisade_plan::listed::ListedView;
 use palisade_plan::model::{Gate, Plan, SandboxLifetime, Weight};
 use palisade_policy::LayerKind;
 use palisade_record::metrics::Metrics;
@@ -72,6 +73,8 @@ pub struct RunRequest {
     pub fork_of: Option<ForkOrigin>,
     /// The file of a recording, where one is made. None: one of ours.
     pub record_to: Option<PathBuf>,
+    /// The view, entry by entry, in place of the one that the policy describes.
+    pub listed: Option<ListedView>,
 }
 
 /// The result of a run.

@@ -124,6 +124,7 @@ fn plan_of(caller: &Caller, loaded: &LoadedPolicy, policy: &Policy) -> Result<Pl
         preset_paths: &[],
         layer: &caller.places.layer(&session),
         caches: &|project| crate::caches::look(&caller.places, project, &session),
+        listed: None,
         limits: &limit_facts,
     })?;
     Ok(plan)

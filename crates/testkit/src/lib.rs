@@ -6,6 +6,7 @@
 mod attack;
 mod binaries;
 mod browser;
+pub mod clients;
 mod demonstration;
 mod descendants;
 mod invocation;
@@ -15,6 +16,7 @@ mod patience;
 mod processors;
 mod proof;
 pub mod raw;
+mod sdk_tools;
 mod session;
 mod world;
 
@@ -28,6 +30,7 @@ pub use lab::{Lab, Part};
 pub use palisade_supervisor::control;
 pub use patience::{patiently, tries};
 pub use processors::pin;
+pub use sdk_tools::{node_tools, python_tools, sdk_sources};
 pub use session::{Session, is_alive, memory_holds, sandbox_of};
 pub use world::World;
 

@@ -203,7 +203,7 @@ impl<'p> Planner<'p> {
         let slot = self.slot(NEW);
         self.stage_entry(root, contents, &slot)?;
         if root.is_directory() {
-            let below = number + 1..=number + self.set.below(&root.path).len();
+            let below = number + 1..number + 1 + self.set.below(&root.path).len();
             let mut directories = vec![root];
             for (number, contents) in self.reviewed.accepted.range(below) {
                 let change = &self.set.changes[*number];

@@ -59,7 +59,7 @@ impl Learn {
         let output = self.output.unwrap_or_else(|| learn::usual_file(&caller));
         let text = learn::present_text(&caller, &output)?;
         let learner = caller.clone();
-        let done = perform(caller, &self.policy, self.report, self.command.command)?;
+        let done = perform(caller, &self.policy, self.report, self.command.command.into())?;
         write(&learner, &done.request, &done.report, &output, &text)?;
         die_like(&done.report);
         Ok(done.exit_code)

@@ -2,6 +2,7 @@
 
 pub(crate) mod approve;
 pub(crate) mod audit;
+pub(crate) mod bwrap;
 pub(crate) mod cache;
 pub(crate) mod changes;
 pub(crate) mod check_path;
@@ -10,6 +11,7 @@ pub(crate) mod complete;
 pub(crate) mod doctor;
 pub(crate) mod explain_syscall;
 pub(crate) mod generate;
+pub(crate) mod hook;
 pub(crate) mod learn;
 pub(crate) mod manual;
 pub(crate) mod net;

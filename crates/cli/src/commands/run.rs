@@ -17,6 +17,7 @@ use palisade_policy::limit::LimitKind;
 use palisade_record::metrics::MetricsFile;
 use palisade_record::{Outcome, RunReport};
 use palisade_session::config::{self, PolicyRequest};
+use palisade_session::listed::ListedView;
 use palisade_session::run::{RunRequest, run};
 use palisade_session::stores::{SavedRule, Stores};
 use palisade_session::{AskIn, Caller, die_like};
@@ -65,7 +66,7 @@ impl Run {
             return sessions::keep::run(&self.policy, self.report, self.command.command);
         }
         let caller = Caller::here()?;
-        let done = perform(caller, &self.policy, self.report, self.command.command)?;
+        let done = perform(caller, &self.policy, self.report, self.command.command.into())?;
         die_like(&done.report);
         Ok(done.exit_code)
     }
@@ -78,12 +79,25 @@ pub(crate) struct Done {
     pub(crate) exit_code: ExitCode,
 }
 
+/// What is run, and what it sees.
+pub(crate) struct Wanted {
+    pub(crate) command: Vec<OsString>,
+    /// The view, if it is not the one that the policy describes.
+    pub(crate) listed: Option<ListedView>,
+}
+
+impl From<Vec<OsString>> for Wanted {
+    fn from(command: Vec<OsString>) -> Self {
+        Self { command, listed: None }
+    }
+}
+
 /// Runs a command and tells a person how it went.
 pub(crate) fn perform(
     caller: Caller,
     policy: &PolicyArgs,
     report: ReportArgs,
-    mut command: Vec<OsString>,
+    Wanted { mut command, listed }: Wanted,
 ) -> anyhow::Result<Done> {
     #[cfg(feature = "layers-off")]
     starting::warn_of_test_build();
@@ -99,7 +113,7 @@ pub(crate) fn perform(
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
     let record_to = request::record_to(&caller, typed)?;
     let ask_in = ask_in(&told)?;
-    let request = RunRequest { command, policy, ask_in, fork_of: None, record_to };
+    let request = RunRequest { command, policy, ask_in, fork_of: None, record_to, listed };
     let mut tell = |note: &str| {
         if !told.quiet {
             output::note(note);

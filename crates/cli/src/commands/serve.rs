@@ -18,12 +18,17 @@ Sandboxes do not end with the server: each has a supervisor of its own, and the 
 server; requests that run may end first. docs/service.md has all requests, docs/web-page.md the page, and /v1/openapi.json
 describes the requests for programs.
 
+With --e2b it also speaks the API of E2B's hosted sandboxes, and prints the variables by which E2B's own packages find it. docs/e2b.md has what works.
+
 Examples:
   sandbox serve
   curl --unix-socket \"$XDG_RUNTIME_DIR/palisade/service/http.sock\" http://localhost/v1/sandboxes
 
   sandbox serve --listen tcp:127.0.0.1:8080        prints a link to a page for people, too
   curl -H \"Authorization: Bearer $(cat ~/.local/state/palisade/service/token)\" http://127.0.0.1:8080/v1/sandboxes
+
+  sandbox serve --e2b &
+  E2B_API_URL=http://127.0.0.1:49983 E2B_SANDBOX_URL=$E2B_API_URL E2B_API_KEY=$(cat ~/.local/state/palisade/service/token) python3 agent.py
 
   sandbox serve --listen tcp:0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --host box.example";
 
@@ -54,6 +59,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "TIME")]
     client_timeout: Option<Lasting>,
 
+    /// Speak E2B's API, too; listens at tcp:127.0.0.1:49983 if nothing else is said
+    #[arg(long)]
+    e2b: bool,
+
     /// Print where it listens as JSON
     #[arg(long)]
     json: bool,
@@ -61,25 +70,32 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
-        let is_tcp = matches!(self.listen, Some(ListenAddress::Tcp(_)));
+        let e2b_default = || ListenAddress::Tcp(palisade_e2b::DEFAULT_ADDRESS.into());
+        let listen = self.listen.or_else(|| self.e2b.then(e2b_default));
+        let is_tcp = matches!(listen, Some(ListenAddress::Tcp(_)));
+        if self.e2b && !is_tcp {
+            bail!("--e2b needs --listen tcp:ADDRESS:PORT: E2B's packages cannot use a UNIX socket");
+        }
         if !is_tcp && (self.token_file.is_some() || !self.host.is_empty()) {
             bail!("--token-file and --host go with --listen tcp:ADDRESS:PORT");
         }
         let options = ServeOptions {
             places: AppDirs::here()?,
-            listen: self.listen,
+            listen,
             token_file: self.token_file,
-            hosts: self.host,
+            hosts: self.host.clone(),
             tls: self
                 .tls_cert
                 .zip(self.tls_key)
                 .map(|(certificates, key)| TlsFiles { certificates, key }),
             directory: std::env::current_dir().context("the working directory")?,
             client_timeout: self.client_timeout.map_or(CLIENT_TIMEOUT, |time| time.0),
+            mounted: if self.e2b { vec![palisade_e2b::routes] } else { Vec::new() },
         };
         let mut unprinted = None;
         serve(&options, &mut |listening| {
-            unprinted = tell(listening, self.json).err();
+            let url = self.e2b.then(|| e2b_url(listening, &self.host)).flatten();
+            unprinted = tell(listening, url.as_deref(), self.json).err();
         })?;
         match unprinted {
             Some(error) => Err(error),
@@ -88,13 +104,25 @@ impl Serve {
     }
 }
 
-fn tell(listening: &Listening, as_json: bool) -> anyhow::Result<()> {
+/// Where E2B's packages find the server. An address that stands for all of them needs a name.
+fn e2b_url(listening: &Listening, hosts: &[String]) -> Option<String> {
+    let ListenAddress::Tcp(address) = listening.address else { return None };
+    let scheme = if listening.has_tls { "https" } else { "http" };
+    let named = hosts.first().map(|host| format!("{host}:{}", address.port()));
+    Some(format!("{scheme}://{}", named.unwrap_or_else(|| address.to_string())))
+}
+
+fn tell(listening: &Listening, e2b_url: Option<&str>, as_json: bool) -> anyhow::Result<()> {
     let Listening { address, token_file, has_tls, page } = listening;
     if as_json {
         let address = address.to_string();
-        return output::print_json(
-            &json!({ "address": address, "tokenFile": token_file, "hasTls": has_tls, "page": page }),
-        );
+        let mut told = json!({
+            "address": address, "tokenFile": token_file, "hasTls": has_tls, "page": page
+        });
+        if let Some(url) = e2b_url {
+            told["e2bUrl"] = url.into();
+        }
+        return output::print_json(&told);
     }
     output::note(&format!("listening at {address}"));
     if let Some(file) = token_file {
@@ -102,6 +130,12 @@ fn tell(listening: &Listening, as_json: bool) -> anyhow::Result<()> {
     }
     if let Some(page) = page {
         output::note(&format!("for a browser, once: {page}"));
+    }
+    if let (Some(url), Some(file)) = (e2b_url, token_file) {
+        output::note(&format!(
+            "for E2B's packages: export E2B_API_URL={url} E2B_SANDBOX_URL={url} E2B_API_KEY=\"$(cat '{}')\"",
+            file.display()
+        ));
     }
     Ok(())
 }

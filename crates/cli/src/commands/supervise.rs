@@ -35,6 +35,7 @@ impl Supervise {
                 ask_in: ask_in(ask),
                 fork_of: None,
                 record_to: None,
+                listed: None,
             };
             let report_file = report.as_deref().map(crate::starting::report_file).transpose()?;
             let mut tell = |note: &str| {

@@ -70,6 +70,9 @@ pub enum MountOp {
         /// Only if root starts the run.
         #[serde(skip_serializing_if = "Option::is_none")]
         idmap: Option<Owner>,
+        /// Nobody named it: it was in a directory that is shown without something else. If it is gone when the run starts, it is left out.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        may_vanish: bool,
         /// Why it is in the view, for display: `system`, `toolchain`, `cache`, `project`, `--rw` …
         why: &'static str,
     },

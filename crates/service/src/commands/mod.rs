@@ -12,7 +12,7 @@ pub(crate) use input::{
     signal_command, write_stdin,
 };
 pub(crate) use output::{__path_read_output, read_output};
-pub(crate) use start::{__path_start_command, start_command};
+pub(crate) use start::{__path_start_command, start_command, start_held};
 
 use crate::control::ControlConnection;
 use crate::extract::{Json, Parameters};
@@ -36,7 +36,7 @@ const CANCEL_GRACE: Duration = Duration::from_secs(2);
 /// A sandbox and what runs in it.
 pub(crate) struct Known {
     pub(crate) directory: Arc<SessionDirectory>,
-    running: Vec<CommandDetails>,
+    pub(crate) running: Vec<CommandDetails>,
 }
 
 impl Known {

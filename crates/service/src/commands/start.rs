@@ -14,7 +14,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use palisade_session::sessions::{SessionDirectory, SessionRecord};
 use palisade_session::supervise::interface::{
-    CommandStreams, HeldStreams, Request, Response as Answer, TerminalSize,
+    CommandId, CommandStreams, HeldStreams, Request, Response as Answer, StartCommand, TerminalSize,
 };
 use palisade_session::{SessionError, quarantine, transaction};
 use std::ffi::OsString;
@@ -43,7 +43,7 @@ pub(crate) async fn start_command(
     };
     if wanted.wait {
         let place = service.waiting_place()?;
-        prepare(&service, &directory, record, &wanted).await?;
+        prepare(&service, &directory, record, &wanted.argv).await?;
         let result = waited::run(&directory, &wanted).await?;
         drop(place);
         let answer = MadeAnswer::json(StatusCode::OK, &result)?;
@@ -57,14 +57,14 @@ pub(crate) async fn start_command(
 }
 
 /// What is done before each command, as `sandbox exec` does it.
-async fn prepare(
+pub(super) async fn prepare(
     service: &Shared,
     directory: &Arc<SessionDirectory>,
     record: SessionRecord,
-    wanted: &NewCommand,
+    argv: &[String],
 ) -> Result<(), Problem> {
     let directory = Arc::clone(directory);
-    let argv = wanted.argv.iter().map(OsString::from).collect::<Vec<_>>();
+    let argv = argv.iter().map(OsString::from).collect::<Vec<_>>();
     service
         .blocking(move |service| {
             quarantine::check(&service.places, None, &argv)?;
@@ -81,7 +81,7 @@ async fn in_background(
     wanted: NewCommand,
     first: FirstRequest,
 ) -> Result<MadeAnswer, Problem> {
-    prepare(&service, &directory, record, &wanted).await?;
+    prepare(&service, &directory, record, &wanted.argv).await?;
     let mut connection = ControlConnection::open(&directory).await?;
     let terminal = wanted.terminal.map(TerminalSize::from);
     let has_input = wanted.has_input() && terminal.is_none();
@@ -94,11 +94,7 @@ async fn in_background(
         is_attached,
     });
     let start = Request::StartCommand(wanted.start(streams));
-    let Answer::Starting { command } = connection.ask(&start, &[]).await? else {
-        return Err(Problem::internal("the supervisor gave an answer to something else"));
-    };
-    let started = tokio::time::timeout(START_PATIENCE, wait_for_start(&mut connection, command));
-    started.await.map_err(|_| Problem::timed_out("the command does not start"))??;
+    let command = begin(&mut connection, &start).await?;
     if let Some(text) = &wanted.stdin {
         super::input::send_input(&mut connection, command, text.as_bytes()).await?;
     }
@@ -110,4 +106,28 @@ async fn in_background(
     let answer = MadeAnswer::json(StatusCode::CREATED, &started)?;
     first.answered(&answer);
     Ok(answer)
+}
+
+/// Starts it and waits until it runs.
+async fn begin(connection: &mut ControlConnection, start: &Request) -> Result<CommandId, Problem> {
+    let Answer::Starting { command } = connection.ask(start, &[]).await? else {
+        return Err(Problem::internal("the supervisor gave an answer to something else"));
+    };
+    let started = tokio::time::timeout(START_PATIENCE, wait_for_start(connection, command));
+    started.await.map_err(|_| Problem::timed_out("the command does not start"))??;
+    Ok(command)
+}
+
+/// Starts a command whose streams the session holds. What it writes comes from the connection, if `wanted` attaches its client.
+pub(crate) async fn start_held(
+    service: &Shared,
+    named: &str,
+    argv: &[String],
+    wanted: StartCommand,
+) -> Result<(ControlConnection, CommandId), Problem> {
+    let (directory, record) = service.find(named).await?;
+    prepare(service, &directory, record, argv).await?;
+    let mut connection = ControlConnection::open(&directory).await?;
+    let command = begin(&mut connection, &Request::StartCommand(wanted)).await?;
+    Ok((connection, command))
 }

@@ -2,6 +2,7 @@
 
 use super::model::{FileDocument, PathQuery, etag, version_of};
 use super::serving::{start, with_files};
+use crate::documents::FileContent;
 use crate::extract::{Json, Parameters};
 use crate::limits::MAX_FILE_BYTES;
 use crate::problem::Problem;
@@ -24,12 +25,12 @@ use utoipa::{IntoParams, ToSchema};
 /// Parts on the way.
 const PARTS: usize = 4;
 /// Permissions of a new file, less the umask of the sandbox.
-const NEW_FILE: u32 = 0o666;
+pub const NEW_FILE: u32 = 0o666;
 
 /// Read a file of a sandbox
 ///
 /// `Range` takes one range of bytes.
-#[utoipa::path(get, path = "/v1/sandboxes/{id}/files/content", tag = "files", params(("id" = String, Path, description = "The sandbox"), PathQuery), responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 206, body = Vec<u8>, content_type = "application/octet-stream", description = "The range")))]
+#[utoipa::path(get, path = "/v1/sandboxes/{id}/files/content", tag = "files", params(("id" = String, Path, description = "The sandbox"), PathQuery), responses((status = 200, body = FileContent, content_type = "application/octet-stream"), (status = 206, body = FileContent, content_type = "application/octet-stream", description = "The range")))]
 pub(crate) async fn read_file(
     State(service): State<Shared>,
     Path(id): Path<String>,
@@ -38,10 +39,20 @@ pub(crate) async fn read_file(
 ) -> Result<Response, Problem> {
     let wanted =
         headers.get(header::RANGE).and_then(|range| range.to_str().ok()).map(str::to_owned);
+    read_content(&service, &id, query.path.into(), wanted).await
+}
+
+/// The content of a file, or the range of it that the header asks for.
+pub(crate) async fn read_content(
+    service: &Shared,
+    id: &str,
+    path: PathBuf,
+    wanted: Option<String>,
+) -> Result<Response, Problem> {
     let (head, has_head) = oneshot::channel::<(FileInfo, Option<ByteRange>)>();
     let (to, mut parts) = mpsc::channel::<io::Result<Bytes>>(PARTS);
-    let (work, given_up) = start(&service, &id, move |files| {
-        let (handle, info) = files.open_for_reading(query.path.as_ref())?;
+    let (work, given_up) = start(service, id, move |files| {
+        let (handle, info) = files.open_for_reading(&path)?;
         let range = wanted.and_then(|text| ByteRange::parse(&text, info.size)).transpose()?;
         let ByteRange { mut from, to: end } = range.unwrap_or(ByteRange { from: 0, to: info.size });
         // Nobody may wait for it any more.
@@ -146,7 +157,7 @@ pub(crate) enum WhatIfExists {
 /// Write a file of a sandbox
 ///
 /// The body is the content. Until all of it is there the file stays as it was. `If-Match` with an etag replaces only that version.
-#[utoipa::path(put, path = "/v1/sandboxes/{id}/files/content", tag = "files", params(("id" = String, Path, description = "The sandbox"), WriteQuery), request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, body = FileDocument)))]
+#[utoipa::path(put, path = "/v1/sandboxes/{id}/files/content", tag = "files", params(("id" = String, Path, description = "The sandbox"), WriteQuery), request_body(content = FileContent, content_type = "application/octet-stream"), responses((status = 200, body = FileDocument)))]
 pub(crate) async fn write_file(
     State(service): State<Shared>,
     Path(id): Path<String>,
@@ -171,11 +182,9 @@ pub(crate) async fn write_file(
         (None, WhatIfExists::Refuse) => IfExists::Refuse,
         (None, WhatIfExists::Append) => IfExists::Append,
     };
-    let (to, parts) = mpsc::channel(PARTS);
-    tokio::spawn(forward(body, to, service.client_timeout));
+    let mut content = Content::of(body, service.client_timeout);
     let document = with_files(&service, &id, move |files| {
         let path = PathBuf::from(query.path);
-        let mut content = Content { parts, rest: Bytes::new(), problem: None };
         let options = WriteOptions { if_exists, make_parents: query.make_parents, mode };
         let written = files.write(&path, &mut content, options);
         match content.problem {
@@ -219,12 +228,22 @@ async fn forward(body: Body, to: mpsc::Sender<Result<Option<Bytes>, Problem>>, p
     }
 }
 
-/// A body as something that is read.
-struct Content {
+/// A body as something that is read, on a thread of its own.
+#[derive(Debug)]
+pub struct Content {
     parts: mpsc::Receiver<Result<Option<Bytes>, Problem>>,
     rest: Bytes,
     /// Why there is no more of it.
-    problem: Option<Problem>,
+    pub problem: Option<Problem>,
+}
+
+impl Content {
+    /// The parts are forwarded by a task, which waits for each of them this long.
+    pub fn of(body: Body, patience: Duration) -> Self {
+        let (to, parts) = mpsc::channel(PARTS);
+        tokio::spawn(forward(body, to, patience));
+        Self { parts, rest: Bytes::new(), problem: None }
+    }
 }
 
 impl Read for Content {

@@ -7,9 +7,14 @@ mod names;
 mod serving;
 mod watching;
 
-pub(crate) use content::{__path_read_file, __path_write_file, read_file, write_file};
+pub(crate) use content::{
+    __path_read_file, __path_write_file, read_content, read_file, write_file,
+};
+pub use content::{Content, NEW_FILE};
 pub(crate) use names::{
     __path_list_directory, __path_make_directory, __path_remove_file, __path_rename_file,
     __path_stat_file, list_directory, make_directory, remove_file, rename_file, stat_file,
 };
+pub use serving::GivenUp;
+pub(crate) use serving::{start, with_files};
 pub(crate) use watching::{__path_watch_directory, watch_directory};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 
 /// Does `work` in the sandbox of this name. Dropped before it is done, it is given up.
-pub(super) async fn with_files<T: Send + 'static>(
+pub(crate) async fn with_files<T: Send + 'static>(
     service: &Shared,
     named: &str,
     work: impl FnOnce(&mut Client) -> Result<T, Problem> + Send + 'static,
@@ -20,7 +20,7 @@ pub(super) async fn with_files<T: Send + 'static>(
 }
 
 /// The same, begun: it goes on until it is done or [`GivenUp`] is dropped.
-pub(super) async fn start<T: Send + 'static>(
+pub(crate) async fn start<T: Send + 'static>(
     service: &Shared,
     named: &str,
     work: impl FnOnce(&mut Client) -> Result<T, Problem> + Send + 'static,
@@ -78,7 +78,7 @@ impl Line {
 
 /// Dropped, it ends the wait of the thread.
 #[derive(Debug)]
-pub(super) struct GivenUp(Arc<Line>);
+pub struct GivenUp(Arc<Line>);
 
 impl Drop for GivenUp {
     fn drop(&mut self) {

@@ -23,29 +23,29 @@ const MAX_SETTING: usize = 100 << 10;
 
 #[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub(crate) struct NewSandbox {
+pub struct NewSandbox {
     /// Another word for it, unique among those that run.
-    name: Option<String>,
+    pub name: Option<String>,
     /// The directory to work in, as an absolute path. The one in which the server was started if nothing is said.
     #[schema(value_type = Option<String>)]
-    project: Option<PathBuf>,
+    pub project: Option<PathBuf>,
     /// Built-in policies to start from, as `sandbox create --preset`.
-    presets: Vec<String>,
+    pub presets: Vec<String>,
     /// Keys and values of the policy, such as `network.mode` and `"proxy"`. They count as options on a command line do: what the
     /// organisation has locked stays locked.
     #[schema(value_type = Object)]
-    settings: BTreeMap<String, Value>,
+    pub settings: BTreeMap<String, Value>,
     /// Keep the project as it is, and changes to be looked at.
-    transaction: Option<Transaction>,
-    time_to_live_seconds: Option<u64>,
-    idle_time_to_live_seconds: Option<u64>,
+    pub transaction: Option<Transaction>,
+    pub time_to_live_seconds: Option<u64>,
+    pub idle_time_to_live_seconds: Option<u64>,
     /// Whether questions wait for an answer. While a client reads `/v1/approvals/stream` if nothing is said.
-    ask: Option<AskPeople>,
+    pub ask: Option<AskPeople>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Transaction {
+pub enum Transaction {
     /// An overlay, or a copy where none can be mounted.
     Overlay,
     Copy,
@@ -53,7 +53,7 @@ enum Transaction {
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum AskPeople {
+pub enum AskPeople {
     /// Until somebody answers, or the time for that is over.
     Always,
     /// Everything that would be asked is denied.
@@ -76,7 +76,7 @@ struct Created {
 }
 
 impl NewSandbox {
-    fn invocation(&self, service: &Shared) -> Result<Invocation, Problem> {
+    pub(crate) fn invocation(&self, service: &Shared) -> Result<Invocation, Problem> {
         let mut create = Invocation::new(["create", "--json", "--quiet"])
             .option("metrics-file", service.metrics_file())
             .option_if("name", self.name.as_ref())
@@ -157,6 +157,13 @@ pub(crate) async fn fork_sandbox(
     .await
 }
 
+/// The id of the sandbox that this makes.
+pub(crate) async fn made_by(service: &Shared, invocation: Invocation) -> Result<String, Problem> {
+    let created: Created = service.program.done(invocation).await?.json()?;
+    service.counters.sandbox_made();
+    Ok(created.id)
+}
+
 /// Goes on if the client is gone: who repeats the request gets this sandbox, and not a second one.
 async fn make(
     service: Shared,
@@ -171,9 +178,8 @@ async fn make(
     };
     let invocation = invocation(&service)?;
     let task = tokio::spawn(async move {
-        let created: Created = service.program.done(invocation).await?.json()?;
-        service.counters.sandbox_made();
-        let sandbox: Sandbox = look(&service, &created.id).await?;
+        let id = made_by(&service, invocation).await?;
+        let sandbox: Sandbox = look(&service, &id).await?;
         let answer = MadeAnswer::json(StatusCode::CREATED, &sandbox)?;
         first.answered(&answer);
         Ok(answer)

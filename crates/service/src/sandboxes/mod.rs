@@ -3,7 +3,10 @@
 mod create;
 mod model;
 
-pub(crate) use create::{__path_create_sandbox, __path_fork_sandbox, create_sandbox, fork_sandbox};
+pub(crate) use create::{
+    __path_create_sandbox, __path_fork_sandbox, create_sandbox, fork_sandbox, made_by,
+};
+pub use create::{AskPeople, NewSandbox, Transaction};
 pub(crate) use model::{Sandbox, SandboxStatus};
 
 use crate::control::ControlConnection;
@@ -108,10 +111,10 @@ pub(crate) async fn look(service: &Shared, named: &str) -> Result<Sandbox, Probl
 pub(crate) struct EndQuery {
     /// End its commands at once instead of asking them first.
     #[serde(default)]
-    kill: bool,
+    pub(crate) kill: bool,
     /// Also forget changes that wait to be applied, and checkpoints.
     #[serde(default)]
-    discard: bool,
+    pub(crate) discard: bool,
 }
 
 /// End a sandbox and remove it
@@ -124,7 +127,13 @@ pub(crate) async fn end_sandbox(
     Path(id): Path<String>,
     Parameters(query): Parameters<EndQuery>,
 ) -> Result<StatusCode, Problem> {
-    let (directory, record) = service.find(&id).await?;
+    end(&service, &id, &query).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends a sandbox and removes it.
+pub(crate) async fn end(service: &Shared, id: &str, query: &EndQuery) -> Result<(), Problem> {
+    let (directory, record) = service.find(id).await?;
     if !record.is_over() && directory.is_alive() {
         let word = if query.kill { "kill" } else { "stop" };
         let end = Invocation::new([word, directory.id()]).within(END_PATIENCE);
@@ -137,7 +146,7 @@ pub(crate) async fn end_sandbox(
     let remove = Invocation::new(["rm"]).flag("force", query.discard).word(directory.id());
     let removed = service.program.finish(remove.within(REMOVE_PATIENCE)).await?;
     match removed.code {
-        Some(0) => Ok(StatusCode::NO_CONTENT),
+        Some(0) => Ok(()),
         _ => Err(removed.problem().into_conflict()),
     }
 }
@@ -157,10 +166,16 @@ pub(crate) async fn extend_sandbox(
     Path(id): Path<String>,
     Json(wanted): Json<MoreTime>,
 ) -> Result<Json<Sandbox>, Problem> {
-    let (directory, _) = service.find(&id).await?;
     let milliseconds = wanted.seconds.checked_mul(1000).filter(|time| *time > 0);
     let milliseconds = milliseconds.ok_or_else(|| Problem::invalid("seconds: at least 1"))?;
+    extend(&service, &id, milliseconds).await?;
+    Ok(Json(look(&service, &id).await?))
+}
+
+/// How long a sandbox may stay from now on.
+pub(crate) async fn extend(service: &Shared, id: &str, milliseconds: u64) -> Result<(), Problem> {
+    let (directory, _) = service.find(id).await?;
     let mut connection = ControlConnection::open(&directory).await?;
     connection.ask(&Request::Extend { milliseconds }, &[]).await?;
-    Ok(Json(look(&service, directory.id()).await?))
+    Ok(())
 }

@@ -9,9 +9,9 @@ use crate::error::{Result, SessionError};
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::probe::{RealTree, limit_facts};
-use palisade_plan::CacheStore;
 use palisade_plan::model::Plan;
-use palisade_policy::model::Policy;
+use palisade_plan::{CacheStore, PlanError};
+use palisade_policy::model::{Policy, View};
 use palisade_policy::{Diagnostic, LayerKind, Problem};
 use std::path::Path;
 
@@ -69,7 +69,13 @@ fn plan_supposing(
     session: &str,
     (supposing, caches): (Option<&Supposing>, CachesOf<'_>),
 ) -> Result<Planned> {
-    let policy = config::load_supposing(caller, &request.policy, supposing)?;
+    let mut policy = config::load_supposing(caller, &request.policy, supposing)?;
+    if request.listed.is_some() {
+        if policy.merged.policy.view == View::Minimal {
+            return Err(PlanError::ListedInMinimalView.into());
+        }
+        policy.merged.policy.view = View::Listed;
+    }
     config::refuse_unenforced(&policy)?;
     let (facts, authority) = egress::facts(caller, &policy.merged.policy)?;
     let plan = palisade_plan::build(&palisade_plan::PlanRequest {
@@ -83,6 +89,7 @@ fn plan_supposing(
         preset_paths: &request.policy.preset_paths,
         layer: &caller.places.layer(session),
         caches,
+        listed: request.listed.as_ref(),
         limits: &limit_facts,
     })?;
     Ok(Planned { policy, plan, authority })

@@ -14,7 +14,7 @@ use palisade_supervisor::control::interface::{
     CommandStreams, Environment, Event, FromSupervisor, Grace, HeldStreams, Request, Response,
     StartCommand, TerminalSize,
 };
-use palisade_supervisor::error::SIGNAL_BASE;
+use palisade_supervisor::error::{OWN_FAILURE, SIGNAL_BASE};
 use palisade_supervisor::recording::RecordingDirectory;
 use palisade_sys::fault;
 use palisade_sys::proc::sig::SIGTERM;
@@ -86,6 +86,8 @@ pub(crate) struct SessionLife {
     _lock: SupervisorLock,
     creator: CreatorPipe,
     first: Option<FirstCommand>,
+    /// Whether its creator was told that it is there.
+    has_started: bool,
     /// The number of the first command while it runs.
     running: Option<CommandId>,
     /// What the first command ended with, and why it did not start.
@@ -104,14 +106,23 @@ impl HostedSession {
         directory.write_record(&record)?;
         let endpoint = Endpoint::listening(directory.listen()?);
         fault::point("listening", "");
-        let (running, outcome) = (None, None);
-        let life = SessionLife { directory, record, _lock: lock, creator, first, running, outcome };
+        let life = SessionLife {
+            directory,
+            record,
+            _lock: lock,
+            creator,
+            first,
+            has_started: false,
+            running: None,
+            outcome: None,
+        };
         Ok(Self { endpoint, life })
     }
 
-    /// The last of it: its record says how it ended, and so do the last messages to everybody.
-    pub(crate) fn finish(&mut self, report: &RunReport, error: Option<&SessionError>) {
-        let Self { endpoint, life } = self;
+    /// The last of it: its record says how it ended, and so do the last messages to everybody. Of what failed before it had started
+    /// nothing is kept: its creator and the audit log know why.
+    pub(crate) fn finish(mut self, report: &RunReport, error: Option<&SessionError>) {
+        let Self { endpoint, life } = &mut self;
         let exit_code = life.exit_code(report);
         let message = error.map(ToString::to_string);
         life.directory.remove_socket();
@@ -119,13 +130,15 @@ impl HostedSession {
         let escape = report.escape.as_ref().and_then(|escape| escape.response.as_ref());
         let escape =
             escape.map(|done| format!("ended for an attempt to break out ({})", done.indicator));
+        let failed = life.failure_of_start(error);
         life.record_end(report.outcome, exit_code, message.clone().or(escape));
-        if let Some(message) = &message {
-            let exit_code = error.map_or(1, SessionError::exit_code);
-            let kind = error.map_or(ErrorKind::Initialisation, SessionError::kind);
-            life.creator.tell(&Progress::Failed { exit_code, kind, message: message.clone() });
-        }
         endpoint.finish(&FromSupervisor::Event(Event::Ended { exit_code, error: message }));
+        let Some(failed) = failed else { return };
+        let SessionLife { directory, creator, _lock: lock, .. } = self.life;
+        drop(lock);
+        // If it cannot be removed, its record says why it failed.
+        let _ = directory.remove();
+        creator.tell(&failed);
     }
 }
 
@@ -208,6 +221,7 @@ impl SessionLife {
 
     fn tell_started(&mut self, supervisor: &mut Supervisor<'_>) -> Result<()> {
         fault::point("telling the creator", "");
+        self.has_started = true;
         // Nobody would know of it: its creator was ended while it waited.
         if !self.creator.tell(&Progress::Started) {
             return end(supervisor);
@@ -222,11 +236,25 @@ impl SessionLife {
         supervisor: &mut Supervisor<'_>,
     ) -> Result<()> {
         self.running = None;
-        let code = u8::try_from(exit_code).unwrap_or(125);
-        let kind = ErrorKind::Validation;
-        self.creator.tell(&Progress::Failed { exit_code: code, kind, message: message.clone() });
         self.outcome = Some((exit_code, Some(message)));
         end(supervisor)
+    }
+
+    /// What its creator is told if it never started.
+    fn failure_of_start(&self, error: Option<&SessionError>) -> Option<Progress> {
+        if self.has_started {
+            return None;
+        }
+        let failed = match (error, &self.outcome) {
+            (Some(error), _) => (error.exit_code(), error.kind(), error.to_string()),
+            (None, Some((code, Some(message)))) => {
+                let code = u8::try_from(*code).unwrap_or(OWN_FAILURE);
+                (code, ErrorKind::Validation, message.clone())
+            }
+            _ => return None,
+        };
+        let (exit_code, kind, message) = failed;
+        Some(Progress::Failed { exit_code, kind, message })
     }
 
     /// That of the command that the session is for, unless something else ended it.

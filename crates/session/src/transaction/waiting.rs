@@ -317,6 +317,7 @@ impl WaitingChanges {
             preset_paths: &[],
             layer: &caller.places.layer(&session),
             caches: &|project| crate::caches::look(&caller.places, project, &session),
+            listed: None,
             limits: &limit_facts,
         })?;
         match plan.sandbox.guard {

@@ -72,6 +72,12 @@ fn nothing_recorded(places: &AppDirs) -> bool {
     missing(&places.audit_log()) && missing(&places.audit_head())
 }
 
+/// The same, or the first run is about to make the log: it makes the head first, and writes to it last.
+fn not_begun(places: &AppDirs) -> bool {
+    let has_no_head = places.audit_head().metadata().map_or(true, |head| head.len() == 0);
+    !places.audit_log().exists() && has_no_head
+}
+
 fn tell_that_nothing_is_recorded() -> ExitCode {
     output::note("no run has been recorded yet");
     ExitCode::SUCCESS

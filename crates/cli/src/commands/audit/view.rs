@@ -1,7 +1,7 @@
 //! The records of one run, or of all, that a person asked for: once, or as they are written.
 
 use super::since::Since;
-use super::{nothing_recorded, tell_that_nothing_is_recorded, told};
+use super::{not_begun, nothing_recorded, tell_that_nothing_is_recorded, told};
 use crate::output::Paint;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -104,6 +104,14 @@ impl Filter {
 
 impl View {
     pub(super) fn execute(self, places: &AppDirs) -> anyhow::Result<ExitCode> {
+        if self.session.is_none() && self.follow {
+            // The first run makes it.
+            while not_begun(places) {
+                if !wait()? {
+                    return Ok(ExitCode::SUCCESS);
+                }
+            }
+        }
         if self.session.is_none() && nothing_recorded(places) {
             return Ok(tell_that_nothing_is_recorded());
         }

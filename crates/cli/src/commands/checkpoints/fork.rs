@@ -77,6 +77,7 @@ impl Fork {
             ask_in: AskIn::default(),
             fork_of: Some(fork_of),
             record_to: None,
+            listed: None,
         };
         let mut tell = |note: &str| {
             if !self.quiet {

@@ -184,6 +184,7 @@ pub(crate) fn make(
         ask_in: told.ask_in,
         fork_of: None,
         record_to: None,
+        listed: None,
     };
     let conclude = |finished: &Finished| {
         // Standard error is the log of the session by then.

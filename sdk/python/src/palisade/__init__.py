@@ -1,0 +1,137 @@
+"""Sandboxes of Palisade (`sandbox serve`) from Python.
+
+    from palisade import Sandbox
+
+    with Sandbox.create(transaction="overlay") as sandbox:
+        print(sandbox.commands.run("make test").stdout)
+        print(sandbox.patch())
+        sandbox.apply()
+"""
+
+from ._async._approvals import AsyncApprovals
+from ._async._client import AsyncPalisade
+from ._async._commands import AsyncCommandHandle, AsyncCommands
+from ._async._files import AsyncFiles
+from ._async._sandbox import AsyncSandbox
+from ._errors import (
+    Busy,
+    Cancelled,
+    ChangedMeanwhile,
+    CommandFailed,
+    CommandTimeout,
+    ConflictError,
+    ConnectionFailed,
+    Failed,
+    InProgress,
+    Interrupted,
+    InvalidRequest,
+    NameTaken,
+    NotAllowed,
+    NotAuthorised,
+    NotFound,
+    PalisadeError,
+    ProblemError,
+    TimedOut,
+    TooLarge,
+)
+from ._models import (
+    Applied,
+    ApprovalEvent,
+    ApprovalList,
+    AskPeople,
+    AuditLevel,
+    AuditPage,
+    AuditRecord,
+    Change,
+    ChangeDocument,
+    ChangeSet,
+    Checkpoint,
+    Command,
+    CommandResult,
+    Conflict,
+    Decision,
+    FileDocument,
+    Held,
+    Lifetime,
+    OnConflict,
+    OutputPart,
+    Problem,
+    Question,
+    Refused,
+    RolledBack,
+    SandboxInfo,
+    Scope,
+    Size,
+    Store,
+    Transaction,
+    Written,
+)
+from ._sync._approvals import Approvals
+from ._sync._client import Palisade
+from ._sync._commands import CommandHandle, Commands
+from ._sync._files import Files
+from ._sync._sandbox import Sandbox
+
+__all__ = [
+    "Applied",
+    "ApprovalEvent",
+    "ApprovalList",
+    "Approvals",
+    "AskPeople",
+    "AsyncApprovals",
+    "AsyncCommandHandle",
+    "AsyncCommands",
+    "AsyncFiles",
+    "AsyncPalisade",
+    "AsyncSandbox",
+    "AuditLevel",
+    "AuditPage",
+    "AuditRecord",
+    "Busy",
+    "Cancelled",
+    "Change",
+    "ChangeDocument",
+    "ChangeSet",
+    "ChangedMeanwhile",
+    "Checkpoint",
+    "Command",
+    "CommandFailed",
+    "CommandHandle",
+    "CommandResult",
+    "CommandTimeout",
+    "Commands",
+    "Conflict",
+    "ConflictError",
+    "ConnectionFailed",
+    "Decision",
+    "Failed",
+    "FileDocument",
+    "Files",
+    "Held",
+    "InProgress",
+    "Interrupted",
+    "InvalidRequest",
+    "Lifetime",
+    "NameTaken",
+    "NotAllowed",
+    "NotAuthorised",
+    "NotFound",
+    "OnConflict",
+    "OutputPart",
+    "Palisade",
+    "PalisadeError",
+    "Problem",
+    "ProblemError",
+    "Question",
+    "Refused",
+    "RolledBack",
+    "Sandbox",
+    "SandboxInfo",
+    "Scope",
+    "Size",
+    "Store",
+    "TimedOut",
+    "TooLarge",
+    "Transaction",
+    "Written",
+]

@@ -1,0 +1,1 @@
+"""Made of `_async` by tools/make_sync.py: do not change these files."""

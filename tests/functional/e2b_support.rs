@@ -1,0 +1,141 @@
+//! A server that speaks E2B's API, and E2B's own packages as its clients.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use palisade_testkit::{Invocation, Running, World, clients};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::service_support::{Answer, answer};
+use crate::sessions_support::wait_until;
+
+/// Ended with the test; the sandboxes are not.
+pub(crate) struct E2bServer<'a> {
+    world: &'a World,
+    running: Option<Running>,
+    pub(crate) port: u16,
+}
+
+impl<'a> E2bServer<'a> {
+    pub(crate) fn start(world: &'a World) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut server = Self { world, running: None, port };
+        server.restart();
+        server
+    }
+
+    pub(crate) fn restart(&mut self) {
+        let listen = format!("tcp:127.0.0.1:{}", self.port);
+        let running = self.world.sandbox(["serve", "--e2b", "--listen", &listen]).spawn();
+        running.wait_for_stderr("for E2B's packages");
+        self.running = Some(running);
+    }
+
+    pub(crate) fn end(&mut self, signal: Signal) -> palisade_testkit::Output {
+        let running = self.running.take().unwrap();
+        running.signal(signal);
+        running.wait()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.running.as_ref().unwrap().pid()
+    }
+
+    pub(crate) fn token(&self) -> String {
+        let token = self.world.home().join(".local/state/palisade/service/token");
+        fs::read_to_string(token).unwrap().trim().to_owned()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// With the variables that the server tells.
+    fn client(&self, program: &str) -> Invocation {
+        self.world
+            .bare(program)
+            .env("E2B_API_URL", self.url())
+            .env("E2B_SANDBOX_URL", self.url())
+            .env("E2B_API_KEY", self.token())
+    }
+
+    /// None: E2B's packages are not installed here.
+    pub(crate) fn python(&self, script: &str, arguments: &[&str]) -> Option<Invocation> {
+        let packages = or_say(clients::python_packages())?;
+        let script = self.world.write("client.py", script);
+        let python = self.client("/usr/bin/python3").env("PYTHONPATH", packages);
+        Some(python.env("PYTHONDONTWRITEBYTECODE", "1").arg(script).args(arguments))
+    }
+
+    pub(crate) fn node(&self, script: &str) -> Option<Invocation> {
+        let packages = or_say(clients::node_packages())?;
+        let script = self.world.write("client.mjs", script);
+        Some(self.client("node").env("NODE_PATH", packages).arg(script))
+    }
+
+    fn curl(&self, path: &str) -> Invocation {
+        let curl = self.world.bare("curl").args(["-sS", "-m", "60"]);
+        curl.arg(format!("{}{path}", self.url()))
+    }
+
+    /// A request with these headers and this body; without a body it is a GET.
+    #[track_caller]
+    pub(crate) fn ask(&self, path: &str, headers: &[&str], body: Option<&[u8]>) -> Answer {
+        let curl = headers.iter().fold(self.curl(path), |curl, header| curl.args(["-H", header]));
+        match body {
+            None => answer(curl),
+            Some(body) => answer(curl.args(["--data-binary", "@-"]).stdin(body)),
+        }
+    }
+
+    /// To the REST API.
+    #[track_caller]
+    pub(crate) fn api(&self, path: &str, body: Option<&Value>) -> Answer {
+        let key = format!("X-API-Key: {}", self.token());
+        let body = body.map(|body| body.to_string().into_bytes());
+        self.ask(path, &[&key, "Content-Type: application/json"], body.as_deref())
+    }
+
+    /// Makes a sandbox, and says its id and its token.
+    #[track_caller]
+    pub(crate) fn create(&self) -> (String, String) {
+        let made = self.api("/v2/sandboxes", Some(&json!({ "templateID": "base" }))).expect(201);
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        (text("sandboxID"), text("envdAccessToken"))
+    }
+
+    /// Nothing is left of any sandbox.
+    #[track_caller]
+    pub(crate) fn expect_nothing_left(&self) {
+        let home = self.world.home();
+        let places = [
+            home.join(".local/share/palisade/e2b"),
+            home.join(".local/state/palisade/service/e2b"),
+            home.join(".local/state/palisade/sessions"),
+        ];
+        let is_lock = |path: &PathBuf| path.ends_with("names.lock");
+        for place in places {
+            wait_until(&format!("nothing is left in {}", place.display()), || {
+                let entries = fs::read_dir(&place).into_iter().flatten().flatten();
+                entries.map(|entry| entry.path()).all(|path| is_lock(&path))
+            });
+        }
+    }
+}
+
+impl Drop for E2bServer<'_> {
+    fn drop(&mut self) {
+        if self.running.is_some() {
+            let _ = self.end(Signal::TERM);
+        }
+    }
+}
+
+fn or_say(packages: Option<PathBuf>) -> Option<PathBuf> {
+    if packages.is_none() {
+        println!("E2B's packages are not installed here; `cargo xtask setup` installs them");
+    }
+    packages
+}

@@ -37,7 +37,7 @@ pub use control::ControlConnection;
 pub use error::ServiceError;
 pub use face_host::{FaceHost, MountedFace};
 pub use files::{Content, GivenUp, NEW_FILE};
-pub use limits::CLIENT_TIMEOUT;
+pub use limits::{CLIENT_TIMEOUT, drain_later};
 pub use listen::{ListenAddress, TlsFiles};
 pub use problem::{Problem, ProblemKind};
 pub use routes::document;

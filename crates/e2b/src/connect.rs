@@ -3,7 +3,7 @@
 
 use crate::access;
 use crate::envelope::{self, MAX_MESSAGE, Messages};
-use crate::error::{ApiError, Code, RpcError};
+use crate::error::{Code, RpcError};
 use crate::face::Shared;
 use crate::store::KeptSandbox;
 use axum::body::{Body, Bytes, to_bytes};
@@ -11,6 +11,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::poll_fn;
+use palisade_service::drain_later;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -42,11 +43,15 @@ impl FromRequest<Shared> for Call {
     type Rejection = Response;
 
     async fn from_request(request: Request, face: &Shared) -> Result<Self, Response> {
-        let refused = |problem| ApiError::from(problem).into_response();
-        let id = access::sandbox_of(face, &request).map_err(refused)?;
-        let sandbox = face.living(&id).await.map_err(refused)?;
-        let sandbox = sandbox.ok_or_else(|| ApiError::gone(&id).into_response())?;
+        let id = access::sandbox_of(face, &request);
         let (parts, body) = request.into_parts();
+        let sandbox = match face.living_or_gone(id).await {
+            Ok(sandbox) => sandbox,
+            Err(error) => {
+                drain_later(body.into_data_stream());
+                return Err(error.into_response());
+            }
+        };
         let (headers, patience) = (parts.headers, face.host.client_timeout());
         Ok(Self { sandbox, headers, body, patience, began: Instant::now() })
     }
@@ -93,7 +98,7 @@ fn parse<M: DeserializeOwned>(text: &[u8]) -> Result<M, RpcError> {
 
 /// A procedure that answers once.
 pub(crate) async fn unary<M, A, D>(
-    call: Call,
+    mut call: Call,
     carry_out: impl FnOnce(KeptSandbox, M) -> D,
 ) -> Response
 where
@@ -102,9 +107,9 @@ where
     D: Future<Output = Result<A, RpcError>>,
 {
     let answered = async {
-        call.check(UNARY)?;
-        let deadline = call.deadline()?;
-        let body = timeout(call.patience, to_bytes(call.body, MAX_MESSAGE)).await;
+        // A request is read to its end before anything is said about it, so that the connection can be used again.
+        let body = std::mem::take(&mut call.body);
+        let body = timeout(call.patience, to_bytes(body, MAX_MESSAGE)).await;
         let body = body.map_err(|_| RpcError::new(Code::DeadlineExceeded, "the body is late"))?;
         let body = body.map_err(|error| match is_length_limit(&error) {
             true => RpcError::new(
@@ -113,6 +118,8 @@ where
             ),
             false => RpcError::invalid(format!("the body cannot be read: {error}")),
         })?;
+        call.check(UNARY)?;
+        let deadline = call.deadline()?;
         let done = carry_out(call.sandbox, parse(&body)?);
         match deadline {
             None => done.await,
@@ -202,18 +209,19 @@ type Begun<W> = (W, Duration, Option<Instant>, OwnedSemaphorePermit);
 
 async fn begin_stream<M, B, W>(
     face: &Shared,
-    call: Call,
+    mut call: Call,
     begin: impl FnOnce(KeptSandbox, M) -> B,
 ) -> Result<Begun<W>, RpcError>
 where
     M: DeserializeOwned,
     B: Future<Output = Result<W, RpcError>>,
 {
+    let mut messages = Messages::of(std::mem::take(&mut call.body));
+    let message = timeout(call.patience, messages.next()).await;
+    messages.finish();
     call.check(STREAM)?;
     let (keepalive, deadline) = (call.keepalive(), call.deadline()?);
     let place = face.host.stream_place()?;
-    let mut messages = Messages::of(call.body);
-    let message = timeout(call.patience, messages.next()).await;
     let message = message.map_err(|_| RpcError::new(Code::DeadlineExceeded, "nothing came"))??;
     let message = message.ok_or_else(|| RpcError::invalid("a request has one message"))?;
     let writer = begin(call.sandbox, parse(&message)?).await?;
@@ -228,28 +236,30 @@ pub(crate) trait WriteAnswer {
 /// A procedure whose request goes on, and that answers once.
 pub(crate) async fn client_stream<M, D>(
     face: &Shared,
-    call: Call,
+    mut call: Call,
     mut carry_out: impl FnMut(KeptSandbox, M) -> D,
 ) -> Response
 where
     M: DeserializeOwned,
     D: Future<Output = Result<(), RpcError>>,
 {
+    let mut messages = Messages::of(std::mem::take(&mut call.body));
+    let checked = call.check(STREAM).and_then(|()| call.deadline());
+    let sandbox = call.sandbox;
     let done = async {
-        call.check(STREAM)?;
-        let deadline = call.deadline()?.unwrap_or_else(|| Instant::now() + A_YEAR);
+        let deadline = checked?.unwrap_or_else(|| Instant::now() + A_YEAR);
         let _place = face.host.stream_place()?;
-        let mut messages = Messages::of(call.body);
         let late = |_| RpcError::new(Code::DeadlineExceeded, "the request did not go on in time");
         loop {
             let until = deadline.min(Instant::now() + MESSAGE_PATIENCE);
             let next = timeout_at(until, messages.next()).await.map_err(late)??;
             let Some(message) = next else { return Ok(()) };
-            let taken = carry_out(call.sandbox.clone(), parse(&message)?);
+            let taken = carry_out(sandbox.clone(), parse(&message)?);
             timeout_at(deadline, taken).await.map_err(late)??;
         }
     };
     let done: Result<(), RpcError> = done.await;
+    messages.finish();
     let mut body = Vec::new();
     if done.is_ok() {
         body.extend_from_slice(&envelope::message(&json!({})));

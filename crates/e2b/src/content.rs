@@ -2,17 +2,17 @@
 
 use crate::access;
 use crate::error::ApiError;
-use crate::face::{Face, Shared};
+use crate::face::Shared;
 use crate::multipart::{self, Form};
 use crate::paths::{self, resolve};
 use crate::store::KeptSandbox;
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{FromRequestParts, Query, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use palisade_service::{Content, NEW_FILE, Problem};
+use palisade_service::{Content, NEW_FILE, Problem, drain_later};
 use palisade_session::files::{Client, IfExists, WriteOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,13 +29,8 @@ pub(crate) fn routes(face: Shared) -> Router {
         .with_state(face)
 }
 
-async fn living(face: &Face, id: Result<String, Problem>) -> Result<KeptSandbox, ApiError> {
-    let id = id?;
-    face.living(&id).await?.ok_or_else(|| ApiError::gone(&id))
-}
-
 async fn health(State(face): State<Shared>, request: Request) -> Result<StatusCode, ApiError> {
-    living(&face, access::sandbox_of(&face, &request)).await?;
+    face.living_or_gone(access::sandbox_of(&face, &request)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -47,21 +42,21 @@ struct FileQuery {
 }
 
 impl FileQuery {
-    async fn of(request: Request) -> Result<(Self, HeaderMap, Body), ApiError> {
-        let (mut parts, body) = request.into_parts();
-        let query = Query::from_request_parts(&mut parts, &()).await;
+    async fn of(parts: &mut Parts) -> Result<Self, ApiError> {
+        let query = Query::from_request_parts(parts, &()).await;
         let Query(query): Query<Self> =
             query.map_err(|error| ApiError::invalid(error.body_text()))?;
         access::check_user(&query.username)?;
-        Ok((query, parts.headers, body))
+        Ok(query)
     }
 }
 
 async fn read(State(face): State<Shared>, request: Request) -> Result<Response, ApiError> {
-    let sandbox = living(&face, access::sandbox_of(&face, &request)).await?;
-    let (query, headers, _) = FileQuery::of(request).await?;
+    let sandbox = face.living_or_gone(access::sandbox_of(&face, &request)).await?;
+    let (mut parts, _) = request.into_parts();
+    let query = FileQuery::of(&mut parts).await?;
     let path = resolve(&sandbox, &query.path.unwrap_or_default());
-    let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
+    let range = parts.headers.get(header::RANGE).and_then(|range| range.to_str().ok());
     Ok(face.host.read_content(&sandbox.id, path, range.map(str::to_owned)).await?)
 }
 
@@ -101,9 +96,21 @@ fn upload(
 }
 
 async fn write(State(face): State<Shared>, request: Request) -> Result<Response, ApiError> {
-    let sandbox = living(&face, access::sandbox_of(&face, &request)).await?;
-    let (query, headers, body) = FileQuery::of(request).await?;
-    let upload = upload(&sandbox, &query, &headers)?;
+    let id = access::sandbox_of(&face, &request);
+    let (mut parts, body) = request.into_parts();
+    let begun = async {
+        let sandbox = face.living_or_gone(id).await?;
+        let query = FileQuery::of(&mut parts).await?;
+        let upload = upload(&sandbox, &query, &parts.headers)?;
+        Ok::<_, ApiError>((sandbox, upload))
+    };
+    let (sandbox, upload) = match begun.await {
+        Ok(begun) => begun,
+        Err(error) => {
+            drain_later(body.into_data_stream());
+            return Err(error);
+        }
+    };
     let content = Content::of(body, face.host.client_timeout());
     let id = sandbox.id.clone();
     let written = face.host.with_files(&id, move |files| match upload {

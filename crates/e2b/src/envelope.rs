@@ -4,6 +4,7 @@
 use crate::error::{Code, RpcError};
 use axum::body::{Body, BodyDataStream, Bytes};
 use futures_util::StreamExt as _;
+use palisade_service::drain_later;
 use serde::Serialize;
 use serde_json::json;
 
@@ -46,6 +47,11 @@ pub(crate) struct Messages {
 impl Messages {
     pub(crate) fn of(body: Body) -> Self {
         Self { body: body.into_data_stream(), buffer: Vec::new() }
+    }
+
+    /// No more of them are wanted; whatever comes is left out, so that the connection can be used again.
+    pub(crate) fn finish(self) {
+        drain_later(self.body);
     }
 
     /// None: the request ends here.

@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use crate::error::ApiError;
 use crate::filesystem::Watchers;
 use crate::homes::Homes;
 use crate::process::RunningCommands;
@@ -34,6 +35,15 @@ impl Face {
     pub(crate) async fn living(&self, id: &str) -> Result<Option<KeptSandbox>, Problem> {
         let Some(kept) = self.store.load(id)? else { return Ok(None) };
         Ok(self.is_alive(id).await?.then_some(kept))
+    }
+
+    /// The sandbox that a request proved to be about, or what E2B says of one that is gone.
+    pub(crate) async fn living_or_gone(
+        &self,
+        id: Result<String, Problem>,
+    ) -> Result<KeptSandbox, ApiError> {
+        let id = id?;
+        self.living(&id).await?.ok_or_else(|| ApiError::gone(&id))
     }
 
     pub(crate) async fn is_alive(&self, id: &str) -> Result<bool, Problem> {

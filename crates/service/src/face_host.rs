@@ -3,6 +3,7 @@
 use crate::commands::{self, Known};
 use crate::control::ControlConnection;
 use crate::files::{self, GivenUp};
+use crate::limits::drain_later;
 use crate::problem::Problem;
 use crate::sandboxes::{self, EndQuery, NewSandbox};
 use crate::service::{Shared, own_directory};
@@ -52,7 +53,11 @@ impl FaceHost {
                 let checked = host.check_place(&request).and_then(|()| check(&host, &request));
                 let mut response = match checked {
                     Ok(()) => next.run(request).await,
-                    Err(problem) => refuse(&request, &problem),
+                    Err(problem) => {
+                        let refused = refuse(&request, &problem);
+                        drain_later(request.into_body().into_data_stream());
+                        refused
+                    }
                 };
                 // No browser must take an answer for a page.
                 let headers = response.headers_mut();

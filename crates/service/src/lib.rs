@@ -48,7 +48,7 @@ pub use control::ControlConnection;
 pub use error::ServiceError;
 pub use face_host::{FaceHost, MountedFace};
 pub use files::{Content, GivenUp, NEW_FILE};
-pub use limits::CLIENT_TIMEOUT;
+pub use limits::{CLIENT_TIMEOUT, drain_later};
 pub use listen::{ListenAddress, TlsFiles};
 pub use operations::Operations;
 pub use own_program::{HeldSandbox, Lines};

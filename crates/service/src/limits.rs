@@ -1,13 +1,15 @@
 //! What one client may use of the service, and how long it may take: numbers, and the stream that gives up on a client that
 //! does not take what it is sent.
 
+use axum::body::BodyDataStream;
+use futures_util::StreamExt as _;
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 /// Of a request.
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
@@ -32,6 +34,31 @@ pub(crate) const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 /// A stream without events says that it is there.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Of a body that nobody wants, what is read nevertheless, and for how long. A connection whose request was not read to its end is
+/// closed after the answer, and the client may be about to use it again.
+const MAX_DRAINED: usize = 1 << 20;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Reads the rest of a body, within limits.
+pub(crate) async fn drain(mut parts: BodyDataStream) {
+    let mut left = MAX_DRAINED;
+    let rest = async {
+        while let Some(Ok(part)) = parts.next().await {
+            match left.checked_sub(part.len()) {
+                Some(less) => left = less,
+                None => return,
+            }
+        }
+    };
+    // Who sends on and on is cut off.
+    let _ = timeout(DRAIN_TIMEOUT, rest).await;
+}
+
+/// The same, while the request is answered already.
+pub fn drain_later(parts: BodyDataStream) {
+    tokio::spawn(drain(parts));
+}
 
 /// A connection whose other end has to take what is written to it.
 pub(crate) struct Impatient<S> {

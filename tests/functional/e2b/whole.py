@@ -210,6 +210,16 @@ def files(sandbox):
         assert error.code == 401, error
 
 
+def connections(sandbox):
+    """What is refused does not spoil the connection for the next request."""
+    for _ in range(20):
+        refused(AuthenticationException, lambda: sandbox.commands.run("true", user="nobody"))
+        assert sandbox.commands.run("echo 1").stdout == "1\n"
+        refused(SandboxException, lambda: sandbox.files.write("/usr/bin/evil", "x" * 100_000))
+        refused(SandboxException, lambda: sandbox.files.write("m", "x", metadata={"a": "b"}))
+        sandbox.files.write("m", "x")
+
+
 def repositories(sandbox):
     git = sandbox.git
     git.init("repo", initial_branch="main")
@@ -248,7 +258,7 @@ def ends(sandbox):
 def main():
     began = time.monotonic()
     sandbox = sandboxes()
-    for part in [commands, files, repositories, terminals, unsupported, ends]:
+    for part in [commands, files, connections, repositories, terminals, unsupported, ends]:
         print(f"{part.__name__} ({time.monotonic() - began:.1f}s)", flush=True)
         part(sandbox)
     print("all of it works")

@@ -4,7 +4,7 @@ use super::model::{FileDocument, PathQuery, etag, version_of};
 use super::serving::{start, with_files};
 use crate::documents::FileContent;
 use crate::extract::{Json, Parameters};
-use crate::limits::MAX_FILE_BYTES;
+use crate::limits::{MAX_FILE_BYTES, drain};
 use crate::problem::Problem;
 use crate::service::Shared;
 use axum::body::{Body, Bytes};
@@ -222,7 +222,10 @@ async fn forward(body: Body, to: mpsc::Sender<Result<Option<Bytes>, Problem>>, p
             ))),
         };
         let is_last = !matches!(part, Ok(Some(_)));
-        if to.send(part).await.is_err() || is_last {
+        if to.send(part).await.is_err() {
+            return drain(parts).await;
+        }
+        if is_last {
             return;
         }
     }

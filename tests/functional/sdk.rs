@@ -166,11 +166,11 @@ fn blocks(language: &str) -> Vec<&'static str> {
 fn the_documented_examples_work() {
     let world = World::new();
     let _sessions = Sessions::new(&world);
-    let server = Server::start(&world, &[]);
-    let url = format!("unix:{}", server.socket().display());
     let site = installed_for_python(&world);
     let path = search_path(&[&site, &python_tools()]);
     installed_for_node(&world);
+    let server = Server::start(&world, &[]);
+    let url = format!("unix:{}", server.socket().display());
     let run = |program: &str, script: &Path, words: &[&str]| {
         let run = world.bare(program).env("PALISADE_URL", &url).env("PYTHONPATH", &path);
         let output = assert_passes(run.arg(script).args(words));
@@ -185,7 +185,8 @@ fn the_documented_examples_work() {
     assert_eq!(said(0), "0 1 notes\n\ntwo\n\nadded more\nadded more/file\nadded notes\n");
     assert_eq!(fs::read_to_string(world.project().join("more/file")).unwrap(), "two\n");
     fs::remove_file(world.project().join("notes")).unwrap();
-    assert_eq!(said(1), "stdout ready\nstdout hello\n");
+    // In one part or in two.
+    assert_eq!(said(1).replace("stdout ", ""), "ready\nhello\n");
     let names = said(2);
     assert!(names.starts_with("done\n\n409 the name `work` is taken"), "{names}");
     let script = world.write("block.mjs", node[0]);
@@ -232,7 +233,8 @@ fn the_document_and_the_server_agree() {
     let world = World::new();
     let _sessions = Sessions::new(&world);
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let server = world.sandbox(["serve", "--listen", &format!("tcp:127.0.0.1:{port}")]).spawn();
+    let server = world.sandbox(["serve", "--listen", &format!("tcp:127.0.0.1:{port}")]);
+    let server = server.deadline(patiently(Duration::from_secs(280))).spawn();
     server.wait_for_stderr("the token is in");
     let address = format!("http://127.0.0.1:{port}");
     let token = world.home().join(".local/state/palisade/service/token");

@@ -300,7 +300,7 @@ fn a_sandbox_that_cannot_be_made_leaves_nothing_but_a_reason() {
     // Before there is a log, somebody may wait for it.
     let stream = server.curl("/v1/audit/stream").arg("-N").spawn();
     for _ in 0..3 {
-        let body = json!({ "settings": { "filesystem.readWrite": ["~/.config"] } });
+        let body = json!({ "settings": { "filesystem.readWritePaths": ["~/.config"] } });
         server.post("/v1/sandboxes", &body).expect_problem(403, "security");
     }
     let missing = sessions.sandbox(&["create", "--", "no-such-program"]);

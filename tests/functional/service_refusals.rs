@@ -73,9 +73,9 @@ fn what_cannot_be_read_or_done_is_a_problem_with_its_class() {
         server.post(commands, &body).expect_problem(422, "validation");
     }
     let taken = server.post("/v1/sandboxes", &json!({ "name": "s" }));
-    assert!(taken.expect_problem(422, "validation").contains("taken"));
+    assert!(taken.expect_problem(409, "validation").contains("taken"));
     let no_transaction = server.get("/v1/sandboxes/s/diff");
-    assert!(!no_transaction.expect_problem(422, "validation").is_empty());
+    assert!(!no_transaction.expect_problem(409, "validation").is_empty());
     server.get(&format!("{commands}/x")).expect_problem(404, "validation");
     server.run("s", &["true"]);
 }

@@ -147,8 +147,11 @@ fn supervise(
     if let Some(error) = &finished.error {
         let _ = writeln!(&log, "{error}");
     }
-    hosted.finish(&finished.report, finished.error.as_ref());
+    let failed = hosted.finish(&finished.report, finished.error.as_ref());
     conclude(&finished);
+    if let Some(failed) = failed {
+        failed.tell();
+    }
     finished.report.exit_code
 }
 

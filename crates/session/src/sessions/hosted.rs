@@ -120,8 +120,12 @@ impl HostedSession {
     }
 
     /// The last of it: its record says how it ended, and so do the last messages to everybody. Of what failed before it had started
-    /// nothing is kept: its creator and the audit log know why.
-    pub(crate) fn finish(mut self, report: &RunReport, error: Option<&SessionError>) {
+    /// nothing is kept: the audit log knows why, and its creator, who is told when everything else is done.
+    pub(crate) fn finish(
+        mut self,
+        report: &RunReport,
+        error: Option<&SessionError>,
+    ) -> Option<FailedStart> {
         let Self { endpoint, life } = &mut self;
         let exit_code = life.exit_code(report);
         let message = error.map(ToString::to_string);
@@ -133,12 +137,25 @@ impl HostedSession {
         let failed = life.failure_of_start(error);
         life.record_end(report.outcome, exit_code, message.clone().or(escape));
         endpoint.finish(&FromSupervisor::Event(Event::Ended { exit_code, error: message }));
-        let Some(failed) = failed else { return };
+        let failed = failed?;
         let SessionLife { directory, creator, _lock: lock, .. } = self.life;
         drop(lock);
         // If it cannot be removed, its record says why it failed.
         let _ = directory.remove();
-        creator.tell(&failed);
+        Some(FailedStart { creator, failed })
+    }
+}
+
+/// A session that never started, and whose creator waits to hear why.
+#[derive(Debug)]
+pub(crate) struct FailedStart {
+    creator: CreatorPipe,
+    failed: Progress,
+}
+
+impl FailedStart {
+    pub(crate) fn tell(&self) {
+        self.creator.tell(&self.failed);
     }
 }
 

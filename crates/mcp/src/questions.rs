@@ -216,7 +216,8 @@ mod tests {
     fn only_a_clear_yes_is_one() {
         let of = |result| answer_of(&serde_json::from_value::<ElicitResult>(result).unwrap());
         let once = of(json!({ "action": "accept", "content": { "answer": "once" } }));
-        assert_eq!((once.decision, once.lifetime.unwrap()), (Decision::Allow, Lifetime::Once));
+        assert_eq!(once.decision, Decision::Allow);
+        assert!(matches!(once.lifetime, Some(Lifetime::Once)));
         for no in [
             json!({ "action": "decline" }),
             json!({ "action": "cancel" }),

@@ -160,7 +160,7 @@ impl Tasks {
                     match before {
                         // Whoever waits for it may be gone.
                         RecordState::Confirming { answer, .. } => {
-                            drop(answer.send(is_confirmed(&result)))
+                            let _ = answer.send(is_confirmed(&result));
                         }
                         other => record.state = other,
                     }

@@ -1,10 +1,10 @@
 //! What all requests share.
 
 use crate::error::ApiError;
-use crate::filesystem::Watchers;
 use crate::homes::Homes;
-use crate::process::RunningCommands;
+use crate::running::RunningCommands;
 use crate::store::{KeptSandbox, Store};
+use crate::watched::Watchers;
 use palisade_service::{FaceHost, Problem};
 use std::sync::Arc;
 

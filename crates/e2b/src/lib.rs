@@ -19,8 +19,10 @@ mod multipart;
 mod paths;
 mod percent;
 mod process;
+mod running;
 mod store;
 mod sweep;
+mod watched;
 
 use axum::Router;
 use face::Face;

@@ -6,8 +6,6 @@ mod names;
 mod watch;
 mod watchers;
 
-pub(crate) use watchers::Watchers;
-
 use crate::face::Shared;
 use axum::Router;
 use axum::routing::post;

@@ -1,67 +1,19 @@
 //! Watched directories whose changes a client comes for: E2B's Python client does when it is not asynchronous. They end with the server, with
 //! their sandbox, or when nobody comes.
 
-use super::model::FileEvent;
 use super::watch::{WatchMessage, Watching};
 use crate::connect::{Call, unary};
 use crate::error::{Code, RpcError};
 use crate::face::Shared;
+use crate::watched::{MAX_WATCHERS, Watcher};
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
-
-/// Each has a process in its sandbox, and one of the server's places.
-const MAX_WATCHERS: usize = 16;
-/// Events that nobody came for. The oldest are forgotten first.
-const MAX_EVENTS: usize = 4096;
-const FORGOTTEN: Duration = Duration::from_secs(1800);
-
-#[derive(Debug, Default)]
-pub(crate) struct Watchers(Mutex<HashMap<String, Watcher>>);
-
-#[derive(Debug)]
-struct Watcher {
-    sandbox: String,
-    events: VecDeque<FileEvent>,
-    asked: Instant,
-    /// Dropped, it ends the watch.
-    _end: oneshot::Sender<()>,
-}
-
-impl Watchers {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Watcher>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Of this sandbox only: the id of another one's leads nowhere.
-    fn take_events(&self, sandbox: &str, id: &str) -> Option<VecDeque<FileEvent>> {
-        let mut all = self.lock();
-        let watcher = all.get_mut(id).filter(|watcher| watcher.sandbox == sandbox)?;
-        watcher.asked = Instant::now();
-        Some(std::mem::take(&mut watcher.events))
-    }
-
-    fn push(&self, id: &str, event: FileEvent) {
-        if let Some(watcher) = self.lock().get_mut(id) {
-            if watcher.events.len() == MAX_EVENTS {
-                watcher.events.pop_front();
-            }
-            watcher.events.push_back(event);
-        }
-    }
-
-    /// When it is forgotten if nobody comes. None: it is not there any more.
-    fn forgotten_at(&self, id: &str) -> Option<Instant> {
-        self.lock().get(id).map(|watcher| watcher.asked + FORGOTTEN)
-    }
-}
 
 pub(super) async fn create(State(face): State<Shared>, call: Call) -> Response {
     unary(call, |sandbox, message: WatchMessage| async move {
@@ -72,13 +24,7 @@ pub(super) async fn create(State(face): State<Shared>, call: Call) -> Response {
         let watching = Watching::begin(&face, &sandbox, &message).await?;
         let id = Uuid::now_v7().to_string();
         let (end, ended) = oneshot::channel();
-        let watcher = Watcher {
-            sandbox: sandbox.id,
-            events: VecDeque::new(),
-            asked: Instant::now(),
-            _end: end,
-        };
-        face.watchers.lock().insert(id.clone(), watcher);
+        face.watchers.lock().insert(id.clone(), Watcher::new(sandbox.id, end));
         tokio::spawn(collect(Arc::clone(&face), id.clone(), watching, ended));
         Ok(json!({ "watcherId": id }))
     })
@@ -94,7 +40,7 @@ async fn collect(
     while let Some(forgotten_at) = face.watchers.forgotten_at(&id) {
         tokio::select! {
             change = watching.changes.recv() => match change {
-                Some(event) => face.watchers.push(&id, event),
+                Some(event) => face.watchers.push(&id, json!(event)),
                 None => break,
             },
             () = sleep_until(forgotten_at) => {

@@ -1,11 +1,11 @@
 //! What commands read: typed by the answer that follows a command, if there is one here, and otherwise by a connection of our own.
 
-use super::model::{Input, InputMessage, InputPart, SelectMessage, Selector};
-use super::running::Typed;
+use super::model::{Input, InputMessage, InputPart, SelectMessage};
 use super::signal::held;
 use crate::connect::{Call, client_stream, unary};
 use crate::error::{Code, RpcError};
 use crate::face::{Face, Shared};
+use crate::running::{Selector, Typed};
 use axum::extract::State;
 use axum::response::Response;
 use palisade_service::ControlConnection;

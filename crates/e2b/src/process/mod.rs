@@ -6,11 +6,8 @@
 mod input;
 mod model;
 mod relay;
-mod running;
 mod signal;
 mod start;
-
-pub(crate) use running::RunningCommands;
 
 use crate::face::Shared;
 use axum::Router;

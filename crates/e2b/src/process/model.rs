@@ -1,23 +1,12 @@
 //! The messages about commands, in protobuf's JSON.
 
+use crate::running::{Config, Selector};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use palisade_session::supervise::interface::{ExitCause, TerminalSize};
 use rustix::process::Signal;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-
-/// What a command is started with.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(default)]
-pub(super) struct Config {
-    pub(super) cmd: String,
-    pub(super) args: Vec<String>,
-    pub(super) envs: BTreeMap<String, String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cwd: Option<String>,
-}
 
 #[derive(Debug, Deserialize)]
 pub(super) struct StartMessage {
@@ -46,14 +35,6 @@ impl Pty {
         let Size { cols: columns, rows } = self.size.unwrap_or(Size { cols: 80, rows: 24 });
         TerminalSize { rows, columns, pixel_width: 0, pixel_height: 0 }
     }
-}
-
-/// Which command is meant.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum Selector {
-    Pid(u32),
-    Tag(String),
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,12 +2,12 @@
 //! terminal; one that takes nothing for seconds is overtaken, and gets what was missed from the session's log.
 
 use super::model::{self, WrittenTo};
-use super::running::{TypeRequest, Typed};
 use super::signal;
 use crate::connect::{Answer, WriteAnswer};
 use crate::envelope;
 use crate::error::{Code, RpcError};
 use crate::face::Shared;
+use crate::running::{TypeRequest, Typed};
 use axum::body::Bytes;
 use palisade_service::{ControlConnection, Problem};
 use palisade_session::sessions::OutputReader;

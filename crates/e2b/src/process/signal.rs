@@ -1,10 +1,10 @@
 //! What is done to commands from outside: they are listed, get signals, and a terminal of another size.
 
 use super::model::{SignalMessage, UpdateMessage};
-use super::running::not_found;
 use crate::connect::{Call, unary};
 use crate::error::RpcError;
 use crate::face::{Face, Shared};
+use crate::running::not_found;
 use axum::extract::State;
 use axum::response::Response;
 use palisade_service::ControlConnection;

@@ -1,12 +1,12 @@
 //! Commands are started here, and followed by whoever wants to see what they write.
 
-use super::model::{Config, SelectMessage, StartMessage};
+use super::model::{SelectMessage, StartMessage};
 use super::relay::Relay;
-use super::running::{KnownCommand, not_found};
 use crate::connect::{Call, stream};
 use crate::error::{Code, RpcError};
 use crate::face::Shared;
 use crate::paths::{self, resolve};
+use crate::running::{Config, KnownCommand, not_found};
 use crate::store::KeptSandbox;
 use axum::extract::State;
 use axum::response::Response;

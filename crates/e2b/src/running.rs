@@ -1,9 +1,9 @@
 //! What this server knows about commands that run: what they were started with, and who types into them. What it does not know,
 //! because another server started them, the session tells.
 
-use super::model::{Config, Selector};
 use crate::error::{Code, RpcError};
 use palisade_session::supervise::interface::CommandId;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
@@ -11,23 +11,42 @@ use tokio::sync::{mpsc, oneshot};
 /// Of one sandbox. As many run there at once.
 const MAX_KNOWN: usize = 256;
 
+/// What a command is started with.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct Config {
+    pub(crate) cmd: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) envs: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cwd: Option<String>,
+}
+
+/// Which command is meant.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Selector {
+    Pid(u32),
+    Tag(String),
+}
+
 /// Something for a command to read.
 #[derive(Debug)]
-pub(super) enum Typed {
+pub(crate) enum Typed {
     Bytes(Vec<u8>),
     /// Nothing more comes.
     End,
 }
 
 /// With the answer that somebody waits for.
-pub(super) type TypeRequest = (Typed, oneshot::Sender<Result<(), RpcError>>);
+pub(crate) type TypeRequest = (Typed, oneshot::Sender<Result<(), RpcError>>);
 
 #[derive(Clone, Debug)]
-pub(super) struct KnownCommand {
-    pub(super) config: Config,
-    pub(super) tag: Option<String>,
+pub(crate) struct KnownCommand {
+    pub(crate) config: Config,
+    pub(crate) tag: Option<String>,
     /// To the answer that follows the command, if it is the one who types.
-    pub(super) typist: Option<mpsc::Sender<TypeRequest>>,
+    pub(crate) typist: Option<mpsc::Sender<TypeRequest>>,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +57,7 @@ impl RunningCommands {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn insert(&self, sandbox: &str, CommandId(number): CommandId, known: KnownCommand) {
+    pub(crate) fn insert(&self, sandbox: &str, CommandId(number): CommandId, known: KnownCommand) {
         let mut all = self.lock();
         all.insert((sandbox.to_owned(), number), known);
         let own = |number| (sandbox.to_owned(), number);
@@ -50,16 +69,16 @@ impl RunningCommands {
         }
     }
 
-    pub(super) fn get(&self, sandbox: &str, CommandId(number): CommandId) -> Option<KnownCommand> {
+    pub(crate) fn get(&self, sandbox: &str, CommandId(number): CommandId) -> Option<KnownCommand> {
         self.lock().get(&(sandbox.to_owned(), number)).cloned()
     }
 
-    pub(super) fn remove(&self, sandbox: &str, CommandId(number): CommandId) {
+    pub(crate) fn remove(&self, sandbox: &str, CommandId(number): CommandId) {
         self.lock().remove(&(sandbox.to_owned(), number));
     }
 
     /// Somebody types from now on, or nobody does.
-    pub(super) fn set_typist(
+    pub(crate) fn set_typist(
         &self,
         sandbox: &str,
         CommandId(number): CommandId,
@@ -71,7 +90,7 @@ impl RunningCommands {
     }
 
     /// Who typed is gone. Another one may have come in its place, whose requests are still taken.
-    pub(super) fn drop_typist(&self, sandbox: &str, CommandId(number): CommandId) {
+    pub(crate) fn drop_typist(&self, sandbox: &str, CommandId(number): CommandId) {
         if let Some(known) = self.lock().get_mut(&(sandbox.to_owned(), number)) {
             known.typist = known.typist.take().filter(|typist| !typist.is_closed());
         }
@@ -83,7 +102,7 @@ impl RunningCommands {
     }
 
     /// The command that is meant.
-    pub(super) fn select(&self, sandbox: &str, selector: &Selector) -> Result<CommandId, RpcError> {
+    pub(crate) fn select(&self, sandbox: &str, selector: &Selector) -> Result<CommandId, RpcError> {
         match selector {
             Selector::Pid(number) => Ok(CommandId(u64::from(*number))),
             Selector::Tag(tag) => {
@@ -99,6 +118,6 @@ impl RunningCommands {
     }
 }
 
-pub(super) fn not_found(CommandId(number): CommandId) -> RpcError {
+pub(crate) fn not_found(CommandId(number): CommandId) -> RpcError {
     RpcError::new(Code::NotFound, format!("process with pid {number} not found"))
 }

@@ -108,7 +108,7 @@ fn another_server_runs_in_a_sandbox_and_its_tools_do_not_change_unseen() {
     let first = run("good", &[]);
     assert_eq!(first[0]["result"]["tools"][0]["description"], "good");
     let said = first[1]["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("No such file"), "it is in a sandbox: {said}");
+    assert!(said.starts_with("[Errno ") && !said.contains("a key"), "it is in a sandbox: {said}");
     let changed = run("evil", &[]);
     let told = changed[0]["error"]["message"].as_str().unwrap();
     assert!(told.contains("changed: t") && told.contains("sandbox mcp trust x"), "{told}");

@@ -1,6 +1,7 @@
 //! `sandbox bwrap`: lines of bubblewrap, with our walls.
 
-use palisade_testkit::{Output, World, is_alive, sandbox_program};
+use palisade_testkit::{Output, World, is_alive, node_packages, sandbox_program};
+use serde_json::json;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::symlink;
@@ -62,7 +63,11 @@ fn lines_of_bubblewrap_do_what_they_do_there() {
             &["--clearenv", "--setenv", "PATH", "/usr/bin:/bin"],
             "env | grep -Ev '^(PWD|SANDBOX.*|USER|LOGNAME)=' | sort",
         ),
-        (&root, &["--dir", "/tmp/made", "--chdir", "/tmp/made"], "pwd; echo t > t; cat t"),
+        (
+            &root,
+            &["--tmpfs", "/tmp", "--dir", "/tmp/made", "--chdir", "/tmp/made"],
+            "pwd; echo t > t; cat t",
+        ),
         (&root, &[], "kill -TERM $$"),
     ];
     for (first, then, script) in cases {
@@ -241,4 +246,36 @@ fn what_comes_and_goes_beside_a_secret_stops_no_run() {
         is_over.store(true, Ordering::Relaxed);
         assert_eq!(codes, [0; 12]);
     });
+}
+
+/// A program that calls bubblewrap, unchanged: its commands run with our walls, and what it denies itself is denied, too.
+///
+/// Proves: TOOL-6 bubblewrap-lines, TOOL-6 bubblewrap-walls
+#[test]
+fn srt_runs_its_commands_here() {
+    let world = World::new();
+    world.git_init();
+    world.write("home/.ssh/id", "top secret\n");
+    world.write("home/.aws/credentials", "top secret\n");
+    let directory = world.path().join("bin");
+    fs::create_dir(&directory).unwrap();
+    symlink(sandbox_program(), directory.join("bwrap")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", directory.display());
+    let settings = json!({
+        "network": { "allowedDomains": [], "deniedDomains": [], "allowAllUnixSockets": true },
+        "filesystem": { "denyRead": [], "allowWrite": ["."], "denyWrite": ["kept"] },
+    });
+    let settings = world.write("srt.json", settings.to_string());
+    world.write_in_project("kept", "old\n");
+    let script = "echo made > made; echo new > kept; echo x > .git/hooks/pre-commit; echo x > .mcp.json; \
+                  cat ~/.ssh/id ~/.aws/credentials; echo \"$SANDBOX $(cat made)\"; exit 4";
+    let srt = node_packages("srt").join("@anthropic-ai/sandbox-runtime/dist/cli.js");
+    let srt = world.bare("node").arg(srt).arg("--settings").arg(settings);
+    let output = srt.args(["sh", "-c", script]).env("PATH", path).run();
+    assert_eq!((output.out().trim(), output.code()), ("1 made", 4), "{}", output.err());
+    assert_eq!(fs::read_to_string(world.project().join("kept")).unwrap(), "old\n");
+    assert_eq!(fs::read_to_string(world.project().join("made")).unwrap(), "made\n");
+    for planted in [".git/hooks/pre-commit", ".mcp.json"] {
+        assert!(!world.project().join(planted).exists(), "{planted}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use palisade_testkit::{World, clients, sandbox_program};
+use palisade_testkit::{World, python_packages, sandbox_program};
 use rustix::process::Signal;
 
 use crate::e2b_support::E2bServer;
@@ -15,7 +15,7 @@ fn every_call_of_the_python_package_works() {
     let world = World::new();
     let _sessions = Sessions::new(&world);
     let server = E2bServer::start(&world);
-    let Some(python) = server.python(include_str!("e2b/whole.py"), &[]) else { return };
+    let python = server.python(include_str!("e2b/whole.py"), &[]);
     let output = python.run();
     output.assert_code(0);
     assert!(output.out().ends_with("all of it works\n"), "{}", output.out());
@@ -28,7 +28,7 @@ fn every_call_of_the_javascript_package_works() {
     let world = World::new();
     let _sessions = Sessions::new(&world);
     let server = E2bServer::start(&world);
-    let Some(node) = server.node(include_str!("e2b/whole.mjs")) else { return };
+    let node = server.node(include_str!("e2b/whole.mjs"));
     let output = node.run();
     output.assert_code(0);
     assert!(output.out().ends_with("all of it works\n"), "{}", output.out());
@@ -41,7 +41,7 @@ fn many_commands_and_files_are_served_at_once() {
     let world = World::new();
     let _sessions = Sessions::new(&world);
     let server = E2bServer::start(&world);
-    let Some(python) = server.python(include_str!("e2b/together.py"), &[]) else { return };
+    let python = server.python(include_str!("e2b/together.py"), &[]);
     let output = python.run();
     output.assert_code(0);
     server.expect_nothing_left();
@@ -54,7 +54,7 @@ fn a_server_that_is_killed_loses_no_sandbox_and_no_command() {
     let _sessions = Sessions::new(&world);
     let mut server = E2bServer::start(&world);
     let script = include_str!("e2b/across.py");
-    let Some(before) = server.python(script, &["before"]) else { return };
+    let before = server.python(script, &["before"]);
     let mut before = before.keep_stdin_open().spawn();
     before.wait_for_stdout("\n");
     server.end(Signal::KILL);
@@ -67,7 +67,7 @@ fn a_server_that_is_killed_loses_no_sandbox_and_no_command() {
     let (id, pid) = first.split_once(' ').unwrap();
 
     server.restart();
-    let after = server.python(script, &["after", id, pid]).unwrap().run();
+    let after = server.python(script, &["after", id, pid]).run();
     after.assert_code(0);
     assert_eq!(after.out(), "all of it works\n");
     server.expect_nothing_left();
@@ -78,7 +78,7 @@ fn a_server_that_is_killed_loses_no_sandbox_and_no_command() {
 #[test]
 fn the_documented_example_works() {
     const PAGE: &str = include_str!("../../docs/e2b.md");
-    let Some(packages) = clients::python_packages() else { return };
+    let packages = python_packages("e2b");
     let block = |kind: &str| {
         let start = format!("```{kind}\n");
         PAGE.split(&start).nth(1).and_then(|rest| rest.split("```").next()).unwrap()

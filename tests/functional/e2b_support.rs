@@ -4,7 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use palisade_testkit::{Invocation, Running, World, clients};
+use palisade_testkit::{Invocation, Running, World, node_packages, python_packages};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -61,18 +61,17 @@ impl<'a> E2bServer<'a> {
             .env("E2B_API_KEY", self.token())
     }
 
-    /// None: E2B's packages are not installed here.
-    pub(crate) fn python(&self, script: &str, arguments: &[&str]) -> Option<Invocation> {
-        let packages = or_say(clients::python_packages())?;
+    pub(crate) fn python(&self, script: &str, arguments: &[&str]) -> Invocation {
+        let packages = python_packages("e2b");
         let script = self.world.write("client.py", script);
         let python = self.client("/usr/bin/python3").env("PYTHONPATH", packages);
-        Some(python.env("PYTHONDONTWRITEBYTECODE", "1").arg(script).args(arguments))
+        python.env("PYTHONDONTWRITEBYTECODE", "1").arg(script).args(arguments)
     }
 
-    pub(crate) fn node(&self, script: &str) -> Option<Invocation> {
-        let packages = or_say(clients::node_packages())?;
+    pub(crate) fn node(&self, script: &str) -> Invocation {
+        let packages = node_packages("e2b");
         let script = self.world.write("client.mjs", script);
-        Some(self.client("node").env("NODE_PATH", packages).arg(script))
+        self.client("node").env("NODE_PATH", packages).arg(script)
     }
 
     fn curl(&self, path: &str) -> Invocation {
@@ -131,11 +130,4 @@ impl Drop for E2bServer<'_> {
             let _ = self.end(Signal::TERM);
         }
     }
-}
-
-fn or_say(packages: Option<PathBuf>) -> Option<PathBuf> {
-    if packages.is_none() {
-        println!("E2B's packages are not installed here; `cargo xtask setup` installs them");
-    }
-    packages
 }

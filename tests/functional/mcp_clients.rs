@@ -1,29 +1,23 @@
 //! `sandbox mcp` with the client of others: the package `mcp` of PyPI, over both transports and in both eras of the protocol.
-//! The list of what is installed is `tests/clients/mcp-python.txt`.
+//! The list of what is installed is `tests/packages/mcp/python.txt`.
 
-use std::path::Path;
-
-use palisade_testkit::{World, sandbox_program};
+use palisade_testkit::{World, python_packages, sandbox_program};
 
 use crate::gate::hidden;
 use crate::mcp_support::nothing_is_left;
 use crate::sessions_support::Sessions;
 
-const PACKAGES: &str = "/usr/local/lib/palisade-tests-mcp";
 const CLIENT: &str = include_str!("../clients/mcp_client.py");
 
-/// What the client said, which has to end well. None: it is not installed.
-fn drive(world: &World, arguments: &[&str]) -> Option<String> {
-    if !Path::new(PACKAGES).join("mcp").is_dir() {
-        eprintln!("not run: the package `mcp` is not in {PACKAGES}");
-        return None;
-    }
+/// What the client said, which has to end well.
+fn drive(world: &World, arguments: &[&str]) -> String {
     let script = world.write("mcp_client.py", CLIENT);
     let client = world.bare("/usr/bin/python3").arg(script).args(arguments);
-    let client = client.env("PYTHONPATH", PACKAGES).env("PYTHONDONTWRITEBYTECODE", "1");
+    let client =
+        client.env("PYTHONPATH", python_packages("mcp")).env("PYTHONDONTWRITEBYTECODE", "1");
     let output = client.arg(sandbox_program()).run();
     output.assert_code(0);
-    Some(output.out().into_owned())
+    output.out().into_owned()
 }
 
 fn both_eras(transport: &str) {
@@ -31,7 +25,7 @@ fn both_eras(transport: &str) {
         let world = World::new();
         let wanted = hidden(&world, "wanted");
         let _sessions = Sessions::new(&world);
-        let Some(said) = drive(&world, &[transport, mode, &wanted]) else { return };
+        let said = drive(&world, &[transport, mode, &wanted]);
         let lines: Vec<&str> = said.lines().collect();
         let expected = [
             format!("revision {revision}").as_str(),

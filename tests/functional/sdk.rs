@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use palisade_testkit::{
-    Invocation, Output, World, node_tools, patiently, python_tools, sandbox_program, sdk_sources,
+    Invocation, Output, World, node_packages, patiently, python_packages, sandbox_program,
+    sdk_sources,
 };
 use serde_json::json;
 
@@ -46,7 +47,7 @@ fn copied(world: &World, language: &str) -> PathBuf {
 /// Built and installed from its directory, as `pip install ./sdk/python` does it.
 fn installed_for_python(world: &World) -> PathBuf {
     let (sources, site) = (copied(world, "python"), world.path().join("site"));
-    let pip = world.bare("/usr/bin/python3").env("PYTHONPATH", python_tools());
+    let pip = world.bare("/usr/bin/python3").env("PYTHONPATH", python_packages("sdk"));
     let pip = pip.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]);
     assert_passes(pip.args(["--no-build-isolation", "--target"]).arg(&site).arg(sources));
     assert!(site.join("palisade/py.typed").exists());
@@ -72,8 +73,8 @@ fn installed_for_node(world: &World) -> PathBuf {
 
 fn compile(world: &World, sources: &Path) {
     let modules = sources.join("node_modules");
-    std::os::unix::fs::symlink(node_tools(), modules).unwrap();
-    let compiler = node_tools().join("typescript/bin/tsc");
+    std::os::unix::fs::symlink(node_packages("sdk"), modules).unwrap();
+    let compiler = node_packages("sdk").join("typescript/bin/tsc");
     assert_passes(world.bare("node").arg(compiler).arg("-p").arg(sources));
 }
 
@@ -85,7 +86,7 @@ fn the_python_client_follows_the_document_and_is_typed() {
     let python = |path: &[&Path]| {
         client_tests(&world, "/usr/bin/python3").env("PYTHONPATH", search_path(path)).cwd(&sources)
     };
-    let (tools, package) = (python_tools(), sources.join("src"));
+    let (tools, package) = (python_packages("sdk"), sources.join("src"));
     assert_passes(python(&[]).args(["tools/make_sync.py", "--check"]));
     let cache = world.path().join("mypy");
     let mypy = python(&[&tools]).args(["-m", "mypy", "--strict", "--cache-dir"]).arg(cache);
@@ -109,7 +110,7 @@ fn the_python_client_works_with_a_real_server() {
     let _sessions = Sessions::new(&world);
     let site = installed_for_python(&world);
     let tests = sdk_sources().join("python/tests");
-    let path = search_path(&[&site, &tests, &python_tools()]);
+    let path = search_path(&[&site, &tests, &python_packages("sdk")]);
     let python = client_tests(&world, "/usr/bin/python3").env("PYTHONPATH", path);
     assert_passes(python.args(["-m", "unittest", "test_sandbox", "test_async"]));
 }
@@ -130,7 +131,7 @@ fn the_typescript_client_follows_the_document() {
     compile(&world, &sources);
     let wrong = world.write("wrong.json", DOCUMENT.replace("\"keptAs\"", "\"keptElsewhere\""));
     check(&wrong).assert_code(0);
-    let compiler = node_tools().join("typescript/bin/tsc");
+    let compiler = node_packages("sdk").join("typescript/bin/tsc");
     let noticed = world.bare("node").arg(compiler).arg("-p").arg(&sources).run();
     assert_ne!(noticed.code(), 0);
     assert!(noticed.out().contains("openapi.check.ts"), "{}", noticed.out());
@@ -167,7 +168,7 @@ fn the_documented_examples_work() {
     let world = World::new();
     let _sessions = Sessions::new(&world);
     let site = installed_for_python(&world);
-    let path = search_path(&[&site, &python_tools()]);
+    let path = search_path(&[&site, &python_packages("sdk")]);
     installed_for_node(&world);
     let server = Server::start(&world, &[]);
     let url = format!("unix:{}", server.socket().display());
@@ -260,7 +261,7 @@ fn the_document_and_the_server_agree() {
     let config = world.write("schemathesis.toml", config);
     let document = world.write("openapi.json", DOCUMENT);
     let start = "from schemathesis.cli import schemathesis; schemathesis()";
-    let tool = client_tests(&world, "/usr/bin/python3").env("PYTHONPATH", python_tools());
+    let tool = client_tests(&world, "/usr/bin/python3").env("PYTHONPATH", python_packages("sdk"));
     let tool = tool.cwd(world.path()).args(["-c", start, "--config-file"]).arg(config);
     let tool = tool.arg("run").arg(document);
     let tool = tool.args(["--phases", "examples,coverage,fuzzing", "--no-color"]);

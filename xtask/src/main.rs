@@ -13,7 +13,6 @@ mod bench_question;
 mod bench_sessions;
 mod bench_trees;
 mod chart;
-mod clients;
 mod compat;
 mod conformance;
 mod deny;
@@ -27,10 +26,10 @@ mod programs;
 mod proves;
 mod requirements;
 mod results;
-mod sdk_tools;
 mod setup;
 mod stage;
 mod suite;
+mod test_packages;
 mod testing;
 mod tree;
 mod vm;
@@ -76,9 +75,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
-        Task::Setup => {
-            setup::setup().and_then(|()| sdk_tools::install()).and_then(|()| clients::install())
-        }
+        Task::Setup => setup::setup().and_then(|()| test_packages::install()),
         Task::Test(arguments) => testing::test(&arguments),
         Task::Attacks(arguments) => attacks::attacks(&arguments),
         Task::VmTest(arguments) => vm::vm_test(&arguments),

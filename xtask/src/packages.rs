@@ -95,6 +95,9 @@ const ALL: &[Package] = &[
     program(HostTests, "npm", "npm"),
     // A real browser for the page of `sandbox serve`.
     program(HostTests, "chromium", "chromium"),
+    // What srt calls.
+    program(HostTests, "socat", "socat"),
+    program(HostTests, "rg", "ripgrep"),
     program(HostTests, "javac", "default-jdk-headless"),
     program(Machine, "qemu-system-x86_64", "qemu-system-x86"),
     program(Machine, "mke2fs", "e2fsprogs"),
@@ -102,7 +105,6 @@ const ALL: &[Package] = &[
     file(Machine, "/usr/lib/systemd/systemd", "systemd"),
     file(Machine, "/usr/lib/systemd/user/dbus.socket", "dbus-user-session"),
     program(Benches, "rsync", "rsync"),
-    program(Benches, "rg", "ripgrep"),
     program(Benches, "iperf3", "iperf3"),
     file(Compat, "/usr/lib/python3.11/test/test_os.py", "libpython3.11-testsuite"),
     program(Compat, "stress-ng", "stress-ng"),
@@ -116,7 +118,6 @@ const ALL: &[Package] = &[
     program(CompatLong, "go", "golang-go"),
     program(CompatLong, "mvn", "maven"),
     program(CompatLong, "git-lfs", "git-lfs"),
-    program(CompatLong, "chromium", "chromium"),
 ];
 
 impl Package {

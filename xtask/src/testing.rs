@@ -7,15 +7,14 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
-use crate::clients;
 use crate::leaks::{self, Traces};
 use crate::packages::User;
 use crate::programs::{self, Build, TestExecutable};
 use crate::results::{self, Results, TestResult};
-use crate::sdk_tools;
 use crate::setup::{self, TestUser};
 use crate::stage::{self, StagedFiles};
 use crate::suite::{self, Progress, Races, Runner};
+use crate::test_packages;
 
 /// Packages whose tests meet the kernel, and so mean something else without root.
 const FOR_EVERY_USER: [&str; 8] = [
@@ -99,8 +98,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Found> {
     }
     if request.install {
         setup::install_for(&[User::Tests, User::HostTests])?;
-        sdk_tools::install()?;
-        clients::install()?;
+        test_packages::install()?;
     }
     let test_user = match (am_root, run_as) {
         (true, RunAs::Root) | (false, _) => None,

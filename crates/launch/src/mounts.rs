@@ -230,7 +230,14 @@ impl Builder {
             }
             MountOp::Seal { target, optional } => self.seal(target, *optional),
             MountOp::Blank { target, optional } => self.blank(target, *optional),
-            MountOp::Bind { may_vanish: true, .. } if piece.is_none() => Ok(()),
+            MountOp::Bind { target, kind, may_vanish: true, .. } => {
+                let Some(piece) = piece else { return Ok(()) };
+                match self.try_attach(piece, target, *kind)? {
+                    // Removed since it was taken: what was removed cannot be mounted.
+                    Err(error) if error.errno == Errno::NOENT => Ok(()),
+                    attached => attached.during(STEP),
+                }
+            }
             MountOp::Bind { target, kind, .. } => attach(target, *kind),
             MountOp::Device { target, .. } => attach(target, NodeKind::File),
             MountOp::Overlay { target, .. }
@@ -267,6 +274,16 @@ impl Builder {
 
     /// Mounts at a name that is made for it on our own tmpfs, or over what is there already.
     pub(crate) fn attach(&self, mount: &OwnedFd, target: &Path, kind: NodeKind) -> Result<()> {
+        self.try_attach(mount, target, kind)?.during(STEP)
+    }
+
+    /// The same, with the kernel's own answer to the mount itself.
+    fn try_attach(
+        &self,
+        mount: &OwnedFd,
+        target: &Path,
+        kind: NodeKind,
+    ) -> Result<palisade_sys::Result<()>> {
         let named = |error: SysError| SysError { subject: target.display().to_string(), ..error };
         let (parent, name) = self.parent_of(target)?;
         let name = Path::new(name);
@@ -283,10 +300,9 @@ impl Builder {
                 .and_then(|place| mounts::move_mount(mount, &place, Path::new(""))),
             Err(errno) => Err(SysError::new("mkdir", "", errno)),
         };
-        moved.map_err(named).during(STEP)?;
         // The old directory is covered now.
         self.last_parent.borrow_mut().take_if(|(path, _)| path.starts_with(target));
-        Ok(())
+        Ok(moved.map_err(named))
     }
 
     /// Mounts `target` over itself, read-only.

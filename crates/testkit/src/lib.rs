@@ -6,17 +6,16 @@
 mod attack;
 mod binaries;
 mod browser;
-pub mod clients;
 mod demonstration;
 mod descendants;
 mod invocation;
 mod lab;
 pub mod layers;
+mod packages;
 mod patience;
 mod processors;
 mod proof;
 pub mod raw;
-mod sdk_tools;
 mod session;
 mod world;
 
@@ -27,10 +26,10 @@ pub use demonstration::Demonstration;
 pub use descendants::Descendants;
 pub use invocation::{Invocation, Output, Running};
 pub use lab::{Lab, Part};
+pub use packages::{node_packages, python_packages, sdk_sources};
 pub use palisade_supervisor::control;
 pub use patience::{patiently, tries};
 pub use processors::pin;
-pub use sdk_tools::{node_tools, python_tools, sdk_sources};
 pub use session::{Session, is_alive, memory_holds, sandbox_of};
 pub use world::World;
 

@@ -1,7 +1,7 @@
 //! `sandbox hook`: an agent asks before it runs a command, and runs what it is answered.
 
 use crate::sessions_support::{Sessions, wait_until};
-use palisade_testkit::{Output, World};
+use palisade_testkit::{Output, World, sandbox_program};
 use serde_json::{Value, json};
 
 fn ask(world: &World, words: &[&str], event: &Value) -> Output {
@@ -66,11 +66,27 @@ fn a_command_for_which_there_is_no_sandbox_is_denied() {
         (&["claude", "--", "--preset", "nonsense"][..], before(&world, "true").to_string()),
         (&["claude"], "not an event".to_owned()),
         (&["codex"], before(&world, "true").to_string().replace("command", "other")),
+        (&["codex", "--ask"], before(&world, "true").to_string()),
     ] {
         let denied = world.sandbox(["hook"]).args(words).stdin(event).run();
         assert_eq!((denied.out().as_ref(), denied.code()), ("", 2), "{words:?}");
         assert!(denied.err().contains("was not run"), "{}", denied.err());
     }
+    for wrong in [&["gemini"][..], &["claude", "--nonsense"]] {
+        let denied = world.sandbox(["hook"]).args(wrong).stdin("{}").run();
+        assert_eq!((denied.out().as_ref(), denied.code()), ("", 2), "{wrong:?}");
+    }
+    let event = world.write("event.json", before(&world, "true").to_string());
+    for nobody in ["/dev/full", "/dev/null"] {
+        let script = format!(
+            "exec {} hook claude < {} > {nobody}",
+            sandbox_program().display(),
+            event.display()
+        );
+        let denied = world.bare("sh").args(["-c", &script]).run();
+        assert_eq!(denied.code(), 2, "{nobody}: {}", denied.err());
+    }
+    world.sandbox(["stop", "claude-0199-abc"]).run().assert_code(0);
     drop(sessions);
 }
 

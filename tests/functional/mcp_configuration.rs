@@ -62,9 +62,10 @@ fn the_documented_example_works() {
     assert!(!text.contains("palisade"), "{text}");
 }
 
-/// A server of twenty lines, whose one tool says what the file `says` has.
+/// A server that begins with an answer that nobody asked for, and whose one tool says what the file `says` has.
 const SERVER: &str = r#"
 import json, sys
+print(json.dumps({"jsonrpc": "2.0", "id": 77, "result": {"tools": [{"name": "unasked"}]}}), flush=True)
 for line in sys.stdin:
     request = json.loads(line)
     if request.get("method") == "tools/list":
@@ -106,7 +107,10 @@ fn another_server_runs_in_a_sandbox_and_its_tools_do_not_change_unseen() {
         out.out().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let first = run("good", &[]);
-    assert_eq!(first[0]["result"]["tools"][0]["description"], "good");
+    assert_eq!(
+        first[0]["result"]["tools"][0]["description"], "good",
+        "an answer that nobody asked for is left out"
+    );
     let said = first[1]["result"]["content"][0]["text"].as_str().unwrap();
     assert!(said.starts_with("[Errno ") && !said.contains("a key"), "it is in a sandbox: {said}");
     let changed = run("evil", &[]);

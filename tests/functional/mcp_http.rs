@@ -22,7 +22,7 @@ fn request(method: &str, mut parameters: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters })
 }
 
-fn post(curl: Invocation, body: impl ToString, headers: &[&str]) -> Answer {
+fn post(curl: Invocation, body: &impl ToString, headers: &[&str]) -> Answer {
     let types = ["Content-Type: application/json", "Accept: application/json, text/event-stream"];
     let curl = types.iter().chain(headers).fold(curl, |curl, header| curl.args(["-H", header]));
     answer(curl.args(["--data-binary", "@-"]).stdin(body.to_string()))
@@ -34,8 +34,8 @@ fn headers(method: &str) -> [String; 2] {
 
 /// The message in an answer, which may be an event.
 fn message(answer: &Answer) -> Value {
-    let events = answer.body.lines().filter_map(|line| line.strip_prefix("data: "));
-    let text = events.last().unwrap_or(&answer.body);
+    let mut events = answer.body.lines().filter_map(|line| line.strip_prefix("data: "));
+    let text = events.next_back().unwrap_or(&answer.body);
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {}", answer.body))
 }
 
@@ -73,7 +73,7 @@ fn over_tcp_only_who_has_the_token_is_answered_under_our_name() {
     assert_eq!(message(&listed)["result"]["tools"].as_array().unwrap().len(), 14);
     let [version, method] = headers("server/discover");
     let discovered =
-        post(curl(), request("server/discover", json!({})), &[&version, &method, &right]);
+        post(curl(), &request("server/discover", json!({})), &[&version, &method, &right]);
     let versions = message(&discovered)["result"]["supportedVersions"].clone();
     assert!(versions.as_array().unwrap().contains(&json!(REVISION)), "{versions}");
     // Headers that say something else than the message.
@@ -82,7 +82,7 @@ fn over_tcp_only_who_has_the_token_is_answered_under_our_name() {
     let called =
         request("tools/call", json!({ "name": "bash", "arguments": { "command": "echo hi" } }));
     let [version, method] = headers("tools/call");
-    let called = post(curl(), called, &[&version, &method, "Mcp-Name: bash", &right]);
+    let called = post(curl(), &called, &[&version, &method, "Mcp-Name: bash", &right]);
     assert_eq!(
         message(&called)["result"]["structuredContent"]["output"],
         "hi\n",
@@ -90,10 +90,10 @@ fn over_tcp_only_who_has_the_token_is_answered_under_our_name() {
         called.body
     );
 
-    let broken = post(curl(), "{no json", &[&right]);
+    let broken = post(curl(), &"{no json", &[&right]);
     assert!((400..500).contains(&broken.status), "{}", broken.status);
     let large = " ".repeat((16 << 20) + 1);
-    assert_eq!(post(curl(), large, &[&right]).status, 413);
+    assert_eq!(post(curl(), &large, &[&right]).status, 413);
     assert_eq!(send(&[&right]).status, 200, "it goes on");
     end(server, &world);
 }
@@ -111,7 +111,7 @@ fn at_a_unix_socket_the_same_user_is_answered() {
     let [version, method] = headers("tools/list");
     let listed = post(
         curl.arg("http://localhost/mcp"),
-        request("tools/list", json!({})),
+        &request("tools/list", json!({})),
         &[&version, &method],
     );
     assert_eq!(listed.status, 200, "{}", listed.body);

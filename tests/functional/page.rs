@@ -159,7 +159,7 @@ fn what_changed_is_shown_applied_and_discarded() {
     browser.click("document.querySelector('dialog .danger')");
     browser.wait_for_text("Nothing has changed");
     assert!(!world.project().join("later").exists() && !world.project().join("last").exists());
-    server.get("/v1/sandboxes/work/diff").expect_problem(422, "validation");
+    server.get("/v1/sandboxes/work/diff").expect_problem(409, "validation");
     // What stands in the way of an apply is asked for first, and told with 409.
     let complaints = browser.complaints();
     let is_expected = |it: &String| it.contains("409") && it.contains("/apply");

@@ -32,7 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "palisade-e2b",
         &["palisade-changes", "palisade-policy", "palisade-service", "palisade-session"],
     ),
-    ("palisade-mcp", &["palisade-service", "palisade-session"]),
+    ("palisade-mcp", &["palisade-record", "palisade-service", "palisade-session"]),
     ("palisade-service", &["palisade-record", "palisade-session"]),
     (
         "palisade-session",

@@ -19,6 +19,7 @@ mod usage;
 
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
+use commands::hook::DENIED;
 use line::{Cli, Command, Rejected};
 use palisade_launch::SpawnerStage;
 use palisade_session::SessionError;
@@ -46,7 +47,12 @@ fn main() -> ExitCode {
     }
     let command = match line::parse(&words) {
         Ok(command) => command,
-        Err(Rejected::Usage { error, line }) => return usage(&error, &line),
+        Err(Rejected::Usage { error, line }) => {
+            let code = usage(&error, &line);
+            // An agent takes any other code of a hook for a yes.
+            let is_hook = words.get(1).is_some_and(|word| word == "hook");
+            return if is_hook && error.use_stderr() { ExitCode::from(DENIED) } else { code };
+        }
         Err(Rejected::ProgramForCommand { word, meant }) => {
             output::complain(&anyhow::anyhow!(
                 "`{word}` is not a command of sandbox; did you mean `{meant}`?"

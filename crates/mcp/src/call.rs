@@ -1,55 +1,14 @@
 //! One call of a tool while it runs: on a task of its own, so that a person can be asked meanwhile, and so that a call that is given up
 //! takes what it does with it.
 
+use crate::context::{CallContext, Confirmation};
 use crate::denials;
-use crate::sandbox::KnownSandbox;
 use crate::state::ServerState;
 use crate::tools::{self, ToolCall};
-use palisade_service::Problem;
 use rmcp::model::CallToolResult;
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-
-/// What a tool knows of its call.
-#[derive(Clone, Debug)]
-pub(crate) struct CallContext {
-    pub(crate) server: Arc<ServerState>,
-    /// Whether the client can ask a person.
-    can_ask: bool,
-    confirmations: mpsc::Sender<Confirmation>,
-}
-
-/// Something that a tool does only if a person agrees.
-#[derive(Debug)]
-pub(crate) struct Confirmation {
-    pub(crate) message: String,
-    /// Dropped, it is a no.
-    pub(crate) answer: oneshot::Sender<bool>,
-}
-
-impl CallContext {
-    /// The sandbox, made if there is none.
-    pub(crate) async fn sandbox(&self) -> Result<KnownSandbox, Problem> {
-        let known = self.server.sandbox.get(self.can_ask).await?;
-        if self.can_ask {
-            self.server.questions.watch(&self.server.operations, &known.id).await;
-        }
-        Ok(known)
-    }
-
-    /// Whether a person agrees. Nobody to ask is a no.
-    pub(crate) async fn confirm(&self, message: String) -> bool {
-        if !self.can_ask {
-            return false;
-        }
-        let (answer, answered) = oneshot::channel();
-        if self.confirmations.send(Confirmation { message, answer }).await.is_err() {
-            return false;
-        }
-        answered.await.unwrap_or(false)
-    }
-}
 
 /// A call that runs. Dropped, it is given up: what it started is ended.
 #[derive(Debug)]
@@ -67,7 +26,7 @@ impl Drop for RunningCall {
 impl RunningCall {
     pub(crate) fn start(server: &Arc<ServerState>, tool: ToolCall, can_ask: bool) -> Self {
         let (to, confirmations) = mpsc::channel(1);
-        let context = CallContext { server: Arc::clone(server), can_ask, confirmations: to };
+        let context = CallContext::new(server, can_ask, to);
         let work = tokio::spawn(async move {
             let done = tool.run(&context).await;
             let may_be_denied = match &done {
@@ -104,18 +63,16 @@ impl RunningCall {
     /// Waits for its end, or for the next thing that a person has to agree to. May be dropped while it waits, and asked for again.
     pub(crate) async fn next(&mut self) -> CallEvent {
         let Self { work, confirmations } = self;
-        loop {
-            tokio::select! {
-                done = &mut *work => return CallEvent::Done(match done {
-                    Ok(result) => result,
-                    Err(error) => {
-                        let text = format!("the call failed: {error}");
-                        tools::result(Err(tools::ToolError::new(text)), &[])
-                    }
-                }),
-                // None: the tool asks for nothing more.
-                Some(asked) = confirmations.recv() => return CallEvent::Confirm(asked),
-            }
+        tokio::select! {
+            done = &mut *work => CallEvent::Done(match done {
+                Ok(result) => result,
+                Err(error) => {
+                    let text = format!("the call failed: {error}");
+                    tools::result(Err(tools::ToolError::new(text)), &[])
+                }
+            }),
+            // None: the tool asks for nothing more.
+            Some(asked) = confirmations.recv() => CallEvent::Confirm(asked),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What the sandbox denied, in words that a model can act on: what it was, which rule decided, and how a person allows it.
 
-use crate::tools::lossy;
+use crate::text::lossy;
 use palisade_service::{AuditQuery, Operations};
 use serde_json::Value;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasher as _, RandomState};
 use tokio::sync::Mutex;
 
 const EVENTS: &str = "ACCESS_DECIDED,HOST_DECIDED,NETWORK_ATTEMPT,POLICY_VIOLATION";
@@ -13,11 +15,36 @@ const MAX_TOLD: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Denials(Mutex<Option<u64>>);
 
+/// Different ones, of which the last are kept: a command can be denied as often as it likes.
+#[derive(Debug, Default)]
+struct LastDenials {
+    hasher: RandomState,
+    seen: HashSet<u64>,
+    last: VecDeque<String>,
+}
+
+impl LastDenials {
+    fn add(&mut self, line: String) {
+        if self.seen.insert(self.hasher.hash_one(&line)) {
+            self.last.push_back(line);
+            if self.last.len() > MAX_TOLD {
+                self.last.pop_front();
+            }
+        }
+    }
+
+    fn told(self) -> Vec<String> {
+        let left_out = self.seen.len() - self.last.len();
+        let first = (left_out > 0).then(|| format!("[{left_out} earlier denials left out]"));
+        first.into_iter().chain(self.last).collect()
+    }
+}
+
 impl Denials {
     /// Those since the last time.
     pub(crate) async fn new_ones(&self, operations: &Operations, sandbox: &str) -> Vec<String> {
         let mut last = self.0.lock().await;
-        let mut told = Vec::new();
+        let mut found = LastDenials::default();
         // Without an answer nothing is told; the failure itself is.
         loop {
             let query = AuditQuery {
@@ -31,21 +58,12 @@ impl Denials {
             if let Some(number) = page.records.last().and_then(|record| record["seq"].as_u64()) {
                 *last = Some(number);
             }
-            for line in page.records.iter().filter_map(told_of) {
-                if !told.contains(&line) {
-                    told.push(line);
-                }
-            }
+            page.records.iter().filter_map(told_of).for_each(|line| found.add(line));
             if page.next.is_none() {
                 break;
             }
         }
-        let count = told.len();
-        if count > MAX_TOLD {
-            told.drain(..count - MAX_TOLD);
-            told.insert(0, format!("[{} earlier denials left out]", count - MAX_TOLD));
-        }
-        told
+        found.told()
     }
 }
 
@@ -129,7 +147,7 @@ fn told_of(record: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::told_of;
+    use super::{LastDenials, MAX_TOLD, told_of};
     use serde_json::json;
 
     #[test]
@@ -144,5 +162,16 @@ mod tests {
         }
         let allowed = json!({ "event": "ACCESS_DECIDED", "details": { "path": "/a", "decision": "allowed" } });
         assert_eq!(told_of(&allowed), None);
+    }
+
+    #[test]
+    fn the_last_ones_are_told_once() {
+        let mut found = LastDenials::default();
+        for number in [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 0] {
+            found.add(number.to_string());
+        }
+        let told = found.told();
+        assert_eq!(told.len(), MAX_TOLD + 1);
+        assert_eq!((&*told[0], &*told[1], &*told[8]), ("[2 earlier denials left out]", "2", "9"));
     }
 }

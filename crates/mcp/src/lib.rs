@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod calls;
 pub mod clients;
+mod context;
 mod denials;
 mod error;
 mod options;
@@ -17,6 +19,7 @@ mod server;
 mod serving;
 mod state;
 mod tasks;
+mod text;
 mod tools;
 pub mod wrap;
 

@@ -4,10 +4,12 @@
 //! The client gets a text back that names the call. It is signed and bound to the tool and its arguments, so that no client can name
 //! another call, or go on with other arguments than a person was shown.
 
-use crate::call::{Confirmation, RunningCall};
+use crate::call::RunningCall;
+use crate::context::Confirmation;
 use crate::random;
-use crate::state::ServerState;
-use rmcp::model::{CallToolRequestParams, JsonObject, RequestStateError, SealOptions};
+use rmcp::model::{
+    CallToolRequestParams, JsonObject, RequestStateCodec, RequestStateError, SealOptions,
+};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -70,18 +72,22 @@ fn binding(name: &str, arguments: Option<&JsonObject>) -> Vec<u8> {
     hash.finalize().to_vec()
 }
 
-pub(crate) fn seal(server: &ServerState, name: &str, request: &CallToolRequestParams) -> String {
+pub(crate) fn seal(
+    codec: &RequestStateCodec,
+    name: &str,
+    request: &CallToolRequestParams,
+) -> String {
     let bound = binding(&request.name, request.arguments.as_ref());
     let options = SealOptions::new().associated_data(&bound).ttl(PATIENCE);
-    server.codec.seal_with(name.as_bytes(), &options)
+    codec.seal_with(name.as_bytes(), &options)
 }
 
 pub(crate) fn open(
-    server: &ServerState,
+    codec: &RequestStateCodec,
     sealed: &str,
     request: &CallToolRequestParams,
 ) -> Result<String, RequestStateError> {
     let bound = binding(&request.name, request.arguments.as_ref());
-    let name = server.codec.open_with(sealed, &bound)?;
+    let name = codec.open_with(sealed, &bound)?;
     Ok(String::from_utf8_lossy(&name).into_owned())
 }

@@ -1,16 +1,18 @@
 //! Questions of the sandbox that a person at the client is asked, and the answers that become of them. `sandbox approve` shows the same
 //! ones: the first answer counts.
 
-use crate::tools::lossy;
+use crate::text::{listed, named};
+use palisade_record::escape;
 use palisade_service::{ApprovalAnswer, Decision, Lifetime, Operations, Scope};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::{OnceCell, watch};
 
-/// Of a name that a command chose, in a question.
-const MAX_NAME: usize = 300;
+/// Of why something is asked, in characters.
+const MAX_REASON: usize = 300;
 
 /// What a command waits for.
 #[derive(Clone, Debug)]
@@ -111,25 +113,56 @@ fn take(open: &mut BTreeMap<u64, Question>, event: &Value) -> bool {
     }
 }
 
-/// A name that a command chose, on one line and not too long.
+/// Text that a command chose.
 fn shown(value: &Value) -> String {
-    let text = value.as_str().unwrap_or_default().replace(['\n', '\r', '\t', '\u{1b}'], " ");
-    lossy(text.as_bytes()).chars().take(MAX_NAME).collect()
+    named(value.as_str().unwrap_or_default())
 }
 
 fn message(event: &Value) -> String {
-    let program = shown(&event["processes"][0]["exe"]);
-    let program = if program.is_empty() { "A command".to_owned() } else { program };
-    let reason = shown(&event["reason"]);
+    let program = match event["processes"][0]["exe"].as_str() {
+        Some(program) if !program.is_empty() => named(program),
+        _ => "A command".to_owned(),
+    };
     let wanted = match event["host"].is_string() {
         true => format!("connect to {} port {}", shown(&event["host"]), event["port"]),
-        false => {
-            let act = event["act"].as_str().unwrap_or("use");
-            let what = if event["isDirectory"] == true { "the directory " } else { "" };
-            format!("{act} {what}{}", shown(&event["path"]))
-        }
+        false => wanted_of_file(event),
     };
+    let reason = event["reason"].as_str().map(escape::text).unwrap_or_default();
+    let reason: String = reason.chars().take(MAX_REASON).collect();
     format!("{program} in the sandbox wants to {wanted} ({reason}). Allow it?")
+}
+
+/// All that a yes is about.
+fn wanted_of_file(event: &Value) -> String {
+    let path = event["path"].as_str().unwrap_or_default();
+    let act = match event["act"].as_str().unwrap_or("use") {
+        "see" => "look at",
+        "execute" => "run",
+        "write" => "write to",
+        "change" => "change the attributes of",
+        act => act,
+    };
+    let mut text = match event["entry"].as_str() {
+        // Which may be a whole path: then that is it.
+        Some(entry) => {
+            let entry = Path::new(path).join(entry);
+            format!(
+                "{act} {} in the directory {}, which becomes writable if it is allowed for the session",
+                named(&entry.to_string_lossy()),
+                named(path)
+            )
+        }
+        None if event["isDirectory"] == true => format!("{act} the directory {}", named(path)),
+        None => format!("{act} {}", named(path)),
+    };
+    if event["newPath"].is_string() {
+        text.push_str(&format!("; the new name is {}", shown(&event["newPath"])));
+    }
+    if let Some(also) = event["also"].as_array().filter(|also| !also.is_empty()) {
+        let also: Vec<String> = also.iter().map(shown).collect();
+        text.push_str(&format!("; granted with it: {}", listed(&also)));
+    }
+    text
 }
 
 const ANSWER: &str = "answer";
@@ -191,7 +224,7 @@ pub(crate) fn answer_of(result: &ElicitResult) -> ApprovalAnswer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Question, answer_of, approval_form, is_confirmed, take};
+    use super::{Question, answer_of, approval_form, is_confirmed, message, take};
     use palisade_service::{Decision, Lifetime};
     use rmcp::model::ElicitResult;
     use serde_json::json;
@@ -205,11 +238,27 @@ mod tests {
         assert!(take(&mut open, &asked));
         let question: &Question = &open[&3];
         assert!(!question.message.contains(['\n', '\u{1b}']), "{}", question.message);
-        assert!(question.message.starts_with("/bin/cat in the sandbox wants to read /x"));
+        assert!(question.message.starts_with(r"/bin/cat in the sandbox wants to read '/x\nAllow"));
         let form = serde_json::to_value(approval_form(question).unwrap()).unwrap();
         assert_eq!(form["mode"], "form");
         assert!(take(&mut open, &json!({ "type": "event.audit", "id": 3 })));
         assert!(open.is_empty());
+    }
+
+    #[test]
+    fn the_whole_subject_is_asked_about() {
+        let event = |entry: &str| {
+            json!({ "act": "rename", "path": "/p/a", "isDirectory": true, "entry": entry, "newPath": "a/ev\u{202e}il",
+                "also": ["/p/with it"], "reason": "not granted" })
+        };
+        for entry in ["notes", "/p/a/notes"] {
+            let asked = message(&event(entry));
+            for part in
+                ["rename /p/a/notes in the directory /p/a,", r"'a/ev\u{202e}il'", "'/p/with it'"]
+            {
+                assert!(asked.contains(part), "{part}: {asked}");
+            }
+        }
     }
 
     #[test]

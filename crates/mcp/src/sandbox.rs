@@ -18,7 +18,7 @@ enum State {
     NotYet,
     Known {
         sandbox: KnownSandbox,
-        held: Option<HeldSandbox>,
+        held: Option<Box<HeldSandbox>>,
     },
     /// The server ends: nothing new is made.
     Over,
@@ -68,7 +68,7 @@ impl LazySandbox {
                     true => (self.operations.create(&options).await?, None),
                     false => {
                         let held = self.operations.hold(&options).await?;
-                        (held.id().to_owned(), Some(held))
+                        (held.id().to_owned(), Some(Box::new(held)))
                     }
                 }
             }

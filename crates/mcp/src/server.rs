@@ -4,11 +4,12 @@
 //! is required, and the client repeats the call with it (`parked.rs`), or the call becomes a task (`tasks.rs`).
 
 use crate::call::{CallEvent, RunningCall};
+use crate::calls::ServerCalls;
 use crate::options::AskWhom;
 use crate::parked::{self, Asked, ParkedCall};
 use crate::questions::{Question, answer_of, approval_form, confirmation_form, is_confirmed};
 use crate::state::ServerState;
-use crate::tasks::Tasks;
+use crate::tasks::BadUpdate;
 use crate::tools::{self, BadCall, ToolCall, ToolError, tools};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CreateTaskResult,
@@ -35,7 +36,7 @@ until a person allows it, and the answer says how. Do not work around a denial; 
 transaction, changes reach the project only when they are applied.";
 
 #[derive(Clone, Debug)]
-pub(crate) struct McpServer(pub(crate) Arc<ServerState>);
+pub(crate) struct McpServer(pub(crate) Arc<ServerCalls>);
 
 /// What a client can do for one call.
 #[derive(Clone, Copy, Debug)]
@@ -90,14 +91,14 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let server = &self.0;
-        let skills = ClientSkills::of(server, &context);
+        let skills = ClientSkills::of(&server.state, &context);
         server.parked.sweep();
         let (call, may_be_task) = match &request.request_state {
             Some(sealed) => (self.take_up(sealed, &request).await?, false),
             None => match ToolCall::parse(&request.name, request.arguments.clone()) {
                 Ok(tool) => {
                     let may_be_task = skills.knows_tasks && tool.may_be_task();
-                    (RunningCall::start(server, tool, skills.can_ask), may_be_task)
+                    (RunningCall::start(&server.state, tool, skills.can_ask), may_be_task)
                 }
                 Err(BadCall::UnknownTool) => {
                     let text = format!("there is no tool `{}`", request.name);
@@ -114,7 +115,11 @@ impl ServerHandler for McpServer {
         request: GetTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        Tasks::get(&self.0, &request.task_id).map(GetTaskResult::new).ok_or_else(no_task)
+        self.0
+            .tasks
+            .get(&self.0.state, &request.task_id)
+            .map(GetTaskResult::new)
+            .ok_or_else(no_task)
     }
 
     async fn update_task(
@@ -122,10 +127,12 @@ impl ServerHandler for McpServer {
         request: UpdateTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        match Tasks::update(&self.0, &request.task_id, &request.input_responses).await {
-            true => Ok(()),
-            false => Err(no_task()),
-        }
+        let updated =
+            self.0.tasks.update(&self.0.state, &request.task_id, &request.input_responses).await;
+        updated.map_err(|why| match why {
+            BadUpdate::UnknownTask => no_task(),
+            BadUpdate::NotAsked => ErrorData::invalid_params("this task did not ask that", None),
+        })
     }
 
     async fn cancel_task(
@@ -154,7 +161,7 @@ impl McpServer {
     ) -> Result<RunningCall, ErrorData> {
         let server = &self.0;
         let wrong = |text: String| ErrorData::invalid_params(text, None);
-        let name = parked::open(server, sealed, request)
+        let name = parked::open(&server.codec, sealed, request)
             .map_err(|error| wrong(format!("requestState: {error}")))?;
         let Some(ParkedCall { call, asked, .. }) = server.parked.take(&name) else {
             return Err(wrong("requestState: this call does not wait for an answer".to_owned()));
@@ -165,7 +172,7 @@ impl McpServer {
         match (asked, result) {
             (Asked::Question(id), Some(result)) => self.decide(id, &result).await,
             // Not answered: it is asked again.
-            (Asked::Question(id), None) => server.questions.put_back(id),
+            (Asked::Question(id), None) => server.state.questions.put_back(id),
             (Asked::Confirmation(asked), result) => {
                 // Whoever waits for it may be gone.
                 let _ = asked.answer.send(result.as_ref().is_some_and(is_confirmed));
@@ -175,9 +182,9 @@ impl McpServer {
     }
 
     async fn decide(&self, question: u64, result: &ElicitResult) {
-        if let Some(sandbox) = self.0.sandbox.known().await {
+        if let Some(sandbox) = self.0.state.sandbox.known().await {
             // Somebody else may have been first.
-            let _ = self.0.operations.decide(&sandbox.id, question, &answer_of(result)).await;
+            let _ = self.0.state.operations.decide(&sandbox.id, question, &answer_of(result)).await;
         }
     }
 
@@ -210,7 +217,7 @@ impl McpServer {
                 () = context.ct.cancelled() => {
                     return Err(ErrorData::internal_error("the call was cancelled", None));
                 }
-                question = self.0.questions.next(), if skills.can_ask => {
+                question = self.0.state.questions.next(), if skills.can_ask => {
                     if skills.is_stateless {
                         let form = approval_form(&question);
                         return self.park(call, Asked::Question(question.id), form, request);
@@ -219,7 +226,7 @@ impl McpServer {
                 }
                 _ = ticks.tick() => self.tell_progress(context, began).await,
                 () = sleep_until(began + TASK_AFTER), if may_be_task => {
-                    return match Tasks::begin(&self.0, call, skills.can_ask) {
+                    return match self.0.tasks.begin(call, skills.can_ask) {
                         Some(task) => Ok(CreateTaskResult::new(task).into()),
                         None => Ok(failed("too many tasks are there; end some").into()),
                     };
@@ -241,7 +248,7 @@ impl McpServer {
         };
         let input = InputRequest::Elicitation(ElicitRequest::new(form));
         let inputs = InputRequests::from([(INPUT.to_owned(), input)]);
-        let state = parked::seal(&self.0, &name, request);
+        let state = parked::seal(&self.0.codec, &name, request);
         Ok(InputRequiredResult::new(Some(inputs), Some(state)).into())
     }
 
@@ -259,7 +266,7 @@ impl McpServer {
                     self.decide(question.id, &result).await;
                 }
             }
-            () = self.0.questions.closed(question.id) => {}
+            () = self.0.state.questions.closed(question.id) => {}
             () = context.ct.cancelled() => {}
             // It ended without an answer; its result is asked for again.
             () = call.ended() => {}
@@ -299,7 +306,7 @@ impl McpServer {
 
     /// What the sandbox waits for, if it waits for a person.
     async fn waiting(&self) -> Option<String> {
-        let open = self.0.questions.open();
+        let open = self.0.state.questions.open();
         if let Some(question) = open.first() {
             let secret = if question.is_secret {
                 " This is about a secret: it is not asked here."
@@ -311,8 +318,8 @@ impl McpServer {
                 question.message
             ));
         }
-        let sandbox = self.0.sandbox.known().await?;
-        let count = self.0.operations.look(&sandbox.id).await.ok()?.status?.questions;
+        let sandbox = self.0.state.sandbox.known().await?;
+        let count = self.0.state.operations.look(&sandbox.id).await.ok()?.status?.questions;
         (count > 0).then(|| {
             format!("waiting for a person: {count} questions; answer them with `sandbox approve`")
         })

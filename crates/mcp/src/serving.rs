@@ -1,9 +1,9 @@
 //! A server at standard input and output, or at a socket.
 
+use crate::calls::ServerCalls;
 use crate::error::McpError;
 use crate::options::McpOptions;
 use crate::server::McpServer;
-use crate::state::ServerState;
 use axum::Router;
 use palisade_service::{Face, Listening, Operations, ServeOptions, ServiceError, serve_face};
 use rmcp::ServiceExt as _;
@@ -35,9 +35,9 @@ pub fn serve_streams(options: &McpOptions, note: &mut dyn FnMut(&str)) -> Result
         .map_err(|error| McpError::Streams(error.to_string()))?;
     let done = runtime.block_on(async {
         let operations = Operations::open(options.places.clone(), options.directory.clone())?;
-        let state = ServerState::new(operations, options)?;
-        let served = talk(&state).await;
-        if let Some(said) = state.sandbox.end().await.filter(|said| !said.is_empty()) {
+        let calls = ServerCalls::new(operations, options)?;
+        let served = talk(&calls).await;
+        if let Some(said) = calls.state.sandbox.end().await.filter(|said| !said.is_empty()) {
             note(&said);
         }
         served
@@ -47,7 +47,7 @@ pub fn serve_streams(options: &McpOptions, note: &mut dyn FnMut(&str)) -> Result
     done
 }
 
-async fn talk(state: &Arc<ServerState>) -> Result<(), McpError> {
+async fn talk(calls: &Arc<ServerCalls>) -> Result<(), McpError> {
     let streams = |error: &dyn std::fmt::Display| McpError::Streams(error.to_string());
     let listen = |kind| signal(kind).map_err(|error| streams(&error));
     let (mut terminated, mut interrupted, mut hung_up) = (
@@ -58,7 +58,7 @@ async fn talk(state: &Arc<ServerState>) -> Result<(), McpError> {
     let (read, write) = stdio_pipes();
     let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(MAX_MESSAGE);
     let serving = async {
-        match McpServer(Arc::clone(state)).serve(transport).await {
+        match McpServer(Arc::clone(calls)).serve(transport).await {
             Ok(running) => match running.waiting().await {
                 Ok(QuitReason::JoinError(error)) | Err(error) => Err(streams(&error)),
                 Ok(_) => Ok(()),
@@ -85,7 +85,7 @@ pub fn serve_http(
 ) -> Result<(), McpError> {
     serve_face(listen, tell, |operations| {
         let stopping = operations.clone();
-        let state = ServerState::new(operations, options)
+        let calls = ServerCalls::new(operations, options)
             .map_err(|error| ServiceError::Face { why: error.to_string() })?;
         let config = StreamableHttpServerConfig::default()
             // Who may ask is checked before: by the token, Host and Origin, or by the user at the other end of a UNIX socket.
@@ -96,14 +96,14 @@ pub fn serve_http(
             stopping.stopping().await;
             stop.cancel();
         });
-        let server = McpServer(Arc::clone(&state));
+        let server = McpServer(Arc::clone(&calls));
         let service = StreamableHttpService::new(
             move || Ok(server.clone()),
             Arc::new(LocalSessionManager::default()),
             config,
         );
         let end = async move {
-            let ended = tokio::time::timeout(CALL_GRACE * 4, state.sandbox.end()).await;
+            let ended = tokio::time::timeout(CALL_GRACE * 4, calls.state.sandbox.end()).await;
             if let Ok(Some(said)) = ended
                 && !said.is_empty()
             {

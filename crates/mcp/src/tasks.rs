@@ -9,7 +9,7 @@ use rmcp::model::{
     JsonObject, Task, TaskPayload, TaskStatus,
 };
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -32,7 +32,16 @@ struct Record {
     state: RecordState,
     work: AbortHandle,
     can_ask: bool,
+    /// What the client was asked and did not answer yet: nothing else is answered by it.
+    offered: BTreeSet<String>,
     since: Instant,
+}
+
+/// Why answers are not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadUpdate {
+    UnknownTask,
+    NotAsked,
 }
 
 #[derive(Debug)]
@@ -58,14 +67,9 @@ impl Tasks {
     }
 
     /// Goes on with a call as a task. None: there are too many, and the call is given up.
-    pub(crate) fn begin(
-        server: &Arc<ServerState>,
-        mut call: RunningCall,
-        can_ask: bool,
-    ) -> Option<Task> {
+    pub(crate) fn begin(self: &Arc<Self>, mut call: RunningCall, can_ask: bool) -> Option<Task> {
         let id = random::hex(16).ok()?;
-        let tasks = &server.tasks;
-        let is_full = tasks.with(|all| {
+        let is_full = self.with(|all| {
             all.retain(|_, it| {
                 matches!(it.state, RecordState::Working) || it.since.elapsed() < KEPT
             });
@@ -79,7 +83,7 @@ impl Tasks {
         let task = Task::new(id.clone(), TaskStatus::Working, time.clone(), time)
             .with_ttl_ms(ttl)
             .with_poll_interval_ms(POLL_INTERVAL_MS);
-        let (owner, name) = (Arc::clone(server), id.clone());
+        let (owner, name) = (Arc::clone(self), id.clone());
         let (registered, begin) = oneshot::channel::<()>();
         let work = tokio::spawn(async move {
             // Not before it is in the table.
@@ -89,12 +93,12 @@ impl Tasks {
                     CallEvent::Done(result) => {
                         let result = serde_json::to_value(result).unwrap_or_default();
                         let Value::Object(result) = result else { return };
-                        owner.tasks.set(&name, RecordState::Completed(result));
+                        owner.set(&name, RecordState::Completed(result));
                         return;
                     }
                     CallEvent::Confirm(asked) => {
                         let (message, answer) = (asked.message, asked.answer);
-                        owner.tasks.set(&name, RecordState::Confirming { message, answer });
+                        owner.set(&name, RecordState::Confirming { message, answer });
                     }
                 }
             }
@@ -104,9 +108,10 @@ impl Tasks {
             state: RecordState::Working,
             work: work.abort_handle(),
             can_ask,
+            offered: BTreeSet::new(),
             since: Instant::now(),
         };
-        tasks.with(|all| all.insert(id, record));
+        self.with(|all| all.insert(id, record));
         // It waits for this, and does not go before.
         let _ = registered.send(());
         Some(task)
@@ -124,9 +129,9 @@ impl Tasks {
     }
 
     /// How a task is.
-    pub(crate) fn get(server: &ServerState, id: &str) -> Option<DetailedTask> {
-        server.tasks.with(|all| {
-            let record = all.get(id)?;
+    pub(crate) fn get(&self, server: &ServerState, id: &str) -> Option<DetailedTask> {
+        self.with(|all| {
+            let record = all.get_mut(id)?;
             let payload = match &record.state {
                 RecordState::Completed(result) => TaskPayload::Completed { result: result.clone() },
                 RecordState::Cancelled => TaskPayload::Cancelled,
@@ -142,20 +147,50 @@ impl Tasks {
                 },
                 RecordState::Working => TaskPayload::Working,
             };
+            if let TaskPayload::InputRequired { input_requests } = &payload {
+                record.offered.extend(input_requests.keys().cloned());
+            }
             Some(DetailedTask::new(record.task.clone(), payload))
         })
     }
 
-    /// A person's answers. False: there is no such task.
-    pub(crate) async fn update(server: &ServerState, id: &str, responses: &InputResponses) -> bool {
-        let Some(sandbox) = server.sandbox.known().await else { return false };
-        for (key, response) in responses {
-            let Ok(result) = serde_json::from_value::<ElicitResult>(response.clone()) else {
-                continue;
-            };
-            if key == CONFIRMATION {
-                server.tasks.with(|all| {
-                    let Some(record) = all.get_mut(id) else { return };
+    /// A person's answers: all of them or, if one is to something that this task did not ask, none.
+    pub(crate) async fn update(
+        &self,
+        server: &ServerState,
+        id: &str,
+        responses: &InputResponses,
+    ) -> Result<(), BadUpdate> {
+        let answers = self.take_answers(id, responses)?;
+        let Some(sandbox) = server.sandbox.known().await else { return Ok(()) };
+        for (question, result) in answers {
+            // Somebody else may have been first.
+            let _ = server.operations.decide(&sandbox.id, question, &answer_of(&result)).await;
+        }
+        Ok(())
+    }
+
+    /// Answers to questions of the sandbox are returned. One to a confirmation is given to the call.
+    fn take_answers(
+        &self,
+        id: &str,
+        responses: &InputResponses,
+    ) -> Result<Vec<(u64, ElicitResult)>, BadUpdate> {
+        self.with(|all| {
+            let record = all.get_mut(id).ok_or(BadUpdate::UnknownTask)?;
+            let is_open =
+                matches!(record.state, RecordState::Working | RecordState::Confirming { .. });
+            let is_offered = |key| record.offered.contains(key);
+            if !(record.can_ask && is_open && responses.keys().all(is_offered)) {
+                return Err(BadUpdate::NotAsked);
+            }
+            let mut answers = Vec::new();
+            for (key, response) in responses {
+                let Ok(result) = serde_json::from_value::<ElicitResult>(response.clone()) else {
+                    continue;
+                };
+                record.offered.remove(key);
+                if key == CONFIRMATION {
                     let before = std::mem::replace(&mut record.state, RecordState::Working);
                     match before {
                         // Whoever waits for it may be gone.
@@ -164,13 +199,12 @@ impl Tasks {
                         }
                         other => record.state = other,
                     }
-                });
-            } else if let Some(Ok(question)) = key.strip_prefix(QUESTION).map(str::parse) {
-                // Somebody else may have been first.
-                let _ = server.operations.decide(&sandbox.id, question, &answer_of(&result)).await;
+                } else if let Some(Ok(question)) = key.strip_prefix(QUESTION).map(str::parse) {
+                    answers.push((question, result));
+                }
             }
-        }
-        server.tasks.with(|all| all.contains_key(id))
+            Ok(answers)
+        })
     }
 
     /// Ends it. False: there is no such task.
@@ -195,4 +229,45 @@ fn questions(server: &ServerState) -> InputRequests {
         Some((format!("{QUESTION}{}", question.id), request))
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BadUpdate, Record, RecordState, Tasks, now};
+    use rmcp::model::{InputResponses, Task, TaskStatus};
+    use serde_json::json;
+    use std::time::Instant;
+
+    #[test]
+    fn only_what_was_asked_is_answered() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let work = runtime.spawn(async {}).abort_handle();
+        let tasks = Tasks::default();
+        let add = |id: &str, can_ask| {
+            let record = Record {
+                task: Task::new(id.to_owned(), TaskStatus::Working, now(), now()),
+                state: RecordState::Working,
+                work: work.clone(),
+                can_ask,
+                offered: ["question-3".to_owned()].into(),
+                since: Instant::now(),
+            };
+            tasks.with(|all| all.insert(id.to_owned(), record));
+        };
+        add("asked", true);
+        add("not there", false);
+        let yes = json!({ "action": "accept", "content": { "answer": "once" } });
+        let answer = |id: &str, keys: &[&str]| {
+            let all = keys.iter().map(|key| ((*key).to_owned(), yes.clone()));
+            let taken = tasks.take_answers(id, &all.collect::<InputResponses>());
+            taken.map(|all| all.into_iter().map(|(question, _)| question).collect::<Vec<_>>())
+        };
+        assert_eq!(answer("no task", &["question-3"]), Err(BadUpdate::UnknownTask));
+        assert_eq!(answer("not there", &["question-3"]), Err(BadUpdate::NotAsked));
+        for keys in [&["question-4"][..], &["question-3", "question-4"], &["confirmation"]] {
+            assert_eq!(answer("asked", keys), Err(BadUpdate::NotAsked), "{keys:?}");
+        }
+        assert_eq!(answer("asked", &["question-3"]), Ok(vec![3]));
+        assert_eq!(answer("asked", &["question-3"]), Err(BadUpdate::NotAsked), "once");
+    }
 }

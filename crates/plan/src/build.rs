@@ -19,8 +19,8 @@ use crate::seccomp::Unheld;
 use crate::see::{self, Outside, RestOfHost, Seen, SeenOn};
 use crate::selfcheck::{self, CheckedLayers};
 use crate::{
-    caches, environment, gate, guard, identity, landlock, locate, namespaces, own, promises,
-    seccomp, unheld_rules,
+    caches, environment, gate, guard, identity, landlock, listed, locate, namespaces, own,
+    promises, seccomp, unheld_rules,
 };
 use palisade_policy::model::{
     Level, Mode, NetworkMode, Policy, ProjectAccess, RecordedStreams, View,
@@ -77,6 +77,14 @@ struct EgressConfig {
 
 fn keep(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, Kept)> {
     let policy = request.policy;
+    let has_namespaces = policy.isolation_level != Level::None && policy.process.user_namespace;
+    if request.listed.is_some() && !has_namespaces {
+        let fix = "use LEVEL_2 or LEVEL_1, and user namespaces";
+        return Err(PlanError::NeedsNamespaces {
+            what: "a view that is listed entry by entry",
+            fix,
+        });
+    }
     let (seen, kept) = match (policy.isolation_level, policy.process.user_namespace) {
         (Level::None, _) => without_isolation(request, host),
         (_, false) => without_namespaces(request, host),
@@ -181,7 +189,10 @@ fn view(
     rest: RestOfHost,
 ) -> Result<Viewed> {
     let (policy, facts) = (request.policy, request.facts);
-    let mut seen = see::see(request, host, Outside::Absent, rest)?;
+    let mut seen = match request.listed {
+        Some(view) => listed::see(request, view, host)?,
+        None => see::see(request, host, Outside::Absent, rest)?,
+    };
     add_name_files(parts.identity, facts, host, &mut seen);
     let egress = egress(request, parts.hostname, host, &mut seen)?;
     if gate::serves_files(policy, facts) {

@@ -70,6 +70,10 @@ pub enum PlanError {
          `sandbox run`"
     )]
     ListedInMinimalView,
+    #[error(
+        "the listed place {place} leads to {path} by a link, out of what is shown there; write the place without links"
+    )]
+    LeadsElsewhere { place: PathBuf, path: PathBuf },
     #[error("{what}: nothing is asked in this run; questions need {needs}")]
     NothingIsAsked { what: &'static str, needs: &'static str },
     #[error(
@@ -155,6 +159,7 @@ impl PlanError {
             | Self::WorkingDirectory { .. }
             | Self::NoWorkingDirectory { .. }
             | Self::ListedInMinimalView
+            | Self::LeadsElsewhere { .. }
             | Self::NothingIsAsked { .. }
             | Self::RuleNotHeld { .. }
             | Self::NotAllowed { .. }

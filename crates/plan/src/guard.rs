@@ -13,7 +13,7 @@ use crate::own;
 use crate::paths::Scope;
 use crate::request::PlanRequest;
 use crate::{build_dirs, gate, git, indirect, listed, locate, policy_files, sourced, virtualenv};
-use palisade_guard::{MatchContext, Matcher};
+use palisade_guard::{GuardedPath, MatchContext, Matcher};
 use std::path::{Path, PathBuf};
 
 /// The guard, and notes for the user.
@@ -45,6 +45,10 @@ pub(crate) fn choose(
         return Ok(Guarded::default());
     }
     if !filesystem.protect_names {
+        let covered = listed::guarded(request.listed, host, |path| grounds.inside(path))?;
+        if let Some(GuardedPath { path, .. }) = covered.into_iter().next() {
+            return Err(PlanError::CouldBeMade { path });
+        }
         let note = "names that the host would run later (git hooks, editor, agent and shell settings) \
                     can be written: they are not protected in this run";
         return Ok(Guarded { guard: None, notes: vec![note.to_owned()] });
@@ -72,7 +76,7 @@ pub(crate) fn choose(
     let Indirect { guarded: mut more, hooks } = indirect::guarded(&root, &top, host, inside);
     more.extend(virtualenv::guarded(&root, &top, facts, host, inside));
     more.extend(sourced::guarded(&root, &facts.cwd, &top, host, inside));
-    more.extend(listed::guarded(request.listed, host, inside));
+    more.extend(listed::guarded(request.listed, host, inside)?);
     more.extend(policy_files::guarded(request.policy_files, facts, host, inside));
     let trees: Vec<PathBuf> = grounds.0.iter().map(|tree| tree.target.clone()).collect();
     let surroundings = surroundings(mounts, &trees, mounted);

@@ -6,7 +6,8 @@ use crate::compose::{Parts, Technique, compose};
 use crate::error::{PlanError, Result};
 use crate::facts::EntryKind;
 use crate::grant::{Grant, GrantKind, Granter};
-use crate::host::{Host, Link};
+use crate::host::{Host, Link, join};
+use crate::listed_view::{IfSourceMissing, ListedAccess, ListedEntry, ListedView, Shown};
 use crate::model::{MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
 use crate::request::PlanRequest;
@@ -18,64 +19,8 @@ use std::path::{Path, PathBuf};
 
 /// In errors.
 const WHAT: &str = "--bind";
+const PLACE: &str = "the listed place";
 const WHY_GUARDED: &str = "the listed view covers this name";
-
-/// What the command sees, in the order in which it was said: what comes later covers what was there before.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListedView {
-    pub entries: Vec<ListedEntry>,
-}
-
-/// One entry. Its place is an absolute path without `.` and `..`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedEntry {
-    pub place: PathBuf,
-    pub shown: Shown,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown {
-    /// A file, directory or socket of the host.
-    Host {
-        source: PathBuf,
-        access: ListedAccess,
-        if_missing: IfSourceMissing,
-    },
-    /// A directory that is empty at first, and private to the run.
-    Private {
-        mode: u32,
-        size: Option<u64>,
-        is_read_only: bool,
-    },
-    /// A directory, where there is none.
-    Directory {
-        mode: u32,
-    },
-    Link {
-        points_to: PathBuf,
-    },
-    /// A file with this content, read-only.
-    File {
-        content: String,
-        mode: u32,
-    },
-    /// Nothing: what the host has there cannot be seen, and nothing can be made in its place.
-    Nothing,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListedAccess {
-    ReadOnly,
-    ReadWrite,
-    /// Looks writable; changes are discarded.
-    Overlay,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IfSourceMissing {
-    IsAnError,
-    IsLeftOut,
-}
 
 /// What the entries come to on this host.
 struct Listed {
@@ -90,7 +35,7 @@ pub(crate) fn see(request: &PlanRequest<'_>, view: &ListedView, host: &Host<'_>)
     let mut granter = Granter::new(facts, host);
     // Only so that it knows which paths are the system's.
     let _ = granter.system(policy.mode);
-    let settled = settle(view, host);
+    let settled = settle(view, host)?;
     let Listed { mut grants, mut links, steps } = list(&settled, &granter)?;
     let program = program(request, &settled, &granter);
     let links_to_program = program.as_ref().map(|program| program.links.clone());
@@ -139,40 +84,58 @@ pub(crate) fn see(request: &PlanRequest<'_>, view: &ListedView, host: &Host<'_>)
     Ok(seen)
 }
 
-/// The names at which nothing may be made, although they are in a writable directory of the host and nothing is there to cover.
+/// The names at which nothing may be made, although they are in a writable directory of the host and nothing is there to cover: by their
+/// paths in the sandbox.
 pub(crate) fn guarded(
     view: Option<&ListedView>,
     host: &Host<'_>,
     inside: impl Fn(&Path) -> Option<PathBuf>,
-) -> Vec<GuardedPath> {
-    let settled = view.map(|view| settle(view, host)).unwrap_or_default();
-    let missing = settled
-        .iter()
-        .filter(|(place, shown)| matches!(shown, Shown::Nothing) && host.kind(place).is_none());
-    let inside = missing.filter_map(|(place, _)| inside(place));
-    inside.map(|path| GuardedPath { path, why: WHY_GUARDED }).collect()
+) -> Result<Vec<GuardedPath>> {
+    let settled = view.map(|view| settle(view, host)).transpose()?.unwrap_or_default();
+    let missing = settled.values().filter_map(|entry| match (&entry.shown, &entry.ground) {
+        (Shown::Nothing, Ground::Host { path, kind: None }) => inside(path),
+        _ => None,
+    });
+    Ok(missing.map(|path| GuardedPath { path, why: WHY_GUARDED }).collect())
 }
 
-/// The entries that are not covered by a later one.
-fn settle(view: &ListedView, host: &Host<'_>) -> BTreeMap<PathBuf, Shown> {
-    let mut settled: BTreeMap<PathBuf, Shown> = BTreeMap::new();
+/// An entry that no later one covers.
+#[derive(Debug)]
+struct Settled {
+    shown: Shown,
+    ground: Ground,
+}
+
+/// What is at a place before its own entry comes there.
+#[derive(Debug, PartialEq, Eq)]
+enum Ground {
+    /// A part of the host: its path there, without links, and what it is.
+    Host { path: PathBuf, kind: Option<EntryKind> },
+    /// A file system of the run's own, in which names can be made.
+    Own,
+}
+
+/// The entries that are not covered by a later one, by their places without links.
+fn settle(view: &ListedView, host: &Host<'_>) -> Result<BTreeMap<PathBuf, Settled>> {
+    let mut settled: BTreeMap<PathBuf, Settled> = BTreeMap::new();
     for ListedEntry { place, shown } in &view.entries {
+        let (place, ground) = ground(place, &settled, host)?;
         match shown {
-            Shown::Directory { .. } if settled.contains_key(place) => continue,
+            Shown::Directory { .. } if settled.contains_key(&place) => continue,
             Shown::Directory { .. } | Shown::Link { .. } => {}
-            _ => settled.retain(|earlier, _| !earlier.starts_with(place)),
+            _ => settled.retain(|earlier, _| !earlier.starts_with(&place)),
         }
-        let is_missing = is_missing_in_host(place, &settled, host);
+        let is_missing = matches!(ground, Ground::Host { kind: None, .. });
         let covers_nothing = match shown {
-            Shown::Host { source, .. } => covers_with_nothing(source, place, is_missing, host),
+            Shown::Host { source, .. } => covers_with_nothing(source, &place, is_missing, host),
             // Empty, and stays so.
             Shown::Private { is_read_only, .. } => *is_read_only && is_missing,
             _ => false,
         };
         let shown = if covers_nothing { Shown::Nothing } else { shown.clone() };
-        settled.insert(place.clone(), shown);
+        settled.insert(place, Settled { shown, ground });
     }
-    settled
+    Ok(settled)
 }
 
 /// Whether an entry only keeps something from being seen or made: the null device or an empty directory in the place of something else.
@@ -181,35 +144,60 @@ fn covers_with_nothing(source: &Path, place: &Path, is_missing: bool, host: &Hos
     source != place && (source == Path::new("/dev/null") || is_missing && is_empty())
 }
 
-/// Whether a place is in what is shown of the host, and the host has nothing there on which something could be mounted.
-fn is_missing_in_host(place: &Path, settled: &BTreeMap<PathBuf, Shown>, host: &Host<'_>) -> bool {
+/// What is at a place, and the place itself: where a link of the host leads on the way to it.
+fn ground(
+    place: &Path,
+    settled: &BTreeMap<PathBuf, Settled>,
+    host: &Host<'_>,
+) -> Result<(PathBuf, Ground)> {
     for above in place.ancestors().skip(1) {
         let is_own = OWN_AREAS.into_iter().any(|area| above == Path::new(area));
-        match settled.get(above) {
-            // By another path, if it is shown there by another path.
+        match settled.get(above).map(|entry| &entry.shown) {
             Some(Shown::Host { source, .. }) if !is_own || source != above => {
                 let rest = place.strip_prefix(above).unwrap_or(place);
-                return host.kind(&source.join(rest)).is_none();
+                return on_host(place, (above, source), rest, host);
             }
             Some(Shown::Directory { .. } | Shown::Link { .. }) => {}
-            Some(_) => return false,
-            None if is_own => return false,
+            Some(_) => return Ok((place.to_owned(), Ground::Own)),
+            None if is_own => return Ok((place.to_owned(), Ground::Own)),
             None => {}
         }
     }
-    false
+    Ok((place.to_owned(), Ground::Own))
 }
 
-/// Whether the nearest entry above a place is one of the host.
-fn is_within_host(place: &Path, settled: &BTreeMap<PathBuf, Shown>) -> bool {
-    let above = place.ancestors().skip(1).find_map(|above| settled.get(above));
-    matches!(above, Some(Shown::Host { .. }))
+fn on_host(
+    place: &Path,
+    (above, source): (&Path, &Path),
+    rest: &Path,
+    host: &Host<'_>,
+) -> Result<(PathBuf, Ground)> {
+    let root = host.resolve(source).map_or_else(|_| source.to_owned(), |found| found.path);
+    let (path, kind) = match host.resolve(&root.join(rest)) {
+        Ok(found) => (found.path, Some(found.kind)),
+        Err(missing) => match missing.place() {
+            Some(path) => (path, None),
+            None => {
+                let (path, parent) = (place.to_owned(), missing.parent);
+                return Err(PlanError::Missing { what: PLACE, path, parent });
+            }
+        },
+    };
+    // The same path as on the host: it is found wherever it leads.
+    if above == root {
+        return Ok((path.clone(), Ground::Host { path, kind }));
+    }
+    match path.strip_prefix(&root) {
+        Ok(rest) => Ok((join(above, rest), Ground::Host { path, kind })),
+        Err(_) => Err(PlanError::LeadsElsewhere { place: place.to_owned(), path }),
+    }
 }
 
-fn list(settled: &BTreeMap<PathBuf, Shown>, granter: &Granter<'_>) -> Result<Listed> {
+fn list(settled: &BTreeMap<PathBuf, Settled>, granter: &Granter<'_>) -> Result<Listed> {
     let host = granter.host;
     let mut listed = Listed { grants: Vec::new(), links: Vec::new(), steps: BTreeMap::new() };
-    for (place, shown) in settled {
+    for (place, Settled { shown, ground }) in settled {
+        let is_missing = matches!(ground, Ground::Host { kind: None, .. });
         let target = place.clone();
         let needs_a_place = match shown {
             Shown::Host { source, .. } => source != place,
@@ -217,9 +205,9 @@ fn list(settled: &BTreeMap<PathBuf, Shown>, granter: &Granter<'_>) -> Result<Lis
             Shown::Directory { .. } | Shown::Link { .. } | Shown::Nothing => false,
         };
         // Made on the host, it would stay there.
-        if needs_a_place && is_missing_in_host(place, settled, host) {
+        if needs_a_place && is_missing {
             let parent = place.parent().unwrap_or(place).to_owned();
-            return Err(PlanError::Missing { what: "the listed place", path: target, parent });
+            return Err(PlanError::Missing { what: PLACE, path: target, parent });
         }
         let op = match shown {
             Shown::Host { source, access, if_missing } => {
@@ -246,7 +234,7 @@ fn list(settled: &BTreeMap<PathBuf, Shown>, granter: &Granter<'_>) -> Result<Lis
                 MountOp::Tmpfs { target, mode: *mode, size: *size, exec: true }
             }
             Shown::Directory { mode } => {
-                if host.kind(place).is_some() && is_within_host(place, settled) {
+                if matches!(ground, Ground::Host { kind: Some(_), .. }) {
                     continue;
                 }
                 MountOp::Dir { target, mode: *mode }
@@ -258,11 +246,14 @@ fn list(settled: &BTreeMap<PathBuf, Shown>, granter: &Granter<'_>) -> Result<Lis
             Shown::File { content, mode } => {
                 MountOp::File { target, content: content.clone(), mode: *mode }
             }
-            Shown::Nothing => match host.kind(place) {
-                Some(EntryKind::Dir) => MountOp::Frame { target, mode: 0o000 },
-                Some(_) => MountOp::Blank { target, optional: true },
+            Shown::Nothing => match ground {
+                Ground::Host { kind: Some(EntryKind::Dir), .. } => {
+                    MountOp::Frame { target, mode: 0o000 }
+                }
+                Ground::Host { kind: Some(_), .. } => MountOp::Blank { target, optional: false },
                 // The guard keeps it from being made.
-                None => continue,
+                Ground::Host { kind: None, .. } => continue,
+                Ground::Own => MountOp::File { target, content: String::new(), mode: 0o444 },
             },
         };
         listed.steps.insert(place.clone(), op);
@@ -273,11 +264,12 @@ fn list(settled: &BTreeMap<PathBuf, Shown>, granter: &Granter<'_>) -> Result<Lis
 /// The program that is to be run, where the whole host is listed: one beside a secret would otherwise be hidden with it.
 fn program(
     request: &PlanRequest<'_>,
-    settled: &BTreeMap<PathBuf, Shown>,
+    settled: &BTreeMap<PathBuf, Settled>,
     granter: &Granter<'_>,
 ) -> Option<Grant> {
     let root = Path::new("/");
-    let shows_all = matches!(settled.get(root), Some(Shown::Host { source, .. }) if source == root);
+    let listed = settled.get(root).map(|entry| &entry.shown);
+    let shows_all = matches!(listed, Some(Shown::Host { source, .. }) if source == root);
     let program = Path::new(request.command.first()?);
     let found =
         granter.host.resolve(program).ok().filter(|_| shows_all && program.is_absolute())?;
@@ -317,6 +309,12 @@ fn grant(
     // A device of ours is there already; others are never shown.
     if own::DEVICES.iter().any(|(device, ..)| place == Path::new(device)) && is_same {
         return Ok(None);
+    }
+    // What belongs to the host's processes and devices is shown nowhere, and the whole host at its own place only.
+    let private = ["/proc", "/dev", "/sys"].into_iter().find(|area| found.path.starts_with(area));
+    let is_alias_of_all = found.path == Path::new("/") && !is_same;
+    if let Some(area) = private.or(is_alias_of_all.then_some("/proc")) {
+        return Err(PlanError::OwnArea { what: WHAT, path: source.to_owned(), area });
     }
     let kind = match access {
         ListedAccess::ReadOnly => GrantKind::ReadOnly,

@@ -1,6 +1,6 @@
-use super::{IfSourceMissing, ListedAccess, ListedEntry, ListedView, Shown};
 use crate::facts::HostFacts;
 use crate::fake::{FakeTree, inside, op_at, policy, request, user, without_groups};
+use crate::listed_view::{IfSourceMissing, ListedAccess, ListedEntry, ListedView, Shown};
 use crate::model::{MountAccess, MountOp, NodeKind, Plan};
 use crate::{PlanError, PlanRequest, build};
 use palisade_policy::model::{Mode, View};
@@ -143,4 +143,31 @@ fn what_is_always_private_stays_so() {
     }
     let writable = planned(&tree, vec![host("/", "/", RW)]);
     assert!(matches!(writable, Err(PlanError::OwnArea { .. })));
+}
+
+/// A cover counts where the directory is shown at another path, and by a link as well.
+///
+/// Proves: TOOL-6 bubblewrap-walls
+#[test]
+fn a_cover_counts_by_every_way_to_its_place() {
+    let mut tree = FakeTree::new();
+    tree.file("/srv/data/secret", "").dir("/srv/data/private").dir("/srv/data/real");
+    tree.link("/srv/data/link", "real").link("/srv/data/out", "/opt");
+    let covers = |places: &[&str]| {
+        let null = |place: &&str| host("/dev/null", place, RO);
+        let first = [host("/usr", "/usr", RO), host("/srv/data", "/dst", RW)];
+        planned(&tree, first.into_iter().chain(places.iter().map(null)).collect())
+    };
+    let plan = covers(&["/dst/secret", "/dst/private", "/dst/new", "/dst/link/newer"]).unwrap();
+    assert!(matches!(op_at(&plan, "/dst/secret"), Some(MountOp::Blank { .. })));
+    assert!(matches!(op_at(&plan, "/dst/private"), Some(MountOp::Frame { .. })));
+    let guard = plan.sandbox.guard.as_ref().unwrap();
+    for path in ["/dst/new", "/dst/real/newer"] {
+        assert!(guard.more.iter().any(|guarded| guarded.path == Path::new(path)), "{path}");
+    }
+    assert!(matches!(covers(&["/dst/out/x"]), Err(PlanError::LeadsElsewhere { .. })));
+    for aliased in [host("/", "/all", RO), host("/proc", "/other", RO)] {
+        let refused = planned(&tree, vec![host("/usr", "/usr", RO), aliased]);
+        assert!(matches!(refused, Err(PlanError::OwnArea { .. })));
+    }
 }

@@ -1,7 +1,7 @@
 //! The input of a plan.
 
 use crate::facts::{HostFacts, HostTree, LimitFacts};
-use crate::listed::ListedView;
+use crate::listed_view::ListedView;
 use palisade_policy::model::Policy;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use crate::request::PlanRequest;
 use crate::settings::{self, Copies};
 use crate::view::Composition;
 use crate::writable::resolved_path;
-use crate::{caches, credentials, installed, listed, lists, own, planted, policy_files};
+use crate::{caches, credentials, installed, lists, own, planted, policy_files};
 use palisade_policy::model::{CacheAccess, Mode, Policy, View};
 use palisade_policy::network::SecretSource;
 use std::collections::{BTreeMap, HashSet};
@@ -135,9 +135,6 @@ pub(crate) fn see(
     outside: Outside,
     rest: RestOfHost,
 ) -> Result<Seen> {
-    if let Some(view) = request.listed {
-        return listed::see(request, view, host);
-    }
     let PlanRequest { policy, facts, missing, policy_files, .. } = *request;
     let filesystem = &policy.filesystem;
     let is_minimal = policy.view == View::Minimal;

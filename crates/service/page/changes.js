@@ -98,7 +98,7 @@ export function changesTab(sandbox) {
       diff = await get(`${base}/diff`);
     } catch (error) {
       // One that has ended and whose changes were applied or discarded has none any more.
-      const isDone = error.status === 422 && !sandbox.isRunning;
+      const isDone = error.status === 409 && !sandbox.isRunning;
       replace(list);
       replace(problem, isDone ? [] : shown(error.message));
       bar.hidden = true;

@@ -205,20 +205,21 @@ fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
 /// what comes through, so the page must be our own, under a name that nobody else can give to it.
 fn check_tunnel(headers: &HeaderMap, protection: Protection) -> Result<(), Problem> {
     let text = |name: header::HeaderName| headers.get(name).and_then(|it| it.to_str().ok());
-    let is_browser = headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"))
-        || headers.contains_key(header::ORIGIN)
-        || headers.contains_key(header::REFERER)
-        || text(header::USER_AGENT).is_some_and(|agent| agent.starts_with("Mozilla/"));
-    if !is_browser {
-        return Ok(());
-    }
     let host = text(header::HOST).unwrap_or_default();
     let is_loopback = ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
         let port = host.strip_prefix(name).map(|rest| rest.strip_prefix(':').unwrap_or(rest));
         port.is_some_and(|port| port.bytes().all(|digit| digit.is_ascii_digit()))
     });
     if !is_loopback {
-        return Err(Problem::forbidden("a browser has to come by the name localhost"));
+        return Err(Problem::forbidden("at a UNIX socket, the Host header has to be localhost"));
+    }
+    // What a browser adds by itself, and a page of another site cannot leave out.
+    let is_browser = headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"))
+        || headers.contains_key(header::ORIGIN)
+        || headers.contains_key(header::REFERER)
+        || text(header::USER_AGENT).is_some_and(|agent| agent.starts_with("Mozilla/"));
+    if !is_browser {
+        return Ok(());
     }
     let is_own = |origin: &str| origin.strip_prefix("http://") == Some(host);
     if headers.contains_key(header::ORIGIN) && !text(header::ORIGIN).is_some_and(is_own) {

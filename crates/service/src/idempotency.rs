@@ -22,8 +22,10 @@ use std::time::{Duration, SystemTime};
 const MAX_KEPT: usize = 1000;
 /// Of all answers together.
 const MAX_KEPT_BYTES: u64 = 64 << 20;
-/// The largest answer is that of a command with both outputs.
-const MAX_ANSWER: u64 = 32 << 20;
+/// A larger answer is not kept: a repetition is told that the request was carried out.
+const MAX_ANSWER: usize = 1 << 20;
+/// With what JSON makes of it.
+const MAX_RECORD: u64 = 8 << 20;
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Every so many new keys, old ones are looked for.
 const FORGET_EACH: u64 = 32;
@@ -81,6 +83,8 @@ pub(crate) struct FirstRequest(Option<ClaimedKey>);
 struct ClaimedKey {
     path: PathBuf,
     request: String,
+    /// Whether something may have been done that must not be done twice.
+    is_begun: bool,
     /// Locked for as long as it is open.
     _file: File,
 }
@@ -182,7 +186,7 @@ fn begin(path: &Path, request: &str) -> io::Result<Option<FirstRequest>> {
     match linked {
         Ok(()) => {
             let (path, request) = (path.to_owned(), record.request);
-            Ok(Some(FirstRequest(Some(ClaimedKey { path, request, _file: file }))))
+            Ok(Some(FirstRequest(Some(ClaimedKey { path, request, is_begun: false, _file: file }))))
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(error),
@@ -197,7 +201,7 @@ fn known(path: &Path, request: &str) -> io::Result<Option<Result<Response, Probl
         Err(error) => return Err(error),
     };
     let mut text = Vec::new();
-    (&file).take(MAX_ANSWER).read_to_end(&mut text)?;
+    (&file).take(MAX_RECORD).read_to_end(&mut text)?;
     let record: KeyRecord = serde_json::from_slice(&text)?;
     Ok(Some(match record.answer {
         _ if record.request != request => Err(Problem::invalid(
@@ -215,7 +219,7 @@ fn known(path: &Path, request: &str) -> io::Result<Option<Result<Response, Probl
         // It may have been answered, or have failed, since the file was opened.
         None if !is_same_file(&file, path) => return Ok(None),
         None => Err(Problem::interrupted(
-            "a request with this Idempotency-Key was begun, and the server ended before it was answered: it may have been carried out, in \
+            "a request with this Idempotency-Key was begun, and its answer is not known any more: the client or the server was gone, or it was too large to be kept. It may have been carried out, in \
              part or not at all. Look at the sandboxes and their commands, and use a new key to do it again",
         )),
     }))
@@ -230,9 +234,26 @@ fn is_same_file(file: &File, path: &Path) -> bool {
 }
 
 impl FirstRequest {
+    /// From now on, what is not answered has been interrupted: nobody may do it again under this key.
+    pub(crate) fn begun(&mut self) {
+        if let Some(claimed) = &mut self.0 {
+            claimed.is_begun = true;
+        }
+    }
+
+    /// Nothing of it was done: whoever repeats it may try.
+    pub(crate) fn not_done(&mut self) {
+        if let Some(claimed) = &mut self.0 {
+            claimed.is_begun = false;
+        }
+    }
+
     /// It was done, and this is said whenever it is asked for again.
     pub(crate) fn answered(mut self, answer: &MadeAnswer) {
-        let Some(ClaimedKey { path, request, _file: file }) = self.0.take() else { return };
+        let Some(ClaimedKey { path, request, _file: file, .. }) = self.0.take() else { return };
+        if answer.body.len() > MAX_ANSWER {
+            return;
+        }
         let body = String::from_utf8_lossy(&answer.body).into_owned();
         let answer = Some(KeptAnswer { status: answer.status.as_u16(), body });
         // If it cannot be kept, what is there says that it was begun, and no more is known.
@@ -245,7 +266,7 @@ impl FirstRequest {
 
 impl Drop for FirstRequest {
     fn drop(&mut self) {
-        if let Some(claimed) = &self.0 {
+        if let Some(claimed) = self.0.as_ref().filter(|claimed| !claimed.is_begun) {
             // It failed; whoever repeats it may try.
             let _ = fs::remove_file(&claimed.path);
         }

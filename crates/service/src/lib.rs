@@ -19,6 +19,7 @@ mod encoding;
 mod error;
 mod extract;
 mod face_host;
+mod file_places;
 mod files;
 mod health;
 mod idempotency;

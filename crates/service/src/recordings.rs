@@ -150,7 +150,8 @@ pub(crate) async fn read_recording(
         .await?;
     let found = found.ok_or_else(|| Problem::not_found("there is no such recording"))?;
     let (to, mut parts) = mpsc::channel::<io::Result<Bytes>>(PARTS);
-    tokio::task::spawn_blocking(move || {
+    // A thread of its own: a client may be slow, and those of the runtime are for what is done at once.
+    let sending = std::thread::Builder::new().name("recording".to_owned()).spawn(move || {
         let sent = send_parts(&found.path, &to);
         if let Err(error) = sent {
             // The client sees an answer that ends too early.
@@ -158,6 +159,7 @@ pub(crate) async fn read_recording(
         }
         drop(place);
     });
+    sending.map_err(|error| Problem::busy(format!("no thread can be started: {error}")))?;
     let body = poll_fn(move |cx| parts.poll_recv(cx));
     let mut response = Response::new(Body::from_stream(body));
     let content_type = HeaderValue::from_static("application/x-asciicast");

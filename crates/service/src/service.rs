@@ -2,6 +2,7 @@
 
 use crate::auth::Access;
 use crate::counters::Counters;
+use crate::file_places::FilePlaces;
 use crate::idempotency::IdempotencyKeys;
 use crate::limits::{MAX_STREAMS, MAX_WAITING_COMMANDS};
 use crate::own_program::OwnProgram;
@@ -22,6 +23,7 @@ pub(crate) struct Service {
     /// Whether the server ends.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) client_timeout: Duration,
+    pub(crate) file_places: FilePlaces,
     streams: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
 }
@@ -43,6 +45,7 @@ impl Service {
             counters: Counters::default(),
             stopping,
             client_timeout,
+            file_places: FilePlaces::default(),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             waiting: Arc::new(Semaphore::new(MAX_WAITING_COMMANDS)),
         })

@@ -54,7 +54,7 @@ pub(crate) struct SandboxUsage {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UsageLimit {
-    /// As the option is called: `memory`, `processes` and so on.
+    /// As the option is called: `memory`, `pids` and so on.
     name: String,
     /// Bytes, milliseconds, thousandths of a processor, or a count.
     value: u64,

@@ -51,7 +51,7 @@ pub use caller::Caller;
 pub use death::die_like;
 pub use ending::{EndSignals, end_with_parent};
 pub use error::{ErrorReason, SessionError};
-pub use palisade_plan::{agents, listed};
+pub use palisade_plan::{agents, listed_view};
 pub use palisade_supervisor::asking::AskIn;
 pub use palisade_supervisor::conclusion::outcome_of;
 pub use palisade_supervisor::error::SIGNAL_BASE;

@@ -31,7 +31,7 @@ use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::Inherited;
 use palisade_launch::probe::RealTree;
-use palisade_plan::listed::ListedView;
+use palisade_plan::listed_view::ListedView;
 use palisade_plan::model::{Gate, Plan, SandboxLifetime, Weight};
 use palisade_policy::LayerKind;
 use palisade_record::metrics::Metrics;

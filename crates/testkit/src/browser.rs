@@ -62,6 +62,13 @@ impl Browser {
     }
 
     fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        let answer = self.answer(method, parameters);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// The same, with what it says if it was not done.
+    fn answer(&mut self, method: &str, parameters: &Value) -> Value {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": parameters });
         if let Some(page) = &self.page {
@@ -71,8 +78,7 @@ impl Browser {
         loop {
             let answer = self.receive();
             if answer["id"] == json!(self.last_id) {
-                assert!(answer["error"].is_null(), "{method}: {answer}");
-                return answer["result"].clone();
+                return answer;
             }
             self.remember(&answer);
         }
@@ -115,16 +121,29 @@ impl Browser {
 
     /// Carries an expression out in the page, waits for it if it is a promise, and says what it is.
     pub fn evaluate(&mut self, expression: &str) -> Value {
+        let value = self.try_evaluate(expression);
+        value.unwrap_or_else(|| panic!("{expression}: the page went away meanwhile"))
+    }
+
+    /// None: the page went away before it was done.
+    fn try_evaluate(&mut self, expression: &str) -> Option<Value> {
         let parameters = json!({
             "expression": expression,
             "awaitPromise": true,
             "returnByValue": true,
             "userGesture": true,
         });
-        let answer = self.call("Runtime.evaluate", &parameters);
+        let answer = self.answer("Runtime.evaluate", &parameters);
+        let error = &answer["error"];
+        if error["message"].as_str().is_some_and(|message| message.contains("navigated or closed"))
+        {
+            return None;
+        }
+        assert!(error.is_null(), "{expression}: {error}");
+        let answer = &answer["result"];
         let problem = &answer["exceptionDetails"];
         assert!(problem.is_null(), "{expression}: {problem}");
-        answer["result"]["value"].clone()
+        Some(answer["result"]["value"].clone())
     }
 
     /// Waits until an expression is true or something else that counts as true, and says what it is.
@@ -134,7 +153,7 @@ impl Browser {
         let guarded =
             format!("(() => {{ try {{ return {expression}; }} catch {{ return null; }} }})()");
         loop {
-            let value = self.evaluate(&guarded);
+            let value = self.try_evaluate(&guarded).unwrap_or_default();
             let is_there = !matches!(&value, Value::Null | Value::Bool(false))
                 && value != json!("")
                 && value != json!(0);

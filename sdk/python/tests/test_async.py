@@ -50,6 +50,27 @@ class Async(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(asyncio.CancelledError):
                 await running
 
+    async def test_usage_is_measured_and_recordings_are_read(self) -> None:
+        settings = {"recording.terminal": "output"}
+        async with AsyncPalisade(support.URL) as client, await AsyncSandbox.create(settings=settings, client=client) as sandbox:
+            # It is known a moment after its start.
+            for _ in range(100):
+                used = [usage.id for usage in await client.usage()]
+                if sandbox.id in used:
+                    break
+                await asyncio.sleep(0.05)
+            self.assertIn(sandbox.id, used)
+            handle = await sandbox.commands.run("echo recorded $((6 * 7))", background=True)
+            await handle.wait(timeout=20)
+            (found,) = await client.recordings.list(sandbox=sandbox.id)
+            # It is written a moment later. The title has the command, but not what that wrote.
+            for _ in range(100):
+                read = await client.recordings.read(found.id, command=found.command)
+                if "recorded 42" in read:
+                    break
+                await asyncio.sleep(0.05)
+            self.assertIn("recorded 42", read)
+
     async def test_questions_are_answered(self) -> None:
         outside = support.DIRECTORY / "outside-async"
         outside.mkdir(exist_ok=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
+import time
 import unittest
 from typing import List
 
@@ -197,6 +199,47 @@ class WithServer(unittest.TestCase):
             records = self.client.follow_audit(sandbox=sandbox.id, since=str(page.next))
             self.assertGreater(next(records).seq, page.records[-1].seq)
         self.assertEqual([record.event for record in records][-1], "SANDBOX_DESTROYED")
+
+    def test_what_sandboxes_use_is_measured(self) -> None:
+        with Sandbox.create(settings={"process.maxProcesses": 123}, client=self.client) as sandbox:
+            sandbox.commands.run("sleep 100", background=True)
+            # It is known a moment after its start.
+            for _ in range(100):
+                found = [usage for usage in self.client.usage() if usage.id == sandbox.id]
+                if found:
+                    break
+                time.sleep(0.05)
+            (usage,) = found
+            self.assertTrue(usage.is_session)
+            self.assertGreaterEqual(usage.processes, 2)
+            self.assertGreater(usage.memory_bytes, 0)
+            self.assertIn(palisade.UsageLimit("pids", 123), usage.limits)
+            assert usage.status is not None
+            self.assertEqual(usage.status.running_commands, 1)
+        self.assertNotIn(sandbox.id, [usage.id for usage in self.client.usage()])
+
+    def test_recordings_are_listed_and_read(self) -> None:
+        recordings = self.client.recordings
+        with Sandbox.create(settings={"recording.terminal": "output"}, client=self.client) as sandbox:
+            terminal = palisade.Size(30, 100)
+            handle = sandbox.commands.run("echo recorded $((6 * 7))", background=True, terminal=terminal)
+            handle.wait(timeout=20)
+            (found,) = recordings.list(sandbox=sandbox.id)
+            self.assertEqual((found.id, found.command), (sandbox.id, handle.number))
+            self.assertEqual((found.rows, found.columns), (30, 100))
+            self.assertIn(found.id, [recording.id for recording in recordings.list()])
+            self.assertEqual(recordings.list(sandbox="another"), [])
+            # It is written a moment later.
+            for _ in range(100):
+                header, *events = recordings.read(found.id, command=found.command).splitlines()
+                if events:
+                    break
+                time.sleep(0.05)
+            self.assertEqual(json.loads(header)["version"], 2)
+            self.assertIn("recorded 42", "".join(json.loads(event)[2] for event in events))
+            for wrong in (sandbox.id, "../audit", "?"):
+                with self.assertRaises(palisade.NotFound):
+                    recordings.read(wrong)
 
     def test_a_server_that_is_killed_loses_no_byte_and_makes_nothing_twice(self) -> None:
         with Sandbox.create(client=self.client) as sandbox:

@@ -10,7 +10,8 @@ import { Approvals } from "./approvals.js";
 import { ConnectionFailed, InProgress, ProblemError, errorOf } from "./errors.js";
 import type { ServerEvent } from "./events.js";
 import { EventParser } from "./events.js";
-import type { AuditLevel, AuditPage, AuditRecord, Problem } from "./models.js";
+import type { AuditLevel, AuditPage, AuditRecord, Problem, SandboxUsage, UsageList } from "./models.js";
+import { Recordings } from "./recordings.js";
 
 /** Milliseconds before each repetition of a request. */
 const RETRIES = [100, 300, 900];
@@ -59,6 +60,8 @@ class Lost extends Error {
 export class Palisade {
   /** Questions of all sandboxes. */
   readonly approvals = new Approvals(this);
+  /** Recordings of terminals, of all sandboxes and runs. */
+  readonly recordings = new Recordings(this);
   readonly #address: Address;
   readonly #agent: http.Agent;
   readonly #certificates: string | undefined;
@@ -93,6 +96,14 @@ export class Palisade {
   /** The description of the service (OpenAPI 3.1). */
   async document(): Promise<Record<string, unknown>> {
     return this.json("GET", "/v1/openapi.json");
+  }
+
+  /**
+   * What sandboxes use that run, also those of `sandbox run`, oldest first. Ask twice to know what is used now. A sandbox is among them a
+   * moment after its start.
+   */
+  async usage(): Promise<SandboxUsage[]> {
+    return (await this.json<UsageList>("GET", "/v1/usage")).sandboxes;
   }
 
   /** Reads the audit log. */

@@ -11,5 +11,6 @@ export * from "./errors.js";
 export type { WriteOptions } from "./files.js";
 export { Files } from "./files.js";
 export * from "./models.js";
+export { Recordings } from "./recordings.js";
 export type { CreateOptions, DiffOptions } from "./sandbox.js";
 export { Sandbox } from "./sandbox.js";

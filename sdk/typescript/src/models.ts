@@ -366,6 +366,57 @@ export interface AuditPage {
   next?: number | null;
 }
 
+export interface UsageLimit {
+  /** As the option is called: `memory`, `pids` and so on. */
+  name: string;
+  /** Bytes, milliseconds, thousandths of a processor, or a count. */
+  value: number;
+}
+
+/** What a sandbox or a run of `sandbox run` uses. Counters such as `cpuMs` only grow. */
+export interface SandboxUsage {
+  id: string;
+  /** Otherwise it is a run of `sandbox run`. */
+  isSession: boolean;
+  /** The beginning of its command line, with secrets masked. */
+  command: string;
+  startedAt: string;
+  cpuMs: number;
+  memoryBytes: number;
+  processes: number;
+  threads: number;
+  /** None where the kernel does not count it. */
+  readBytes?: number | null;
+  writtenBytes?: number | null;
+  limits: UsageLimit[];
+  /** None if the sandbox does not answer. */
+  status?: SandboxStatus | null;
+}
+
+export interface UsageList {
+  sandboxes: SandboxUsage[];
+}
+
+/** A recording of a terminal. */
+export interface Recording {
+  /** Of the sandbox or the run. */
+  id: string;
+  /** The number of the command; a run has only one. */
+  command?: number | null;
+  /** The name of the sandbox. */
+  name?: string | null;
+  /** The command, with secrets masked. */
+  title?: string | null;
+  columns: number;
+  rows: number;
+  startedAt?: string | null;
+  bytes: number;
+}
+
+export interface RecordingList {
+  recordings: Recording[];
+}
+
 /** Why a request was not carried out (RFC 9457). */
 export interface Problem {
   type: string;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Server, directory, project, url } from "./support.mjs";
 
 const palisade = await import(process.env.PALISADE_SDK);
@@ -188,6 +189,52 @@ test("the audit log is read and followed", async () => {
     last = record.event;
   }
   assert.equal(last, "SANDBOX_DESTROYED");
+});
+
+test("what sandboxes use is measured", async () => {
+  const used = async (id) => (await client.usage()).filter((usage) => usage.id === id);
+  let id;
+  await withSandbox({ settings: { "process.maxProcesses": 123 } }, async (sandbox) => {
+    id = sandbox.id;
+    await sandbox.commands.run("sleep 100", { background: true });
+    let usage;
+    // It is known a moment after its start.
+    for (let attempt = 0; attempt < 100 && usage === undefined; attempt += 1) {
+      await sleep(50);
+      [usage] = await used(id);
+    }
+    assert.ok(usage.isSession && usage.processes >= 2 && usage.memoryBytes > 0);
+    assert.equal(usage.limits.find((limit) => limit.name === "pids").value, 123);
+    assert.equal(usage.status.runningCommands, 1);
+  });
+  assert.deepEqual(await used(id), []);
+});
+
+test("recordings are listed and read", async () => {
+  const { recordings } = client;
+  await withSandbox({ settings: { "recording.terminal": "output" } }, async ({ id, commands }) => {
+    const terminal = { rows: 30, columns: 100 };
+    const handle = await commands.run("echo recorded $((6 * 7))", { background: true, terminal });
+    await handle.wait({ timeoutMs: 20_000 });
+    const [found] = await recordings.list({ sandbox: id });
+    assert.deepEqual([found.id, found.command, found.rows, found.columns], [id, handle.number, 30, 100]);
+    assert.ok((await recordings.list()).some((recording) => recording.id === id));
+    assert.deepEqual(await recordings.list({ sandbox: "another" }), []);
+    let header, events;
+    // It is written a moment later.
+    for (let attempt = 0; attempt < 100; attempt += 1) {
+      [header, ...events] = (await recordings.read(id, { command: found.command })).trimEnd().split("\n");
+      if (events.length > 0) {
+        break;
+      }
+      await sleep(50);
+    }
+    assert.equal(JSON.parse(header).version, 2);
+    assert.match(events.map((event) => JSON.parse(event)[2]).join(""), /recorded 42/);
+    for (const wrong of [id, "../audit", "?"]) {
+      await assert.rejects(recordings.read(wrong), palisade.NotFound);
+    }
+  });
 });
 
 test("a server that is killed loses no byte and makes nothing twice", async () => {

@@ -17,7 +17,7 @@ use palisade_policy::limit::LimitKind;
 use palisade_record::metrics::MetricsFile;
 use palisade_record::{Outcome, RunReport};
 use palisade_session::config::{self, PolicyRequest};
-use palisade_session::listed::ListedView;
+use palisade_session::listed_view::ListedView;
 use palisade_session::run::{RunRequest, run};
 use palisade_session::stores::{SavedRule, Stores};
 use palisade_session::{AskIn, Caller, die_like};

@@ -39,7 +39,7 @@ impl From<Problem> for ToolError {
     fn from(problem: Problem) -> Self {
         let mut text = problem.detail().to_owned();
         if let Some(held) = problem.held() {
-            text.push_str("\n");
+            text.push('\n');
             text.push_str(&held.to_string());
         }
         Self { text, may_be_denied: true }

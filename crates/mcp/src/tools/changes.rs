@@ -1,11 +1,13 @@
 //! `sandbox_diff`, `sandbox_apply`, `sandbox_checkpoint`, `sandbox_rollback` and `sandbox_status`: the sandbox itself.
 
 use super::answer::{ToolAnswer, ToolError};
-use super::cut::{Shortened, lossy};
-use crate::call::CallContext;
+use crate::context::CallContext;
+use crate::text::{Shortened, listed, lossy, named};
 use palisade_service::{ApplyRequest, DiffFormat, DiffQuery, OnConflict, RollbackRequest};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 
 const MAX_DIFF: usize = 128 << 10;
 
@@ -44,17 +46,96 @@ pub(crate) struct Apply {
     dry_run: bool,
 }
 
+/// What the sandbox changed, as `sandbox diff --json` prints it.
+#[derive(Debug, Default, Deserialize)]
+struct Changed {
+    changes: Vec<ChangedPath>,
+    #[serde(default)]
+    renames: Vec<RenamedPath>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ChangedPath {
+    path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+struct RenamedPath {
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl Changed {
+    /// How many changes these paths stand for; both ends of a rename belong together. A path that stands for none is an error:
+    /// a model wrote it, and a person is not asked about words of a model.
+    fn count(&self, paths: &[String]) -> Result<usize, ToolError> {
+        let mut chosen = BTreeSet::new();
+        for path in paths {
+            let inside = inside_project(path);
+            let is_below = |it: &Path| inside.as_ref().is_some_and(|above| it.starts_with(above));
+            let mut found = self
+                .changes
+                .iter()
+                .map(|it| it.path.as_path())
+                .filter(|it| is_below(it))
+                .peekable();
+            if found.peek().is_none() {
+                return Err(ToolError::new(format!(
+                    "nothing was changed at {}: name paths of the project as sandbox_diff shows them, or none for everything",
+                    named(path)
+                )));
+            }
+            chosen.extend(found);
+        }
+        for rename in &self.renames {
+            let ends = [rename.from.as_path(), rename.to.as_path()];
+            if ends.iter().any(|end| chosen.contains(end)) {
+                chosen.extend(ends);
+            }
+        }
+        Ok(chosen.len())
+    }
+
+    /// What a person is asked to agree to.
+    fn told(&self, paths: &[String]) -> Result<String, ToolError> {
+        let counted = |count| match count {
+            1 => "1 change".to_owned(),
+            count => format!("{count} changes"),
+        };
+        if paths.is_empty() {
+            return Ok(format!("everything that it changed ({})", counted(self.changes.len())));
+        }
+        let count = counted(self.count(paths)?);
+        let names: Vec<String> = paths.iter().map(|path| named(path)).collect();
+        Ok(format!("{count} at {} of its paths: {}", paths.len(), listed(&names)))
+    }
+}
+
+/// None: not below the project. The project itself is no path below it: it would be everything under another name.
+fn inside_project(path: &str) -> Option<PathBuf> {
+    let mut inside = PathBuf::new();
+    for component in Path::new(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => inside.push(name),
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!inside.as_os_str().is_empty()).then_some(inside)
+}
+
 pub(crate) async fn apply(call: &CallContext, wanted: Apply) -> Result<ToolAnswer, ToolError> {
     let sandbox = call.sandbox().await?;
     if !wanted.dry_run && !call.server.may_apply {
-        let what = match wanted.paths.as_slice() {
-            [] => "everything that it changed".to_owned(),
-            paths => lossy(paths.join(", ").as_bytes()),
-        };
+        let query = DiffQuery { format: DiffFormat::Json, ..DiffQuery::default() };
+        let changed = call.server.operations.diff(&sandbox.id, &query).await?;
+        let changed: Changed = serde_json::from_slice(&changed)
+            .map_err(|error| ToolError::new(format!("what was changed is not known: {error}")))?;
         let message = format!(
-            "Apply the changes of sandbox {} to {}: {what}? `sandbox diff {}` shows them.",
+            "Apply to {} what sandbox {} changed: {}? `sandbox diff {}` shows it.",
+            named(&sandbox.project.to_string_lossy()),
             sandbox.id,
-            sandbox.project.display(),
+            changed.told(&wanted.paths)?,
             sandbox.id
         );
         if !call.confirm(message).await {
@@ -143,4 +224,34 @@ pub(crate) async fn status(call: &CallContext, _: Status) -> Result<ToolAnswer, 
     });
     debug_assert!(matches!(data, Value::Object(_)));
     ToolAnswer::new(text, &data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Changed, inside_project};
+    use serde_json::json;
+
+    #[test]
+    fn a_person_is_asked_about_paths_that_were_changed_only() {
+        let changed: Changed = serde_json::from_value(json!({
+            "changes": [{ "path": "a/x" }, { "path": "a/y" }, { "path": "from" }, { "path": "to" }, { "path": "o\u{202e}dd" }],
+            "renames": [{ "from": "from", "to": "to", "similarity": 100 }],
+        }))
+        .unwrap();
+        let told = |paths: &[&str]| {
+            let paths: Vec<String> = paths.iter().map(|&path| path.to_owned()).collect();
+            changed.told(&paths).map_err(|error| error.text)
+        };
+        assert_eq!(told(&[]).unwrap(), "everything that it changed (5 changes)");
+        assert_eq!(told(&["./a", "a/x"]).unwrap(), "2 changes at 2 of its paths: ./a, a/x");
+        assert_eq!(told(&["to"]).unwrap(), "2 changes at 1 of its paths: to");
+        assert!(told(&["o\u{202e}dd"]).unwrap().ends_with(r"'o\u{202e}dd'"));
+        for wrong in ["", ".", "/", "b", "a/../to", "a/x\nand nothing else", "/a/x"] {
+            assert!(
+                told(&["a", wrong]).unwrap_err().starts_with("nothing was changed at "),
+                "{wrong}"
+            );
+        }
+        assert_eq!(inside_project("a//./b/"), Some("a/b".into()));
+    }
 }

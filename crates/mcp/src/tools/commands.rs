@@ -2,8 +2,8 @@
 //! rest of it later.
 
 use super::answer::{ToolAnswer, ToolError};
-use super::cut::{Shortened, lossy};
-use crate::call::CallContext;
+use crate::context::CallContext;
+use crate::text::{Shortened, lossy};
 use palisade_service::{Command, CommandState, NewCommand, Operations};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

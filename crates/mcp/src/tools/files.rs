@@ -1,8 +1,8 @@
 //! `read`, `write`, `edit` and `list`: files as a command of the sandbox would see them. A process inside does it (TOOL-3).
 
 use super::answer::{ToolAnswer, ToolError};
-use super::cut::{lossy, whole};
-use crate::call::CallContext;
+use crate::context::CallContext;
+use crate::text::{lossy, whole};
 use palisade_service::Problem;
 use palisade_session::files::{Client, FileType, FileVersion, IfExists, MAX_CONTENT, WriteOptions};
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ fn read_lines(files: &mut Client, wanted: &Read) -> Result<ReadReport, Problem> 
     let content = lossy(&kept);
     let lines = content.split_inclusive('\n').count();
     // A line that was cut is read on by no line number.
-    let next_line = (!is_whole && !(is_cut && lines <= 1))
+    let next_line = (!(is_whole || is_cut && lines <= 1))
         .then(|| first_line + if is_cut { lines - 1 } else { lines });
     Ok(ReadReport {
         content,

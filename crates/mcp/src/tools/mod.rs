@@ -3,7 +3,6 @@
 mod answer;
 mod changes;
 mod commands;
-mod cut;
 mod files;
 mod program;
 mod schema;
@@ -11,10 +10,9 @@ mod search;
 mod web;
 
 pub(crate) use answer::{ToolAnswer, ToolError, result};
-pub(crate) use cut::lossy;
 pub(crate) use schema::tools;
 
-use crate::call::CallContext;
+use crate::context::CallContext;
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

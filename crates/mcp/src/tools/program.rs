@@ -1,7 +1,7 @@
 //! A program of the sandbox that a tool needs, run to its end within bounds.
 
 use super::answer::ToolError;
-use crate::call::CallContext;
+use crate::context::CallContext;
 use palisade_service::{CommandState, NewCommand, Operations};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};

@@ -51,11 +51,13 @@ fn object(schema: Value) -> JsonObject {
 }
 
 /// An object with these properties, of which these are required.
+#[expect(clippy::needless_pass_by_value, reason = "written where it is used")]
 fn of(properties: Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
 /// The same for what comes back: more may be added later.
+#[expect(clippy::needless_pass_by_value, reason = "written where it is used")]
 fn returned(properties: Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }

@@ -1,9 +1,9 @@
 //! `grep`: a search by a command of the sandbox, bounded in time and output.
 
 use super::answer::{ToolAnswer, ToolError};
-use super::cut::lossy;
 use super::program::{Finished, run};
-use crate::call::CallContext;
+use crate::context::CallContext;
+use crate::text::lossy;
 use palisade_service::NewCommand;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

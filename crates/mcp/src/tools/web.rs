@@ -1,10 +1,10 @@
 //! `web_fetch`: a page as a command of the sandbox gets it, under its network policy.
 
 use super::answer::{ToolAnswer, ToolError};
-use super::cut::{lossy, whole};
 use super::program::{Finished, run};
-use crate::call::CallContext;
+use crate::context::CallContext;
 use crate::random;
+use crate::text::{lossy, whole};
 use palisade_service::NewCommand;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -2,16 +2,22 @@
 //! else later could tell a model to do something else.
 
 use crate::error::McpError;
+use crate::text::named;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-const MAX_TOOLS: usize = 4096;
+/// Of one server, trusted or not. It chooses them, so it could fill the disk with them.
+const MAX_NAMES: usize = 1024;
+/// Of one tool with its description and schemas, in bytes.
+const MAX_TOOL: usize = 128 << 10;
+/// Of the file.
+const MAX_FILE: usize = 4 << 20;
 
 /// What is known of the tools of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +67,13 @@ impl PinFile {
         }
         let new = self.0.with_extension(format!("new-{}", std::process::id()));
         let text = serde_json::to_vec_pretty(pins).map_err(|error| failed(error.into()))?;
+        if text.len() > MAX_FILE {
+            return Err(McpError::Wrapped(format!(
+                "the tools of the server need more than {} MiB in {}",
+                MAX_FILE >> 20,
+                self.0.display()
+            )));
+        }
         let mut file = fs::OpenOptions::new()
             .write(true)
             .create(true)
@@ -92,22 +105,35 @@ impl Difference {
     }
 }
 
+/// Why a list is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum BadList {
+    Malformed(String),
+    /// There is no end to it: the server is not run any longer.
+    TooMuch(String),
+}
+
 impl Pins {
     /// Compares, and remembers what differs. A list with two tools of one name, or a tool without one, is no list.
-    pub(crate) fn compare(&mut self, tools: &[Value]) -> Result<Difference, String> {
+    pub(crate) fn compare(&mut self, tools: &[Value]) -> Result<Difference, BadList> {
         let mut difference = Difference::default();
-        if tools.len() > MAX_TOOLS {
-            return Err("the server has too many tools".to_owned());
-        }
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         for tool in tools {
             let Some(name) = tool["name"].as_str() else {
-                return Err("the server has a tool without a name".to_owned());
+                let text = "the server has a tool without a name".to_owned();
+                return Err(BadList::Malformed(text));
             };
-            if seen.contains(&name) {
-                return Err(format!("the server has two tools `{name}`"));
+            if tool.to_string().len() > MAX_TOOL {
+                return Err(BadList::TooMuch(format!(
+                    "the tool {} of the server has a description of more than {} KiB",
+                    named(name),
+                    MAX_TOOL >> 10
+                )));
             }
-            seen.push(name);
+            if !seen.insert(name) {
+                let text = format!("the server has two tools {}", named(name));
+                return Err(BadList::Malformed(text));
+            }
             match self.tools.get(name) {
                 Some(pinned) if *pinned == hash(tool) => {
                     self.waiting.remove(name);
@@ -118,6 +144,11 @@ impl Pins {
             }
             self.waiting.insert(name.to_owned(), tool.clone());
         }
+        let new = self.waiting.keys().filter(|name| !self.tools.contains_key(*name)).count();
+        if self.tools.len() + new > MAX_NAMES {
+            let text = format!("the server has named more than {MAX_NAMES} tools");
+            return Err(BadList::TooMuch(text));
+        }
         Ok(difference)
     }
 
@@ -127,11 +158,20 @@ impl Pins {
             self.tools.insert(name, hash(&tool));
         }
     }
+
+    /// Trusts these alone.
+    pub(crate) fn trust_these(&mut self, difference: &Difference) {
+        for name in difference.changed.iter().chain(&difference.new) {
+            if let Some(tool) = self.waiting.remove(name) {
+                self.tools.insert(name.clone(), hash(&tool));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PinFile, Pins, hash};
+    use super::{BadList, MAX_FILE, MAX_NAMES, MAX_TOOL, PinFile, Pins, hash};
     use serde_json::json;
 
     #[test]
@@ -161,5 +201,27 @@ mod tests {
         for wrong in ["", "..", "../x", "a/b", ".hidden", "a b"] {
             assert!(PinFile::of(state.path(), wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_server_cannot_make_them_grow_without_end() {
+        let state = tempfile::tempdir().unwrap();
+        let file = PinFile::of(state.path(), "x").unwrap();
+        let is_too_much =
+            |pins: &mut Pins, tool| matches!(pins.compare(&[tool]), Err(BadList::TooMuch(_)));
+        let mut pins = Pins::default();
+        for number in 0..MAX_NAMES {
+            pins.compare(&[json!({ "name": number.to_string() })]).unwrap();
+        }
+        assert!(is_too_much(&mut pins, json!({ "name": "one more" })));
+        let long = |length: usize| json!({ "name": "a", "description": "x".repeat(length) });
+        assert!(is_too_much(&mut Pins::default(), long(MAX_TOOL)));
+        let mut pins = Pins::default();
+        for number in 0..=MAX_FILE / (MAX_TOOL / 2) {
+            pins.waiting.insert(number.to_string(), long(MAX_TOOL / 2));
+        }
+        assert!(file.write(&pins).unwrap_err().to_string().contains("4 MiB"));
+        pins.trust();
+        file.write(&pins).unwrap();
     }
 }

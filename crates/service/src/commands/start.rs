@@ -37,14 +37,22 @@ pub(crate) async fn start_command(
     wanted.check()?;
     let (directory, record) = service.find(&id).await?;
     let scope = format!("command {}", directory.id());
-    let first = match service.keys.claim(&scope, key.as_deref(), &wanted)? {
+    let mut first = match service.keys.claim(&scope, key.as_deref(), &wanted)? {
         Claim::Repeat(response) => return Ok(response),
         Claim::CarryOut(first) => first,
     };
     if wanted.wait {
         let place = service.waiting_place()?;
         prepare(&service, &directory, record, &wanted.argv).await?;
-        let result = waited::run(&directory, &wanted).await?;
+        // If the client goes, the command has run, and its end is not known here.
+        first.begun();
+        let result = match waited::run(&directory, &wanted).await {
+            Err(problem) if problem.exit_code().is_some() => {
+                first.not_done();
+                return Err(problem);
+            }
+            result => result?,
+        };
         drop(place);
         let answer = MadeAnswer::json(StatusCode::OK, &result)?;
         first.answered(&answer);

@@ -7,6 +7,8 @@ use palisade_session::files::{Client, SessionFiles};
 use rustix::net::{Shutdown, shutdown};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// Does `work` in the sandbox of this name. Dropped before it is done, it is given up.
@@ -25,20 +27,32 @@ pub(crate) async fn start<T: Send + 'static>(
     named: &str,
     work: impl FnOnce(&mut Client) -> Result<T, Problem> + Send + 'static,
 ) -> Result<(JoinHandle<Result<T, Problem>>, GivenUp), Problem> {
-    let place = service.waiting_place()?;
     let (directory, _) = service.find(named).await?;
+    let place = service.file_places.take(directory.id())?;
     let line = Arc::new(Line::default());
     let ours = Arc::clone(&line);
-    let work = tokio::task::spawn_blocking(move || {
-        let mut files = SessionFiles::open(&directory)?;
-        ours.begin(&files)?;
-        let done = work(&mut files.client);
-        // If it was given up, the process inside may wait for an answer, and is hung up.
-        if ours.end().is_some() {
-            files.close();
-        }
+    let (to, done) = oneshot::channel();
+    let thread = move || {
+        let done = SessionFiles::open(&directory).map_err(Problem::from).and_then(|mut files| {
+            ours.begin(&files)?;
+            let done = work(&mut files.client);
+            // If it was given up, the process inside may wait for an answer, and is hung up.
+            if ours.end().is_some() {
+                files.close();
+            }
+            done
+        });
         drop(place);
-        done
+        // Nobody may wait for it any more.
+        let _ = to.send(done);
+    };
+    // None of the runtime's: it may wait for as long as nobody answers, and those are for what is done at once.
+    thread::Builder::new()
+        .name("files".to_owned())
+        .spawn(thread)
+        .map_err(|error| Problem::busy(format!("no thread can be started: {error}")))?;
+    let work = tokio::spawn(async move {
+        done.await.unwrap_or_else(|_| Err(Problem::internal("the work with files ended early")))
     });
     Ok((work, GivenUp(line)))
 }

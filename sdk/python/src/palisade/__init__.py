@@ -12,6 +12,7 @@ from ._async._approvals import AsyncApprovals
 from ._async._client import AsyncPalisade
 from ._async._commands import AsyncCommandHandle, AsyncCommands
 from ._async._files import AsyncFiles
+from ._async._recordings import AsyncRecordings
 from ._async._sandbox import AsyncSandbox
 from ._errors import (
     Busy,
@@ -57,19 +58,23 @@ from ._models import (
     OutputPart,
     Problem,
     Question,
+    Recording,
     Refused,
     RolledBack,
     SandboxInfo,
+    SandboxUsage,
     Scope,
     Size,
     Store,
     Transaction,
+    UsageLimit,
     Written,
 )
 from ._sync._approvals import Approvals
 from ._sync._client import Palisade
 from ._sync._commands import CommandHandle, Commands
 from ._sync._files import Files
+from ._sync._recordings import Recordings
 from ._sync._sandbox import Sandbox
 
 __all__ = [
@@ -83,6 +88,7 @@ __all__ = [
     "AsyncCommands",
     "AsyncFiles",
     "AsyncPalisade",
+    "AsyncRecordings",
     "AsyncSandbox",
     "AuditLevel",
     "AuditPage",
@@ -123,15 +129,19 @@ __all__ = [
     "Problem",
     "ProblemError",
     "Question",
+    "Recording",
+    "Recordings",
     "Refused",
     "RolledBack",
     "Sandbox",
     "SandboxInfo",
+    "SandboxUsage",
     "Scope",
     "Size",
     "Store",
     "TimedOut",
     "TooLarge",
     "Transaction",
+    "UsageLimit",
     "Written",
 ]

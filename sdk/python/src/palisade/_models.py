@@ -399,6 +399,56 @@ class AuditPage:
 
 
 @dataclass(frozen=True)
+class UsageLimit:
+    """`name` is that of the option, such as `memory`; `value` is in bytes, milliseconds, thousandths of a processor, or a count."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class SandboxUsage:
+    """What a sandbox or a run of `sandbox run` uses. Counters such as `cpu_ms` only grow."""
+
+    id: str
+    is_session: bool
+    command: str
+    started_at: datetime
+    cpu_ms: int
+    memory_bytes: int
+    processes: int
+    threads: int
+    limits: List[UsageLimit]
+    read_bytes: Optional[int] = None
+    written_bytes: Optional[int] = None
+    status: Optional[SandboxStatus] = None
+
+
+@dataclass(frozen=True)
+class UsageList:
+    sandboxes: List[SandboxUsage]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording of a terminal. `id` is that of the sandbox or the run; a run has no `command`."""
+
+    id: str
+    columns: int
+    rows: int
+    bytes: int
+    command: Optional[int] = None
+    name: Optional[str] = None
+    title: Optional[str] = None
+    started_at: Optional[datetime] = None
+
+
+@dataclass(frozen=True)
+class RecordingList:
+    recordings: List[Recording]
+
+
+@dataclass(frozen=True)
 class Problem:
     """Why a request was not carried out (RFC 9457)."""
 

@@ -59,7 +59,8 @@ impl Bwrap {
         }
         let mut caller = Caller::here()?;
         let parsed = line::parse(self.words)?;
-        let translated = translate::translate(parsed.options, &caller.facts.cwd, caller.facts.uid)?;
+        let ids = (caller.facts.uid, caller.facts.gid);
+        let translated = translate::translate(parsed.options, &caller.facts.cwd, ids)?;
         let Translated { listed, environment, network, ends_with_parent, cwd, hostname } =
             translated;
         if ends_with_parent {

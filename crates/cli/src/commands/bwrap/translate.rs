@@ -1,7 +1,9 @@
 //! What options of bubblewrap mean here. Pure, but for descriptors whose content is a file of the view.
 
 use super::line::{BwrapError, BwrapOption, content, number};
-use palisade_session::listed::{IfSourceMissing, ListedAccess, ListedEntry, ListedView, Shown};
+use palisade_session::listed_view::{
+    IfSourceMissing, ListedAccess, ListedEntry, ListedView, Shown,
+};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
@@ -57,7 +59,7 @@ struct Modifiers {
 pub(super) fn translate(
     options: Vec<BwrapOption>,
     cwd: &Path,
-    uid: u32,
+    (uid, gid): (u32, u32),
 ) -> Result<Translated, BwrapError> {
     let mut done = Translated::default();
     let mut before = Modifiers::default();
@@ -140,14 +142,15 @@ pub(super) fn translate(
             | "--cap-drop"
             | "--level-prefix" => {}
             "--die-with-parent" => done.ends_with_parent = true,
-            "--setenv" => done.environment.set(text(name, &values[0])?, text(name, &values[1])?),
+            "--setenv" => done.environment.set(&text(name, &values[0])?, &text(name, &values[1])?),
             "--unsetenv" => done.environment.unset(&values[0]),
             "--clearenv" => {
                 done.environment = Environment { is_cleared: true, ..Environment::default() }
             }
             "--chdir" => done.cwd = Some(text(name, path(0)?.as_os_str())?),
             "--hostname" => done.hostname = Some(text(name, &values[0])?),
-            "--uid" | "--gid" if number::<u32>(name, &values[0])? == uid => {}
+            "--uid" if number::<u32>(name, &values[0])? == uid => {}
+            "--gid" if number::<u32>(name, &values[0])? == gid => {}
             "--uid" | "--gid" => return Err(no_meaning(name, "the command has your own ids")),
             "--cap-add" => return Err(no_meaning(name, "a command has no capabilities")),
             "--seccomp" | "--add-seccomp-fd" => {
@@ -202,8 +205,8 @@ impl Translated {
 }
 
 impl Environment {
-    fn set(&mut self, name: String, value: String) {
-        self.unset.retain(|unset| *unset != *name);
+    fn set(&mut self, name: &str, value: &str) {
+        self.unset.retain(|unset| unset != name);
         self.set.retain(|set| set.split_once('=').is_none_or(|(before, _)| before != name));
         self.set.push(format!("{name}={value}"));
     }
@@ -258,13 +261,13 @@ fn absolute(option: &str, value: &OsStr, cwd: &Path) -> Result<PathBuf, BwrapErr
 mod tests {
     use super::super::line::{BwrapError, parse};
     use super::{Environment, Network, Translated, translate};
-    use palisade_session::listed::{IfSourceMissing, ListedAccess, ListedEntry, Shown};
+    use palisade_session::listed_view::{IfSourceMissing, ListedAccess, ListedEntry, Shown};
     use std::ffi::OsString;
     use std::path::Path;
 
     fn translated(line: &str) -> Result<Translated, BwrapError> {
         let words = line.split(' ').map(OsString::from).chain(["true".into()]).collect();
-        translate(parse(words).unwrap().options, Path::new("/work"), 1000)
+        translate(parse(words).unwrap().options, Path::new("/work"), (1000, 100))
     }
 
     fn host(source: &str, place: &str, access: ListedAccess) -> ListedEntry {
@@ -331,6 +334,7 @@ mod tests {
             assert!(matches!(translated(line), Err(BwrapError::NoMeaning { .. })), "{line}");
         }
         assert!(matches!(translated("--bind ../a /a"), Err(BwrapError::Path { .. })));
-        assert!(translated("--uid 1000").is_ok());
+        assert!(translated("--uid 1000 --gid 100").is_ok());
+        assert!(translated("--gid 1000").is_err());
     }
 }

@@ -13,7 +13,7 @@ const PATIENCE: u32 = 60;
 pub(super) fn in_session(program: &Path, session: &str, command: &str) -> anyhow::Result<String> {
     let program = quoted(program)?;
     let command = escape::shell_word(command);
-    Ok(format!("{program} exec --cwd \"$PWD\" {session} -- bash -c {command}"))
+    Ok(format!("{program} exec --cwd \"$PWD\" {session} -- bash -c -- {command}"))
 }
 
 /// What belongs into the settings of an agent.
@@ -59,14 +59,14 @@ mod tests {
     fn a_command_stays_one_word_whatever_is_in_it() {
         let line = in_session(Path::new("/opt/sandbox"), "claude-1", "echo 'a' \"$B\"; x\n`y`");
         let expected =
-            r#"/opt/sandbox exec --cwd "$PWD" claude-1 -- bash -c 'echo '\''a'\'' "$B"; x"#;
+            r#"/opt/sandbox exec --cwd "$PWD" claude-1 -- bash -c -- 'echo '\''a'\'' "$B"; x"#;
         assert_eq!(line.unwrap(), format!("{expected}\n`y`'"));
     }
 
     #[test]
     fn settings_name_this_program_and_the_options_of_the_session() {
         let options = ["--allow-for".into(), "npm,git".into()];
-        let text = settings("codex", Path::new("/opt/sandbox"), true, &options).unwrap();
-        assert!(text.contains("/opt/sandbox hook codex --ask -- --allow-for npm,git"), "{text}");
+        let text = settings("claude", Path::new("/opt/sandbox"), true, &options).unwrap();
+        assert!(text.contains("/opt/sandbox hook claude --ask -- --allow-for npm,git"), "{text}");
     }
 }

@@ -56,7 +56,7 @@ stays as it is, with its comments; a file that is not understood is left alone.
 Examples:
   sandbox mcp install claude
   sandbox mcp install codex --project
-  sandbox mcp install vscode -- --preset node --transaction     with these options of `sandbox mcp`")]
+  sandbox mcp install vscode -- --preset minimal --transaction     with these options of `sandbox mcp`")]
 pub(crate) struct Install {
     #[command(flatten)]
     place: Where,

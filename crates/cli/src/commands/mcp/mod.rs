@@ -24,7 +24,7 @@ const HELP_END: HelpEnd = help_end!(
     "\
 Examples:
   sandbox mcp                                    what a client starts: it speaks at standard input and output
-  sandbox mcp --preset node --transaction        the project stays as it is until changes are applied
+  sandbox mcp --preset minimal --transaction     the project stays as it is until changes are applied
   sandbox mcp --allow-host api.example           with the network, to this host only
   sandbox mcp --session work                     in a session that is there
   sandbox mcp --listen tcp:127.0.0.1:8765        over HTTP, at http://127.0.0.1:8765/mcp

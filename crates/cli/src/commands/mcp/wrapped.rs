@@ -26,7 +26,7 @@ pub(crate) struct Wrap {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Trust the tools as they are now
+    /// Trust the first list of tools of this run
     #[arg(long)]
     accept_changes: bool,
 

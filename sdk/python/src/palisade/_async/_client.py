@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 import uuid
 from types import TracebackType
-from typing import Any, AsyncIterator, Dict, Mapping, Optional, Type
+from typing import Any, AsyncIterator, Dict, List, Mapping, Optional, Type
 
 import httpx
 
 from .._address import find
 from .._errors import ConnectionFailed, InProgress, error_of
 from .._events import EventParser, ServerEvent
-from .._models import AuditLevel, AuditPage, AuditRecord, model
+from .._models import AuditLevel, AuditPage, AuditRecord, SandboxUsage, UsageList, model
 from .._pause import IN_PROGRESS_SECONDS, RECONNECT_SECONDS, RETRIES, SILENCE_SECONDS, pause_async
 from ._approvals import AsyncApprovals
+from ._recordings import AsyncRecordings
 
 
 class AsyncPalisade:
@@ -44,6 +45,8 @@ class AsyncPalisade:
         )
         #: Questions of all sandboxes.
         self.approvals = AsyncApprovals(self)
+        #: Recordings of terminals, of all sandboxes and runs.
+        self.recordings = AsyncRecordings(self)
 
     async def aclose(self) -> None:
         """Ends the connection. Sandboxes stay."""
@@ -76,6 +79,13 @@ class AsyncPalisade:
         """The description of the service (OpenAPI 3.1)."""
         found: Dict[str, Any] = (await self.request("GET", "/v1/openapi.json")).json()
         return found
+
+    async def usage(self) -> List[SandboxUsage]:
+        """What sandboxes use that run, also those of `sandbox run`, oldest first. Ask twice to know what is used now.
+
+        A sandbox is among them a moment after its start.
+        """
+        return model(UsageList, (await self.request("GET", "/v1/usage")).json()).sandboxes
 
     async def audit(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Type
+from urllib.parse import quote
 
 from .._errors import ConflictError
 from .._models import (
@@ -90,7 +91,7 @@ class Sandbox:
         """The sandbox with this id or name."""
         used, owns = (Palisade(), True) if client is None else (client, False)
         try:
-            found = used.request("GET", f"/v1/sandboxes/{id}")
+            found = used.request("GET", f"/v1/sandboxes/{quote(id, safe='')}")
         except BaseException:
             if owns:
                 used.close()

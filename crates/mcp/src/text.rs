@@ -1,6 +1,10 @@
 //! Output that is too long for a model: what of it is shown.
 
+use palisade_record::escape;
 use std::ops::Range;
+
+/// Of a name that a model, a command or a server chose, in characters.
+const MAX_NAME: usize = 200;
 
 /// The beginning and the end of something, without what is between.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,9 +62,32 @@ pub(crate) fn lossy(bytes: &[u8]) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t' | '\r' | '\u{1b}')).collect()
 }
 
+/// A name that a model, a command or a server chose, as a person is shown it: on one line, with nothing invisible, not too long, and
+/// as one word, so that it does not look like two or like our own words.
+pub(crate) fn named(name: &str) -> String {
+    let length = name.chars().count();
+    if length <= MAX_NAME {
+        return escape::quoted(name);
+    }
+    let head: String = name.chars().take(MAX_NAME / 3).collect();
+    let tail: String = name.chars().skip(length - (MAX_NAME - MAX_NAME / 3)).collect();
+    let count = length - MAX_NAME;
+    format!("{} [{count} characters left out] {}", escape::quoted(&head), escape::quoted(&tail))
+}
+
+/// The first of them, and how many more there are.
+pub(crate) fn listed(names: &[String]) -> String {
+    const MAX_SHOWN: usize = 20;
+    let shown: Vec<String> = names.iter().take(MAX_SHOWN).cloned().collect();
+    match names.len().saturating_sub(MAX_SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Shortened, lossy, whole};
+    use super::{MAX_NAME, Shortened, listed, lossy, named, whole};
 
     #[test]
     fn the_beginning_and_the_end_stay_and_no_character_is_cut() {
@@ -80,5 +107,17 @@ mod tests {
         assert_eq!(lossy(b"a\xff\x00b\n"), "a\u{fffd}b\n");
         assert_eq!(whole("aé".as_bytes(), 2), 1);
         assert_eq!(whole(b"abc", 9), 3);
+    }
+
+    #[test]
+    fn a_name_cannot_look_like_something_else() {
+        assert_eq!(named("src/a.rs"), "src/a.rs");
+        assert_eq!(named(""), "''");
+        assert_eq!(named("a, b"), "'a, b'");
+        assert_eq!(named("a\n\u{202e}b"), r"'a\n\u{202e}b'");
+        let long = named(&format!("a{}z", "x".repeat(MAX_NAME)));
+        assert!(long.starts_with("ax") && long.ends_with("xz") && long.contains("[2 characters"));
+        let many: Vec<String> = (0..25).map(|number| number.to_string()).collect();
+        assert!(listed(&many).ends_with("19 and 5 more"));
     }
 }

@@ -1,0 +1,55 @@
+//! What a tool knows of its call: the sandbox it works in, and whether a person can be asked.
+
+use crate::sandbox::KnownSandbox;
+use crate::state::ServerState;
+use palisade_service::Problem;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// What a tool knows of its call.
+#[derive(Clone, Debug)]
+pub(crate) struct CallContext {
+    pub(crate) server: Arc<ServerState>,
+    /// Whether the client can ask a person.
+    can_ask: bool,
+    confirmations: mpsc::Sender<Confirmation>,
+}
+
+/// Something that a tool does only if a person agrees.
+#[derive(Debug)]
+pub(crate) struct Confirmation {
+    pub(crate) message: String,
+    /// Dropped, it is a no.
+    pub(crate) answer: oneshot::Sender<bool>,
+}
+
+impl CallContext {
+    pub(crate) fn new(
+        server: &Arc<ServerState>,
+        can_ask: bool,
+        confirmations: mpsc::Sender<Confirmation>,
+    ) -> Self {
+        Self { server: Arc::clone(server), can_ask, confirmations }
+    }
+
+    /// The sandbox, made if there is none.
+    pub(crate) async fn sandbox(&self) -> Result<KnownSandbox, Problem> {
+        let known = self.server.sandbox.get(self.can_ask).await?;
+        if self.can_ask {
+            self.server.questions.watch(&self.server.operations, &known.id).await;
+        }
+        Ok(known)
+    }
+
+    /// Whether a person agrees. Nobody to ask is a no.
+    pub(crate) async fn confirm(&self, message: String) -> bool {
+        if !self.can_ask {
+            return false;
+        }
+        let (answer, answered) = oneshot::channel();
+        if self.confirmations.send(Confirmation { message, answer }).await.is_err() {
+            return false;
+        }
+        answered.await.unwrap_or(false)
+    }
+}

@@ -106,12 +106,16 @@ fn what_is_too_large_or_too_slow_is_refused_and_others_are_served() {
         }
         String::from_utf8(said).unwrap()
     };
-    let head = "POST /v1/sandboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+    // By a tunnel, another site's page may get as far as the socket, but not under our name.
+    let other = reply("GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+    assert!(other.starts_with("HTTP/1.1 403"), "{other}");
+    let head =
+        "POST /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     let slow_body = reply(&format!("{head}Content-Length: 100\r\n\r\n{{"));
     assert!(slow_body.starts_with("HTTP/1.1 408"), "{slow_body}");
     assert!(slow_body.contains("application/problem+json"), "{slow_body}");
     // The connection is closed, without an answer: there is no request yet.
-    for unfinished in ["", "GET /heal", "GET /healthz HTTP/1.1\r\nHost: x\r\nA: "] {
+    for unfinished in ["", "GET /heal", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: "] {
         let said = reply(unfinished);
         assert!(!said.contains("200 OK"), "{said}");
     }
@@ -138,7 +142,9 @@ fn a_client_that_reads_nothing_is_given_up() {
     let flood = json!({ "argv": ["sh", "-c", "yes | head -c 4000000"] });
     server.post("/v1/sandboxes/s/commands", &flood).expect(201);
     let mut stream = UnixStream::connect(server.socket()).unwrap();
-    stream.write_all(b"GET /v1/sandboxes/s/commands/1/output HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    stream
+        .write_all(b"GET /v1/sandboxes/s/commands/1/output HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .unwrap();
     // Its end is seen without reading.
     let is_closed = || {
         let mut polled = [PollFd::new(&stream, PollFlags::empty())];

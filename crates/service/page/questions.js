@@ -56,7 +56,8 @@ function lifetimesOf(question, scope) {
 
 export function subjectOf(question) {
   if (question.host) return `${question.host}:${question.port}`;
-  return question.entry ? `${question.path}/${question.entry}` : question.path;
+  // The entry is a whole path, in the directory that would be granted.
+  return question.entry ?? question.path;
 }
 
 async function answer(question, { decision, lifetime, scope = "file" }) {

@@ -75,7 +75,9 @@ fn a_tunnel_to_a_unix_socket_lets_no_other_site_in() {
     };
     let (full, browser) = (Protection::Full, ("user-agent", "Mozilla/5.0"));
     let (host, key) = (("host", "localhost:9000"), (KEY_HEADER, "1"));
-    assert_eq!(status(&[("host", "whatever"), ("user-agent", "curl/8")], full), 0);
+    assert_eq!(status(&[("host", "localhost"), ("user-agent", "curl/8")], full), 0);
+    // A page can leave out what a browser says of itself, and still not choose the name.
+    assert_eq!(status(&[("host", "evil.example:9000"), ("user-agent", "x")], full), 403);
     assert_eq!(status(&[host, browser, key], full), 0);
     assert_eq!(status(&[("host", "[::1]:9000"), browser, key], full), 0);
     assert_eq!(status(&[host, browser, key, ("origin", "http://localhost:9000")], full), 0);
@@ -130,7 +132,7 @@ fn a_request_needs_the_token_our_name_and_no_other_origin() {
 #[test]
 fn only_the_same_user_outside_a_sandbox_is_answered_at_a_unix_socket() {
     let access = Access::SameUser { uid: 1000 };
-    let (uri, headers) = (Uri::from_static("/v1/sandboxes"), HeaderMap::new());
+    let (uri, headers) = (Uri::from_static("/v1/sandboxes"), headers(&[("host", "localhost")]));
     let is_accepted =
         |peer| access.check(peer, (&Method::GET, &uri), &headers, Protection::Full).is_ok();
     assert!(is_accepted(Peer::Process { uid: 1000, is_outside: true }));

@@ -9,6 +9,22 @@ use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+/// What programs need of the host.
+const SYSTEM: [&str; 12] = [
+    "--ro-bind",
+    "/usr",
+    "/usr",
+    "--symlink",
+    "usr/bin",
+    "/bin",
+    "--symlink",
+    "usr/lib",
+    "/lib",
+    "--symlink",
+    "usr/lib64",
+    "/lib64",
+];
+
 /// What a shell prints at the end of this line of options.
 fn shell(world: &World, options: &[&str], script: &str) -> Output {
     let line = options.iter().copied().chain(["--", "sh", "-c", script]);
@@ -26,25 +42,7 @@ fn lines_of_bubblewrap_do_what_they_do_there() {
     let project = world.project();
     let project = project.to_str().unwrap();
     let root = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all"];
-    let system = [
-        "--ro-bind",
-        "/usr",
-        "/usr",
-        "--symlink",
-        "usr/bin",
-        "/bin",
-        "--symlink",
-        "usr/lib",
-        "/lib",
-        "--symlink",
-        "usr/lib64",
-        "/lib64",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--unshare-all",
-    ];
+    let system = [&SYSTEM[..], &["--dev", "/dev", "--proc", "/proc", "--unshare-all"]].concat();
     let bound = ["--bind", project, project];
     let elsewhere = ["--bind", project, "/work/here", "--chdir", "/work/here"];
     let covered = ["--bind", project, project, "--tmpfs", &format!("{project}/sub")];
@@ -144,24 +142,7 @@ fn a_socket_that_is_listed_is_reached_and_nothing_else() {
         text
     });
     let place = path.to_str().unwrap();
-    let options = [
-        "--ro-bind",
-        "/usr",
-        "/usr",
-        "--symlink",
-        "usr/bin",
-        "/bin",
-        "--symlink",
-        "usr/lib",
-        "/lib",
-        "--symlink",
-        "usr/lib64",
-        "/lib64",
-        "--bind",
-        place,
-        "/run/proxy.sock",
-        "--unshare-net",
-    ];
+    let options = [&SYSTEM[..], &["--bind", place, "/run/proxy.sock", "--unshare-net"]].concat();
     let script = "perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => \"/run/proxy.sock\") or die $!; print $s \"hello\";'; \
                   cat /proc/net/dev | grep -vc lo:";
     let output = shell(&world, &options, script);

@@ -3,10 +3,10 @@
 use crate::error::McpError;
 use crate::options::McpOptions;
 use crate::parked::ParkedCalls;
-use crate::random;
 use crate::state::ServerState;
 use crate::tasks::Tasks;
 use palisade_service::Operations;
+use palisade_service::random;
 use rmcp::model::RequestStateCodec;
 use std::sync::Arc;
 

@@ -13,7 +13,6 @@ mod error;
 mod options;
 mod parked;
 mod questions;
-mod random;
 mod sandbox;
 mod server;
 mod serving;

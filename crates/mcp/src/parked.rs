@@ -6,7 +6,7 @@
 
 use crate::call::RunningCall;
 use crate::context::Confirmation;
-use crate::random;
+use palisade_service::random;
 use rmcp::model::{
     CallToolRequestParams, JsonObject, RequestStateCodec, RequestStateError, SealOptions,
 };

@@ -2,8 +2,8 @@
 
 use crate::call::{CallEvent, RunningCall};
 use crate::questions::{answer_of, approval_form, confirmation_form, is_confirmed};
-use crate::random;
 use crate::state::ServerState;
+use palisade_service::random;
 use rmcp::model::{
     DetailedTask, ElicitRequest, ElicitResult, InputRequest, InputRequests, InputResponses,
     JsonObject, Task, TaskPayload, TaskStatus,

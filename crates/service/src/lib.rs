@@ -31,6 +31,7 @@ mod operations;
 mod own_program;
 mod page;
 mod problem;
+pub mod random;
 mod recordings;
 mod routes;
 mod sandboxes;

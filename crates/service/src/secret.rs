@@ -1,8 +1,8 @@
 //! Secrets that a client has to know: made at random, and kept as hashes.
 
+use crate::random;
 use sha2::{Digest as _, Sha256};
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 
 /// Bytes of a new secret; it is written with twice as many characters.
 const SECRET_BYTES: usize = 32;
@@ -35,9 +35,7 @@ impl SecretDigest {
 
 /// A new one, in hexadecimal digits.
 pub(crate) fn new_secret() -> io::Result<String> {
-    let mut bytes = [0; SECRET_BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    random::hex(SECRET_BYTES)
 }
 
 #[cfg(test)]

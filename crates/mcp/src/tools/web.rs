@@ -3,9 +3,9 @@
 use super::answer::{ToolAnswer, ToolError};
 use super::program::{Finished, run};
 use crate::context::CallContext;
-use crate::random;
 use crate::text::{lossy, whole};
 use palisade_service::NewCommand;
+use palisade_service::random;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

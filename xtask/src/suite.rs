@@ -24,6 +24,9 @@ use crate::tree;
 const DEADLINE: Duration = Duration::from_secs(300);
 /// What a long run needs more, and a factor for slow machines by the tests' own knob.
 const LONG_FACTOR: u32 = 40;
+/// More failures than this are no accident.
+const MAX_SECOND_TRIES: usize = 5;
+const ATTACKS: &str = "attacks";
 const LONG_RACES: &str = "PALISADE_LONG_RACES";
 const GATE_VARIABLE: &str = "PALISADE_TEST_GATE";
 const PATIENCE_VARIABLE: &str = "PALISADE_TEST_PATIENCE";
@@ -108,6 +111,35 @@ impl Runner<'_> {
             (&a.package, &a.target, &a.name).cmp(&(&b.package, &b.target, &b.name))
         });
         Ok(results)
+    }
+
+    /// Runs what failed once more, one at a time, now that no other test keeps the machine busy. What passes then is
+    /// returned by name, to be reported. An attack that got through once has got through, so attacks have no second try;
+    /// nor has anything where more failed than a busy machine explains.
+    pub(crate) fn try_again(
+        &self,
+        executables: &[&TestExecutable],
+        results: &mut [TestResult],
+    ) -> Result<Vec<String>> {
+        let mut failed: Vec<&mut TestResult> =
+            results.iter_mut().filter(|result| !result.passed).collect();
+        if failed.len() > MAX_SECOND_TRIES {
+            return Ok(Vec::new());
+        }
+        let mut unsteady = Vec::new();
+        for result in failed.iter_mut().filter(|result| result.target != ATTACKS) {
+            let executable = executables.iter().find(|executable| {
+                executable.package == result.package && executable.target == result.target
+            });
+            let Some(executable) = executable else { continue };
+            let (again, text) = self.run_case(&Case { executable, name: result.name.clone() })?;
+            self.tell(&format!("again, alone: {text}"), 1, 1);
+            if again.passed {
+                result.passed = true;
+                unsteady.push(format!("{} as {}: {}", result.target, result.by, result.name));
+            }
+        }
+        Ok(unsteady)
     }
 
     /// Says how one test went.

@@ -146,6 +146,8 @@ pub(crate) fn meets_the_kernel(test: &TestExecutable) -> bool {
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) results: Results,
+    /// Tests that failed beside others and passed alone.
+    pub(crate) unsteady: Vec<String>,
     /// What the tests left behind on the host.
     pub(crate) leaks: Vec<String>,
 }
@@ -181,7 +183,8 @@ impl Round<'_> {
         };
         let watched = [directory.path()];
         let before = Traces::now(user, &watched)?;
-        let found: Vec<TestResult> = runner.run(tests, self.wanted)?;
+        let mut found: Vec<TestResult> = runner.run(tests, self.wanted)?;
+        self.found.unsteady.extend(runner.try_again(tests, &mut found)?);
         let by = runner.by();
         let orphans = leaks::orphans()?;
         let left = Traces::now(user, &watched)?.since(&before);
@@ -199,6 +202,9 @@ impl Found {
         let failures = suite::failures(&self.results.tests)?;
         for failure in &failures {
             println!("failed: {failure}");
+        }
+        for test in &self.unsteady {
+            println!("unsteady, passed only when run again: {test}");
         }
         for leak in &self.leaks {
             println!("left behind: {leak}");

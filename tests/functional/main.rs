@@ -133,6 +133,7 @@ mod session_files;
 mod sessions;
 mod sessions_attach;
 mod sessions_end;
+mod sessions_idle;
 mod sessions_killed;
 mod sessions_killed_clients;
 mod sessions_many;

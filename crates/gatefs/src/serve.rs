@@ -41,7 +41,7 @@ pub(crate) fn serve(mut server: GateFsServer<'_>) -> ! {
         set.extend(server.setup.as_ref().map(|setup| PollFd::new(setup, PollFlags::IN)));
         let timeout = server.waiting.next_deadline();
         let timeout = timeout.map(|next| next.saturating_duration_since(Instant::now()));
-        if let Err(error) = proc::poll(&mut set, timeout)
+        if let Err(error) = proc::poll_for_work(&mut set, timeout)
             && error.errno != Errno::INTR
         {
             server.fail(error.to_string());

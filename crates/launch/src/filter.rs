@@ -2,7 +2,7 @@
 //! the filter says.
 
 use crate::error::{During as _, LaunchError, Result};
-use palisade_bpf::{FilterSpec, Insn, Listening, Program};
+use palisade_bpf::{Arch, CallAnswer, FilterSpec, Insn, Listening, Program, SeccompData, table};
 use palisade_plan::model::Plan;
 use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
 use palisade_sys::{Errno, SysError};
@@ -19,6 +19,15 @@ pub(crate) fn compile(filter: &FilterSpec, listening: Listening) -> Result<Progr
 pub(crate) fn of_plan(plan: &Plan) -> Result<Option<Program>> {
     let seccomp = plan.sandbox.seccomp.as_ref();
     seccomp.map(|seccomp| compile(&seccomp.filter, Listening::Yes)).transpose()
+}
+
+/// Whether a process under the command's filter may give back memory, without being refused or reported for it.
+pub(crate) fn lets_give_back_memory(plan: &Plan) -> bool {
+    let arch = Arch::native();
+    let Some(nr) = table::number(arch, "madvise") else { return false };
+    let call = SeccompData { nr, arch: arch.audit_value(), instruction_pointer: 0, args: [0; 6] };
+    let answer = plan.sandbox.seccomp.as_ref().map(|seccomp| seccomp.filter.answer(&call));
+    matches!(answer, None | Some(CallAnswer::Allow))
 }
 
 /// Installs a filter on this process and all its children to come.

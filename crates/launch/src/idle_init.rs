@@ -45,7 +45,7 @@ impl IdleInit {
             PollFd::new(&self.signals, PollFlags::IN),
         ];
         watched.extend(self.report.as_ref().map(|report| PollFd::new(report, PollFlags::IN)));
-        proc::poll(&mut watched, None).map_err(WireError::System)?;
+        proc::poll_for_work(&mut watched, None).map_err(WireError::System)?;
         let is_told = !watched[0].revents().is_empty();
         let is_reported = watched.get(2).is_some_and(|report| !report.revents().is_empty());
         while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}

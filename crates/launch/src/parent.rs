@@ -3,10 +3,11 @@
 //!
 //! Runs in a single-threaded process and stays outside; the child's side is in `setup`.
 
+mod processes;
+
 use crate::broker::{self, Broker};
 use crate::egress;
 use crate::error::{During, LaunchError, Result};
-use crate::first_child::first_child;
 use crate::fuse_root::GroundStore;
 use crate::gatefs::GateFs;
 use crate::helper::Helpers;
@@ -249,18 +250,6 @@ impl Running {
     /// Of the sandbox's pid 1, on the host.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
-    }
-
-    /// On the host, whose children everybody inside descends from: pid 1, and the spawner if there is one.
-    pub fn roots(&self) -> Vec<u32> {
-        let spawner = self.spawner.as_ref().map(Spawner::pid);
-        let roots = [Some(self.pid), spawner].into_iter().flatten();
-        roots.map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
-    }
-
-    /// The command's process on the host: the first child of pid 1.
-    pub fn command(&self) -> Option<Pid> {
-        first_child(self.pid())
     }
 
     /// Readable when [`Self::receive`] will not block.

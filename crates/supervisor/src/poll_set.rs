@@ -40,7 +40,7 @@ impl<'fd> PollSet<'fd> {
 
     /// Waits until something happened at one of them, or `timeout` is over.
     pub(crate) fn wait(mut self, timeout: Option<Duration>) -> palisade_sys::Result<Events> {
-        proc::poll(&mut self.descriptors, timeout)?;
+        proc::poll_for_work(&mut self.descriptors, timeout)?;
         let happened = self.tokens.iter().zip(&self.descriptors);
         let happened = happened.map(|(token, descriptor)| (*token, descriptor.revents()));
         Ok(Events(happened.filter(|(_, events)| !events.is_empty()).collect()))

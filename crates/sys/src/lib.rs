@@ -18,6 +18,7 @@ pub mod net;
 pub mod notify;
 pub mod other;
 pub mod proc;
+mod program_pages;
 pub mod raw;
 pub mod seccomp;
 pub mod timens;

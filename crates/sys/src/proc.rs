@@ -144,6 +144,23 @@ pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<usize> 
     }
 }
 
+/// After this long without work a process gives back the pages of the program.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// The same for a process that serves others, perhaps after hours: while it has nothing to do it gives back the pages of the
+/// program.
+pub fn poll_for_work(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<usize> {
+    if timeout.is_some_and(|timeout| timeout <= IDLE) {
+        return poll(fds, timeout);
+    }
+    match poll(fds, Some(IDLE))? {
+        0 => {}
+        ready => return Ok(ready),
+    }
+    crate::program_pages::give_back();
+    poll(fds, timeout.map(|timeout| timeout.saturating_sub(IDLE)))
+}
+
 /// The umask of this process. It can only be read by changing it, so no other thread may create a file meanwhile.
 pub fn current_umask() -> u32 {
     let umask = rustix::process::umask(rustix::fs::Mode::empty());

@@ -48,6 +48,8 @@ pub(crate) struct SpawnerConfig {
     pub(crate) umask: u32,
     /// The self-check's port on the host.
     pub(crate) port: Option<u16>,
+    /// Whether its filter, which is that of commands, lets it give back memory.
+    pub(crate) may_give_back_pages: bool,
     /// The path inside of a project whose changes are kept, byte by byte.
     pub(crate) transaction: Option<Vec<u8>>,
 }
@@ -190,6 +192,7 @@ impl SpawnerConfig {
             probes: plan.sandbox.self_check.iter().cloned().map(EncodedProbe).collect(),
             umask: palisade_sys::proc::current_umask(),
             port: targets.port,
+            may_give_back_pages: filter::lets_give_back_memory(plan),
             transaction: plan
                 .transactions()
                 .into_iter()

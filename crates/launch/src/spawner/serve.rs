@@ -139,7 +139,11 @@ impl Server {
         let retry = self.unread.next_retry();
         let retry = retry.map(|retry| retry.saturating_duration_since(Instant::now()));
         let patience = self.has_more_dead.then_some(Duration::ZERO).or(retry);
-        proc::poll(&mut watched, patience).map_err(WireError::System)?;
+        let poll = match self.config.may_give_back_pages {
+            true => proc::poll_for_work,
+            false => proc::poll,
+        };
+        poll(&mut watched, patience).map_err(WireError::System)?;
         let is_asked = !(watched[0].revents() - PollFlags::OUT).is_empty();
         self.unread.flush(&self.socket)?;
         if is_asked {

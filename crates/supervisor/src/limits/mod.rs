@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 const SOON: Duration = Duration::from_millis(10);
 const LAZIEST: Duration = Duration::from_secs(1);
+/// So often while nobody is inside. A look would keep an idle sandbox from giving back memory.
+const EMPTY_CHECK: Duration = Duration::from_secs(60);
 /// Nobody counts forks that a limit of the process refuses; that as many as it allows are there has to be seen. So often
 /// it is looked at while half of them are: hundreds of runs that need few must not keep each other from running.
 const TASKS_CHECK: Duration = Duration::from_millis(20);
@@ -173,8 +175,13 @@ impl<'p> Limits<'p> {
         [self.next, files].into_iter().flatten().min()
     }
 
-    /// Looks at what is due, and hears what the kernel says.
-    pub(crate) fn look(&mut self, running: &Running, ready: &Ready) -> Result<Option<Over>> {
+    /// Looks at what is due, and hears what the kernel says. `has_commands`: whether commands run or are about to.
+    pub(crate) fn look(
+        &mut self,
+        running: &Running,
+        ready: &Ready,
+        has_commands: bool,
+    ) -> Result<Option<Over>> {
         if !ready.is_empty()
             && let Some(over) = self.hear(running)?
         {
@@ -208,11 +215,23 @@ impl<'p> Limits<'p> {
                 }
             }
         }
+        if pause >= LAZIEST && !has_commands && running.is_empty() {
+            pause = EMPTY_CHECK;
+        }
+        // Before the kernel is heard, which may ask for a look sooner.
+        self.next = self.next.map(|_| Instant::now() + pause);
         if let Some(over) = self.hear(running)? {
             return Ok(Some(over));
         }
-        self.next = self.next.map(|_| Instant::now() + pause);
         Ok(self.too_many_tasks(running))
+    }
+
+    /// Another command starts, perhaps in a sandbox where nobody was.
+    pub(crate) fn command_starts(&mut self) {
+        if self.is_watching {
+            let soon = Instant::now() + FIRST_LOOK;
+            self.next = self.next.map(|next| next.min(soon));
+        }
     }
 
     /// Remembers for what the run is ended.

@@ -163,6 +163,7 @@ impl Supervisor<'_> {
         let command = commands.add(streams.to_resize, Some(digest));
         commands.set_tool(command, tool);
         expiry.command_started();
+        self.clock.limits.command_starts();
         if let Some(client) = client {
             outbox.started_by(command, client);
         }

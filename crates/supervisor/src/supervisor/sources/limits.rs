@@ -24,7 +24,8 @@ impl EventSource for Limits {
 
     fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         let Clock { limits, .. } = &mut supervisor.clock;
-        let over = limits.look(&supervisor.running, ready)?;
+        let has_commands = !supervisor.control.commands.is_empty();
+        let over = limits.look(&supervisor.running, ready, has_commands)?;
         // Before it is known to run, a kill would look like a launch that failed.
         if let Some(over) = over.filter(|_| supervisor.is_started()) {
             supervisor.clock.limits.exceeded(over);

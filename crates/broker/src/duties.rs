@@ -13,6 +13,8 @@ pub struct Duties<'p> {
     pub executables: Option<&'p Executables>,
     /// Overlays in which directories are renamed, as the sandbox has them.
     pub transactions: Vec<PathBuf>,
+    /// Writable mounts of the run's own where Landlock gives the command all rights, as the sandbox has them.
+    pub own_mounts: Vec<PathBuf>,
     /// None: nothing is asked about.
     pub gate: Option<&'p Gate>,
     /// The command's filter, as a description.

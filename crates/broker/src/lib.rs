@@ -7,8 +7,8 @@
 //! it let the kernel continue where Landlock would refuse what the caller may do: such a call is performed, or
 //! answered with the errno that was seen.
 //!
-//! Directories of build output that the policy names are the exception: Landlock grants the command its rights there,
-//! and calls in them continue (`build_dirs.rs`).
+//! Mounts of the run's own and directories of build output that the policy names are the exception: Landlock grants the
+//! command its rights there, and calls in them continue (`native_dirs.rs`).
 //!
 //! Where a policy lists programs, exec arrives here too: forbidden programs are refused here, unlisted ones by
 //! Landlock.
@@ -24,7 +24,6 @@ mod absent;
 mod attributes;
 mod below;
 mod brokered_trees;
-mod build_dirs;
 mod call;
 mod caller;
 mod deep;
@@ -40,6 +39,7 @@ mod lock;
 mod lookout;
 mod message;
 mod missing;
+mod native_dirs;
 mod newborn;
 mod numbered;
 mod operations;

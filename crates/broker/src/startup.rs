@@ -6,12 +6,12 @@
 //! listener is closed, and every call that would have come here fails with `ENOSYS`.
 
 use crate::brokered_trees::BrokeredTrees;
-use crate::build_dirs::BuildDirs;
 use crate::caller::{no_callers_remain, set_own_umask};
 use crate::duties::{CommandIdentity, Duties};
 use crate::judge::Judge;
 use crate::lock::{Locks, TreeLocks};
 use crate::message::BrokerMessage;
+use crate::native_dirs::NativeDirs;
 use crate::operations::Operations;
 use crate::perform::CallExecutor;
 use crate::perform::owners::RootOwner;
@@ -166,7 +166,8 @@ fn server<'p>(
         filter: duties.filter,
         executables: duties.executables,
         gate: duties.gate.map(|gate| gate::Gate::new(gate, listener, host_proc)),
-        build_dirs: Arc::new(BuildDirs::open(
+        native_dirs: Arc::new(NativeDirs::open(
+            &duties.own_mounts,
             duties.guard.map_or(&[], |guard| guard.build_dirs.as_slice()),
         )),
         executor: CallExecutor {

@@ -100,6 +100,7 @@ impl TestSandbox {
             drop((handshake, news));
             let duties = Duties {
                 transactions: Vec::new(),
+                own_mounts: Vec::new(),
                 guard: None,
                 executables: None,
                 gate: Some(&gate),

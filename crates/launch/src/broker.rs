@@ -89,6 +89,7 @@ impl Broker {
                         .as_ref()
                         .and_then(|landlock| landlock.executables.listed()),
                     transactions: plan.transactions(),
+                    own_mounts: plan.own_mounts(),
                     gate: plan.sandbox.gate.as_ref(),
                     filter: &seccomp.filter,
                     identity: identity(plan),

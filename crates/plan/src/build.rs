@@ -145,8 +145,7 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
         seccomp: Some(seccomp::choose(
             policy,
             Unheld {
-                // The gate's file system has a name for everything on the host: only the broker can tell a name that is created from it.
-                creations: guard.is_some() || gate.as_ref().is_some_and(Gate::is_fuse),
+                creations: guard.is_some() || gate.as_ref().is_some_and(Gate::judges_creations),
                 directories: has_transaction,
                 paths: gate.as_ref().map(|gate| gate.trigger),
                 cpus: assigned.affinity.is_some(),

@@ -57,10 +57,14 @@ pub(crate) fn choose(
     };
     let (trigger, trigger_reason) = match trigger(policy.gate, facts) {
         // Creations are asked about, and what is granted then has to be judged name by name.
-        (Trigger::Fuse, _) if !is_guarded && policy.filesystem.protect_names => (
-            Trigger::Notify,
-            "fuse needs Landlock, to keep names protected in what is granted later",
-        ),
+        (Trigger::Fuse, _)
+            if !is_guarded && policy.filesystem.protect_names && policy.mode == Mode::Dynamic =>
+        {
+            (
+                Trigger::Notify,
+                "fuse needs Landlock, to keep names protected in what is granted later",
+            )
+        }
         (Trigger::Fuse, _) if !has_own_pids => (
             Trigger::Notify,
             "fuse needs a pid namespace, to tell the command from our own processes",
@@ -144,6 +148,12 @@ impl Gate {
     /// Whether a file system served outside is the root of the view.
     pub fn is_fuse(&self) -> bool {
         self.trigger == Trigger::Fuse
+    }
+
+    /// Whether something may become writable while the command runs, so that only the broker can tell a name that is created
+    /// from one that the gate's file system shows.
+    pub(crate) fn judges_creations(&self) -> bool {
+        self.is_fuse() && matches!(self.answers, Answers::OnAsk(_))
     }
 
     /// Whether the user may be asked about paths that are not granted.

@@ -14,6 +14,7 @@ use crate::paths::Scope;
 use crate::request::PlanRequest;
 use crate::{build_dirs, gate, git, indirect, listed, locate, policy_files, sourced, virtualenv};
 use palisade_guard::{GuardedPath, MatchContext, Matcher};
+use palisade_policy::model::Mode;
 use std::path::{Path, PathBuf};
 
 /// The guard, and notes for the user.
@@ -110,9 +111,10 @@ pub(crate) fn choose(
 }
 
 /// Whether a person may make something of the host writable while the command runs, though nothing is from the start. Over the gate's
-/// file system creations are asked about, and the broker judges the names that are created.
+/// file system creations are asked about, and the broker judges the names that are created. In static mode nobody is asked.
 fn may_grant_later(request: &PlanRequest<'_>, mounted: Mounted) -> bool {
     mounted == Mounted::Yes
+        && request.policy.mode == Mode::Dynamic
         && request.facts.landlock_abi > 0
         && request.policy.filesystem.protect_names
         && gate::serves_files(request.policy, request.facts)

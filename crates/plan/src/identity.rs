@@ -89,6 +89,17 @@ impl Plan {
         transactions.map(|op| op.target().to_owned()).collect()
     }
 
+    /// Writable mounts where the command does everything itself, as the sandbox has them: Landlock gives it all rights there.
+    pub fn own_mounts(&self) -> Vec<PathBuf> {
+        let Confinement::Namespaces(inside) = &self.sandbox.confinement else { return Vec::new() };
+        let has_rights = |target: &Path| match &self.sandbox.landlock {
+            Some(landlock) => landlock.writable.iter().any(|above| target.starts_with(above)),
+            None => true,
+        };
+        let writable = inside.mounts.iter().filter(|op| op.is_writable()).map(MountOp::target);
+        writable.filter(|target| has_rights(target)).map(Path::to_owned).collect()
+    }
+
     /// For a run that root started: the trees whose files belong to another user on the host.
     pub fn trees_of_others(&self) -> Vec<PathBuf> {
         let Confinement::Namespaces(inside) = &self.sandbox.confinement else { return Vec::new() };

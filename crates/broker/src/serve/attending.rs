@@ -64,6 +64,16 @@ impl BrokerServer<'_> {
         }
     }
 
+    /// Until there is a call to receive, or no process is left that could make one. Receiving would wait as well, but
+    /// without an end after which memory is given back.
+    pub(super) fn wait_for_call(&mut self) {
+        let mut set = [PollFd::new(self.listener, PollFlags::IN)];
+        let polled = proc::poll_for_work(&mut set, None);
+        if polled.is_ok() && set[0].revents().contains(PollFlags::HUP) {
+            self.leave();
+        }
+    }
+
     /// While calls wait, or git configuration is written: blocks until a call arrives, or something is due for
     /// those. True if a call can be received.
     pub(super) fn attend(&mut self) -> bool {
@@ -74,7 +84,7 @@ impl BrokerServer<'_> {
         ];
         let closed = self.executor.staged.events();
         set.extend(closed.map(|events| PollFd::from_borrowed_fd(events, PollFlags::IN)));
-        if proc::poll(&mut set, attention.patience()).is_err() {
+        if proc::poll_for_work(&mut set, attention.patience()).is_err() {
             return true;
         }
         let (calls, mail) = (set[0].revents(), set[1].revents());

@@ -14,11 +14,11 @@ mod unseen;
 mod workers;
 mod write_test;
 
-use crate::build_dirs::BuildDirs;
 use crate::call::{Asked, Call, Calls, PathArg};
 use crate::caller::Caller;
 use crate::hand_out::hand_out;
 use crate::message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
+use crate::native_dirs::NativeDirs;
 use crate::perform::{CallExecutor, Done};
 use crate::program::{self, Meant};
 use crate::serve::directory_moves::DirectoryMoves;
@@ -58,7 +58,7 @@ pub(crate) struct BrokerServer<'p> {
     pub(crate) filter: &'p FilterSpec,
     pub(crate) executables: Option<&'p Executables>,
     pub(crate) gate: Option<Gate>,
-    pub(crate) build_dirs: Arc<BuildDirs>,
+    pub(crate) native_dirs: Arc<NativeDirs>,
     pub(crate) executor: CallExecutor,
     pub(crate) helpers: Helpers,
     pub(crate) moves: DirectoryMoves,
@@ -75,7 +75,9 @@ pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
     let calls = Calls::of(Arch::native());
     let mut backlog = Backlog::default();
     loop {
-        if !server.is_idle() {
+        if server.is_idle() {
+            server.wait_for_call();
+        } else {
             let can_receive = server.attend();
             while let Some(held) = server.take_held() {
                 server.answer(&calls, &held);
@@ -172,7 +174,7 @@ impl BrokerServer<'_> {
             }
             CallAnswer::Broker => match calls.parse(notification) {
                 Some(Asked::Exec(path)) => self.exec(&caller, path),
-                Some(Asked::Perform(call)) if self.build_dirs.is_left_to_kernel(&caller, call) => {
+                Some(Asked::Perform(call)) if self.native_dirs.is_left_to_kernel(&caller, call) => {
                     self.respond(id, Response::Continue);
                 }
                 Some(Asked::Perform(call)) => {

@@ -10,11 +10,11 @@
 //! filter and the same end as the process: whatever ends one of them ends the broker.
 
 use super::attending::Attention;
-use crate::build_dirs::BuildDirs;
 use crate::call::{Asked, Call, Calls};
 use crate::caller::{Caller, set_own_umask};
 use crate::hand_out::hand_out;
 use crate::lookout::Lookout;
+use crate::native_dirs::NativeDirs;
 use crate::perform::{CallExecutor, Done};
 use crate::serve::gate::Gate;
 use crate::serve::{BrokerServer, has_hung_up, is_brokered};
@@ -216,7 +216,7 @@ impl<'p> SharedServer<'p> {
                 set.push(PollFd::new(&self.supervisor, attention.of_supervisor()));
             }
             set.extend(closing.as_ref().map(|events| PollFd::new(events, PollFlags::IN)));
-            if proc::poll(&mut set, attention.patience()).is_err() {
+            if proc::poll_for_work(&mut set, attention.patience()).is_err() {
                 continue;
             }
             let (arrived, woken) = (set[0].revents(), set[1].revents());
@@ -251,7 +251,7 @@ struct Worker<'p> {
     calls: &'p Calls,
     filter: &'p FilterSpec,
     lookout: Option<Lookout>,
-    build_dirs: Arc<BuildDirs>,
+    native_dirs: Arc<NativeDirs>,
     executor: CallExecutor,
     host_proc: &'static OwnedFd,
     listener: &'static Listener,
@@ -284,7 +284,7 @@ impl<'p> Worker<'p> {
             calls,
             filter: server.filter,
             lookout: server.gate.as_ref().map(Gate::for_another_thread),
-            build_dirs: Arc::clone(&server.build_dirs),
+            native_dirs: Arc::clone(&server.native_dirs),
             executor,
             host_proc: server.host_proc,
             listener: server.listener,
@@ -329,7 +329,7 @@ impl<'p> Worker<'p> {
         let looked_for = self.lookout.as_ref().and_then(|it| it.calls.parse(notification));
         let call = match self.calls.parse(notification) {
             _ if looked_for.is_some() => None,
-            Some(Asked::Perform(call)) if call.may_go_beside_others() => Some(call),
+            Some(Asked::Perform(call)) => Some(call),
             _ => return Tried::LeftToServer,
         };
         let Some(_in_flight) = server.parallel.pass_by() else { return Tried::LeftToServer };
@@ -357,9 +357,12 @@ impl<'p> Worker<'p> {
     /// Performs a call and answers it; or returns what became of it, where the server has more to do.
     fn perform(&mut self, caller: &Caller, call: Call) -> Option<Done> {
         let id = caller.notification.id;
-        if self.build_dirs.is_left_to_kernel(caller, call) {
+        if self.native_dirs.is_left_to_kernel(caller, call) {
             let _ = self.listener.respond(id, Response::Continue);
             return None;
+        }
+        if !call.may_go_beside_others() {
+            return Some(Done::LeftToServer);
         }
         match self.executor.perform(caller, call) {
             Done::File(file) => {

@@ -28,6 +28,9 @@ const LEAVE: i32 = 50;
 /// How long to wait for a helper: one that hangs in a dead network file system dies when the kernel lets it,
 /// and must not block us.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
+/// The same for one that has closed its socket and is about to exit: with hundreds of runs that end at once it may not get
+/// a CPU for a second, and a run that has ended well must not fail for it.
+const CLOSED_EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Which process it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,7 +289,7 @@ impl Helper {
 
     /// Its socket has closed: waits for its exit status, which follows a moment later.
     pub(crate) fn has_closed(&self) {
-        if self.0.ends_within(EXIT_TIMEOUT) {
+        if self.0.ends_within(CLOSED_EXIT_TIMEOUT) {
             self.0.look();
         } else if self.0.phase.get() == Phase::Serving {
             // It is alive but serves no requests.

@@ -107,7 +107,8 @@ impl BrokerServer<'_> {
             }
         }
         if mail.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
-            self.hear();
+            // Another thread may have received what was announced: waiting for it would hold the server for ever.
+            self.hear_waiting();
         }
     }
 

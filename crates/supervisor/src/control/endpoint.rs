@@ -21,6 +21,12 @@ const MAX_CLIENTS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ClientId(u64);
 
+#[cfg(test)]
+impl ClientId {
+    pub(crate) const FIRST: Self = Self(1);
+    pub(crate) const SECOND: Self = Self(2);
+}
+
 #[derive(Debug)]
 pub struct Endpoint {
     listener: Option<OwnedFd>,

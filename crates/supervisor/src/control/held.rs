@@ -194,21 +194,22 @@ impl HeldCommands {
         running.map(|(command, _)| *command).next_back()
     }
 
-    /// None if no such command is held, or it has ended.
+    /// None if no such command is held, or its end is on record. One that has just ended still has to tell of it.
     pub(crate) fn attach(
         &mut self,
         command: CommandId,
         client: ClientId,
         (from, role): (OutputStart, AttachRole),
     ) -> Option<Attached> {
-        let held = self.held.get_mut(&command).filter(|held| held.end.is_none())?;
+        let held = self.held.get_mut(&command).filter(|held| !held.is_settled())?;
         let cursor = match from {
             OutputStart::Kept => held.replay.start(),
             OutputStart::Byte(number) => number.clamp(held.replay.start(), held.replay.end()),
             OutputStart::Now => held.replay.end(),
         };
         held.watchers.insert(client, Watcher { next: cursor, moved: Instant::now() });
-        if role == AttachRole::Type && (held.has_terminal || held.input.is_some()) {
+        let can_type = held.end.is_none() && (held.has_terminal || held.input.is_some());
+        if role == AttachRole::Type && can_type {
             held.typist.get_or_insert(client);
         }
         let is_typist = held.typist == Some(client);
@@ -535,3 +536,7 @@ fn send_next(
     watcher.next = cursor + bytes.len() as u64;
     outbox.tell(client, Event::Output { command, cursor, stream, bytes });
 }
+
+#[cfg(test)]
+#[path = "held_tests.rs"]
+mod tests;

@@ -76,9 +76,7 @@ impl NativeDirs {
             | Call::SymbolicLink { path, .. }
             | Call::Remove { path, .. }
             | Call::ChangeTimes { path, .. }
-            | Call::ChangeAttribute { path, .. } => {
-                self.holds(caller, path, call.follows_target())
-            }
+            | Call::ChangeAttribute { path, .. } => self.holds(caller, path, call.follows_target()),
             // On a file that bit is refused, and which of the two it is, the kernel would not ask.
             Call::ChangeMode { path, mode, .. } => {
                 mode & Mode::SGID.bits() == 0 && self.holds(caller, path, call.follows_target())

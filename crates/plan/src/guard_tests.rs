@@ -1,7 +1,8 @@
 use super::*;
 use crate::fake::{FakeTree, plan, policy, root, user};
 use crate::layer::{Layer, Strength};
-use crate::model::{Landlock, Plan};
+use crate::model::{Landlock, Plan, Seccomp};
+use palisade_bpf::{Arch, CallAnswer, SeccompData, table};
 use palisade_policy::model::{Level, Mode, Policy, ProjectAccess, View};
 
 const PROJECT: &str = "/home/u/project";
@@ -229,4 +230,32 @@ fn root_guards_the_homes_of_others_too() {
     let guard = guard_of(&policy, &facts, &tree);
     assert_eq!(paths(&guard.homes), ["/home/u"]);
     assert!(refuses(&guard, "/home/u/.config/fish/config.fish"));
+}
+
+/// A transaction has nothing of the host to write to. Where a person may grant something later, the broker judges what is
+/// created then; in static mode nobody can, and every call runs at the kernel's speed.
+#[test]
+fn only_where_something_may_be_granted_is_a_transaction_brokered() {
+    let kept = |mode| {
+        let mut policy = Policy { mode, ..policy() };
+        policy.filesystem.project = ProjectAccess::Transaction;
+        let facts = HostFacts { serves_gate: true, ..user() };
+        plan(&policy, &facts, &FakeTree::new()).unwrap().sandbox
+    };
+    let mkdir = |seccomp: Option<Seccomp>| {
+        let arch = Arch::native();
+        let nr = table::number(arch, "mkdir").unwrap();
+        let call =
+            SeccompData { nr, arch: arch.audit_value(), instruction_pointer: 0, args: [0; 6] };
+        seccomp.unwrap().filter.answer(&call)
+    };
+    let dynamic = kept(Mode::Dynamic);
+    assert!(dynamic.guard.is_some());
+    assert_eq!(mkdir(dynamic.seccomp), CallAnswer::Broker);
+    let fixed = kept(Mode::Static);
+    assert_eq!(fixed.guard, None);
+    assert_eq!(mkdir(fixed.seccomp), CallAnswer::Allow);
+    let project = PathBuf::from("/home/u/project");
+    let writable = fixed.landlock.unwrap().writable;
+    assert!(writable.iter().any(|above| project.starts_with(above)), "{writable:?}");
 }

@@ -255,7 +255,21 @@ fn only_where_something_may_be_granted_is_a_transaction_brokered() {
     let fixed = kept(Mode::Static);
     assert_eq!(fixed.guard, None);
     assert_eq!(mkdir(fixed.seccomp), CallAnswer::Allow);
-    let project = PathBuf::from("/home/u/project");
+    let project = PathBuf::from(PROJECT);
     let writable = fixed.landlock.unwrap().writable;
     assert!(writable.iter().any(|above| project.starts_with(above)), "{writable:?}");
+}
+
+/// The private home stands for the host's: what is created in it may have a name there that is asked about.
+#[test]
+fn calls_continue_in_the_overlay_and_not_where_names_of_the_host_are_hidden() {
+    let mut policy = policy();
+    policy.filesystem.project = ProjectAccess::Transaction;
+    let facts = HostFacts { serves_gate: true, ..user() };
+    let mounts = plan(&policy, &facts, &FakeTree::new()).unwrap().own_mounts();
+    assert!(mounts.contains(&PathBuf::from(PROJECT)), "{mounts:?}");
+    assert!(!mounts.contains(&PathBuf::from("/home/u")), "{mounts:?}");
+    policy.filesystem.project = ProjectAccess::ReadWrite;
+    let mounts = plan(&policy, &facts, &FakeTree::new()).unwrap().own_mounts();
+    assert!(!mounts.contains(&PathBuf::from(PROJECT)), "names are judged there: {mounts:?}");
 }

@@ -89,15 +89,24 @@ impl Plan {
         transactions.map(|op| op.target().to_owned()).collect()
     }
 
-    /// Writable mounts where the command does everything itself, as the sandbox has them: Landlock gives it all rights there.
+    /// Writable mounts where the command does everything itself, as the sandbox has them: Landlock gives it all rights there,
+    /// and they hide nothing of the host that could be asked about.
     pub fn own_mounts(&self) -> Vec<PathBuf> {
         let Confinement::Namespaces(inside) = &self.sandbox.confinement else { return Vec::new() };
+        let hides_names = |target: &Path| {
+            self.sandbox.gate.as_ref().is_some_and(|gate| {
+                gate.grounds.iter().chain(&gate.private_home).any(|ground| ground == target)
+            })
+        };
         let has_rights = |target: &Path| match &self.sandbox.landlock {
             Some(landlock) => landlock.writable.iter().any(|above| target.starts_with(above)),
             None => true,
         };
         let writable = inside.mounts.iter().filter(|op| op.is_writable()).map(MountOp::target);
-        writable.filter(|target| has_rights(target)).map(Path::to_owned).collect()
+        writable
+            .filter(|target| has_rights(target) && !hides_names(target))
+            .map(Path::to_owned)
+            .collect()
     }
 
     /// For a run that root started: the trees whose files belong to another user on the host.

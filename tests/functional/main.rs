@@ -22,6 +22,7 @@ mod bwrap;
 mod caches;
 mod check_path;
 mod checkpoints;
+mod checkpoints_applied;
 mod checkpoints_attacked;
 mod checkpoints_disk;
 mod checkpoints_each;

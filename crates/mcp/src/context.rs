@@ -41,6 +41,11 @@ impl CallContext {
         Ok(known)
     }
 
+    /// Whether the client can ask a person.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.can_ask
+    }
+
     /// Whether a person agrees. Nobody to ask is a no.
     pub(crate) async fn confirm(&self, message: String) -> bool {
         if !self.can_ask {

@@ -103,6 +103,8 @@ pub struct ApplyRequest {
     pub paths: Vec<String>,
     /// What becomes of files that changed on the host, too.
     pub on_conflict: OnConflict,
+    /// Apply this checkpoint, whatever the sandbox has changed since.
+    pub checkpoint: Option<u32>,
     /// Apply the rest if something is refused.
     pub skip_refused: bool,
     /// Apply nothing; say what stands in the way.
@@ -136,6 +138,9 @@ pub(crate) async fn apply(
         .flag("dry-run", wanted.dry_run)
         .word(directory.id())
         .within(APPLY_PATIENCE);
+    if let Some(number) = wanted.checkpoint {
+        apply = apply.option("checkpoint", number.to_string());
+    }
     if !wanted.paths.is_empty() {
         apply = wanted.paths.iter().fold(apply.word("--"), Invocation::word);
     }

@@ -135,6 +135,12 @@ pub enum SessionError {
     )]
     NoCheckpoint { session: String, number: u32 },
 
+    #[error(
+        "a checkpoint of session {session} cannot be applied: it works in a copy of the project, and changes of the host since \
+         the start would be undone; bring the checkpoint back with `sandbox rollback`, and apply that"
+    )]
+    CheckpointOfCopy { session: String },
+
     #[error("session {session} has {limit} checkpoints already; apply or discard its changes")]
     TooManyCheckpoints { session: String, limit: usize },
 
@@ -342,6 +348,7 @@ impl SessionError {
             | Self::NoTransaction { .. }
             | Self::InterruptedApply { .. }
             | Self::NoCheckpoint { .. }
+            | Self::CheckpointOfCopy { .. }
             | Self::TooManyCheckpoints { .. }
             | Self::NoForkOptions { .. }
             | Self::ChangesLocked { .. }

@@ -216,6 +216,7 @@ export interface ChangeSet {
 export interface ApplyRequest {
   paths?: string[];
   onConflict?: OnConflict;
+  checkpoint?: number;
   skipRefused?: boolean;
   dryRun?: boolean;
 }

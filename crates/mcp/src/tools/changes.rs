@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 const MAX_DIFF: usize = 128 << 10;
+/// The message of the checkpoint that a person is asked about.
+const FOR_REVIEW: &str = "before the question whether to apply it";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,17 +128,28 @@ fn inside_project(path: &str) -> Option<PathBuf> {
 
 pub(crate) async fn apply(call: &CallContext, wanted: Apply) -> Result<ToolAnswer, ToolError> {
     let sandbox = call.sandbox().await?;
+    let mut agreed = None;
     if !wanted.dry_run && !call.server.may_apply {
-        let query = DiffQuery { format: DiffFormat::Json, ..DiffQuery::default() };
+        // Commands go on while a person looks: what is agreed to is a state that they cannot change.
+        let kept = match call.can_ask() {
+            true => Some(keep_for_review(call, &sandbox.id).await?),
+            false => None,
+        };
+        let query = DiffQuery {
+            format: DiffFormat::Json,
+            from: kept.map(|_| 0),
+            to: kept,
+            ..DiffQuery::default()
+        };
         let changed = call.server.operations.diff(&sandbox.id, &query).await?;
         let changed: Changed = serde_json::from_slice(&changed)
             .map_err(|error| ToolError::new(format!("what was changed is not known: {error}")))?;
+        let range = kept.map(|number| format!(" 0..{number}")).unwrap_or_default();
         let message = format!(
-            "Apply to {} what sandbox {} changed: {}? `sandbox diff {}` shows it.",
+            "Apply to {} what sandbox {1} changed: {2}? `sandbox diff {1}{range}` shows it.",
             named(&sandbox.project.to_string_lossy()),
             sandbox.id,
             changed.told(&wanted.paths)?,
-            sandbox.id
         );
         if !call.confirm(message).await {
             return Err(ToolError::new(format!(
@@ -145,15 +158,24 @@ pub(crate) async fn apply(call: &CallContext, wanted: Apply) -> Result<ToolAnswe
                 sandbox.id
             )));
         }
+        agreed = kept;
     }
     let request = ApplyRequest {
         paths: wanted.paths,
+        checkpoint: agreed,
         on_conflict: wanted.on_conflict,
         skip_refused: false,
         dry_run: wanted.dry_run,
     };
     let applied = call.server.operations.apply(&sandbox.id, &request).await?;
     ToolAnswer::new(applied.to_string(), &json!({ "applied": !wanted.dry_run, "details": applied }))
+}
+
+/// Keeps the present state, and returns its number.
+async fn keep_for_review(call: &CallContext, sandbox: &str) -> Result<u32, ToolError> {
+    let made = call.server.operations.checkpoint(sandbox, Some(FOR_REVIEW)).await?;
+    let number = made["number"].as_u64().and_then(|number| number.try_into().ok());
+    number.ok_or_else(|| ToolError::new("the checkpoint that was kept has no number".to_owned()))
 }
 
 #[derive(Debug, Deserialize)]

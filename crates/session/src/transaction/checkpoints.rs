@@ -8,6 +8,7 @@
 //! ```
 
 use super::disk_marks::{Lasting, lasting};
+use super::state_number::StateNumber;
 use super::waiting::WaitingChanges;
 use super::{CHECKPOINTS, DIRECTORY, UPPER};
 use crate::app_dirs::AppDirs;
@@ -94,14 +95,6 @@ impl CheckpointReason {
     fn is_automatic(self) -> bool {
         self != Self::Asked
     }
-}
-
-/// A state that can be looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StateNumber {
-    /// 0 is the project without changes.
-    Checkpoint(u32),
-    Now,
 }
 
 impl WaitingChanges {
@@ -224,6 +217,19 @@ impl WaitingChanges {
     /// An error if there is no such state.
     pub fn check_state(&self, state: StateNumber) -> Result<()> {
         self.open_state(state).map(drop)
+    }
+
+    /// The same changes as they were at a checkpoint. No command of the session can change these any more, so what a person
+    /// looked at is what is applied.
+    pub fn at_checkpoint(self, number: u32) -> Result<Self> {
+        if self.record().method == TransactionMethod::Copy {
+            // What the session left alone cannot be told from what the host changed since.
+            let session = self.session().label().to_owned();
+            return Err(SessionError::CheckpointOfCopy { session });
+        }
+        let state = StateNumber::Checkpoint(number);
+        let layers = Layers::new(self.open_project()?, vec![self.open_state(state)?]);
+        Ok(self.with_state(state, layers))
     }
 
     /// What changed from one state to another.

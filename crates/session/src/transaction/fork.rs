@@ -2,7 +2,7 @@
 //! do more than the session it comes from.
 
 use super::TransactionRecord;
-use super::checkpoints::StateNumber;
+use super::state_number::StateNumber;
 use super::waiting::WaitingChanges;
 use crate::app_dirs::AppDirs;
 use crate::caller::Caller;

@@ -12,16 +12,18 @@ mod durable;
 mod fork;
 mod interrupted;
 mod rollback;
+mod state_number;
 mod waiting;
 
 pub use audited::record_removal;
-pub use checkpoints::{Checkpoint, CheckpointReason, StateNumber};
+pub use checkpoints::{Checkpoint, CheckpointReason};
 pub use committed::CommittedContents;
 pub(crate) use durable::SessionProject;
 pub use fork::{ForkOptions, ForkOrigin, ForkRequest};
 pub use palisade_changes as changes;
 pub use palisade_plan::model::TransactionMethod;
 pub use rollback::{RolledBack, RunningCommands, before_command};
+pub use state_number::StateNumber;
 pub use waiting::{ApplyOptions, SessionProcesses, Unapplied, WaitingChanges};
 
 use crate::caller::Caller;

@@ -4,8 +4,9 @@
 //! is meant until that is done. In one that is over, the changes are replaced by a copy of the state at once. An interrupted
 //! rollback is finished by whoever uses the changes next.
 
-use super::checkpoints::{CheckpointReason, StateNumber};
+use super::checkpoints::CheckpointReason;
 use super::interrupted::{self, Mark};
+use super::state_number::StateNumber;
 use super::waiting::WaitingChanges;
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};

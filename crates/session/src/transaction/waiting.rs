@@ -1,6 +1,7 @@
 //! The changes of one session, opened to be shown, applied or discarded.
 
 use super::committed::CommittedContents;
+use super::state_number::StateNumber;
 use super::{
     CHECKPOINTS, DIRECTORY, LAYER, LAYERS, RECORD, TransactionRecord, UPPER, copied, interrupted,
     open_project,
@@ -38,6 +39,8 @@ pub struct WaitingChanges {
     /// Of the record.
     hidden: Vec<PathBuf>,
     layers: Layers,
+    /// Which state this is.
+    state: StateNumber,
 }
 
 impl WaitingChanges {
@@ -63,7 +66,13 @@ impl WaitingChanges {
             TransactionMethod::Copy => Layers::of_copy(project, upper, copied::read(&directory)?),
         };
         let hidden = record.hidden_paths();
-        Ok(Some(Self { directory, session, record, hidden, layers }))
+        let state = StateNumber::Now;
+        Ok(Some(Self { directory, session, record, hidden, layers, state }))
+    }
+
+    /// The same in another state.
+    pub(super) fn with_state(self, state: StateNumber, layers: Layers) -> Self {
+        Self { layers, state, ..self }
     }
 
     /// As they are by now.
@@ -126,6 +135,9 @@ impl WaitingChanges {
     /// the lock was ours.
     pub(super) fn lock_opened(&self) -> Result<OwnedFd> {
         let lock = self.lock()?;
+        if self.state != StateNumber::Now {
+            return Ok(lock);
+        }
         let by_name = match open_beneath(self.directory.directory(), Path::new(UPPER), DIRECTORY) {
             Err(error) if error.errno == Errno::NOENT => None,
             upper => Some(upper?),
@@ -222,7 +234,7 @@ impl WaitingChanges {
         let is_kept = matches!(options.on_conflict, OnConflict::KeepHost);
         // What is moved out of a copy would look deleted in it.
         let is_overlay = self.record.method == TransactionMethod::Overlay;
-        let is_over = processes == SessionProcesses::Gone;
+        let is_over = processes == SessionProcesses::Gone && self.state == StateNumber::Now;
         if is_over && is_overlay && options.is_all && !is_kept && is_whole()? {
             request.source = Source::Move;
         }

@@ -109,7 +109,7 @@ fn changes_that_were_replaced_meanwhile_are_neither_applied_nor_removed() {
 #[test]
 fn whoever_finds_a_rollback_that_is_going_on_waits_for_its_end() {
     let ended = Ended::new();
-    drop(ended.open().check_state(super::super::StateNumber::Checkpoint(0)));
+    drop(ended.open().check_state(StateNumber::Checkpoint(0)));
     let session = ended.session();
     let lock = interrupted::lock(&session).unwrap();
     interrupted::Mark { checkpoint: 0, is_under_way: false }.write(&session).unwrap();

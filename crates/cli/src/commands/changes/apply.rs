@@ -27,6 +27,7 @@ Examples:
   sandbox apply --dry-run work
   sandbox apply work -- src Makefile        only these
   sandbox apply --patch                     choose parts one by one
+  sandbox apply --checkpoint 2 work         the state that was kept as number 2
   sandbox apply --merge work                where a file changed on the host, too
   sandbox apply --skip-refused work         everything but what is refused";
 
@@ -60,6 +61,13 @@ pub(crate) struct Apply {
     #[arg(long)]
     skip_refused: bool,
 
+    /// Apply a checkpoint, whatever the session has changed since
+    ///
+    /// A session that runs goes on changing its files. `sandbox diff SESSION 0..N` shows what a checkpoint has, and this
+    /// applies exactly that.
+    #[arg(long, value_name = "N")]
+    checkpoint: Option<u32>,
+
     /// Print what was applied, or what stands in the way, as JSON
     #[arg(long)]
     json: bool,
@@ -81,6 +89,10 @@ impl Apply {
             Recovery::Finished => output::note("an interrupted apply was finished"),
             Recovery::Undone => output::note("an interrupted apply was undone"),
         }
+        let waiting = match self.checkpoint {
+            Some(number) => waiting.at_checkpoint(number)?,
+            None => waiting,
+        };
         let caller = Caller::here()?;
         let judge = waiting.judge(&caller, &PolicyRequest::default())?;
         let selection = match self.patch {

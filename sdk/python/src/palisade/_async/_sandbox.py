@@ -157,19 +157,27 @@ class AsyncSandbox:
         *,
         on_conflict: OnConflict = "refuse",
         skip_refused: bool = False,
+        checkpoint: Optional[int] = None,
     ) -> Applied:
-        """Applies what it changed to the project: all or nothing. ConflictError has in `held` what stands in the way."""
-        done = await self._apply(paths, on_conflict, skip_refused, dry_run=False)
+        """Applies what it changed to the project: all or nothing. ConflictError has in `held` what stands in the way.
+
+        With `checkpoint`, that state is applied, whatever the sandbox has changed since."""
+        done = await self._apply(paths, on_conflict, skip_refused, checkpoint, dry_run=False)
         if not isinstance(done, Applied):
             raise ValueError("the service said what stands in the way, and not what it applied")
         return done
 
     async def preview_apply(
-        self, paths: Sequence[str] = (), *, on_conflict: OnConflict = "refuse", skip_refused: bool = False
+        self,
+        paths: Sequence[str] = (),
+        *,
+        on_conflict: OnConflict = "refuse",
+        skip_refused: bool = False,
+        checkpoint: Optional[int] = None,
     ) -> Held:
         """What would stand in the way of an apply; nothing is applied."""
         try:
-            done = await self._apply(paths, on_conflict, skip_refused, dry_run=True)
+            done = await self._apply(paths, on_conflict, skip_refused, checkpoint, dry_run=True)
         except ConflictError as error:
             if error.held is None:
                 raise
@@ -179,9 +187,22 @@ class AsyncSandbox:
         return done
 
     async def _apply(
-        self, paths: Sequence[str], on_conflict: OnConflict, skip_refused: bool, *, dry_run: bool
+        self,
+        paths: Sequence[str],
+        on_conflict: OnConflict,
+        skip_refused: bool,
+        checkpoint: Optional[int],
+        *,
+        dry_run: bool,
     ) -> ApplyResult:
-        body = {"paths": list(paths), "onConflict": on_conflict, "skipRefused": skip_refused, "dryRun": dry_run}
+        body: Dict[str, Any] = {
+            "paths": list(paths),
+            "onConflict": on_conflict,
+            "skipRefused": skip_refused,
+            "dryRun": dry_run,
+        }
+        if checkpoint is not None:
+            body["checkpoint"] = checkpoint
         answer = await self._client.request("POST", f"{self._path}/apply", json=body)
         result: ApplyResult = decode(ApplyResult, answer.json())
         return result

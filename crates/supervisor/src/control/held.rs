@@ -78,6 +78,8 @@ struct HeldCommand {
     /// Whether its input ends when it has everything that was typed.
     input_ends: bool,
     has_terminal: bool,
+    /// Whether the clients were told that it runs.
+    is_started: bool,
     title: String,
     started_at: Timestamp,
     typed: VecDeque<u8>,
@@ -161,6 +163,7 @@ impl HeldCommands {
             input,
             input_ends: false,
             has_terminal,
+            is_started: false,
             title,
             started_at: Timestamp::now(),
             typed: VecDeque::new(),
@@ -173,6 +176,15 @@ impl HeldCommands {
             end: None,
         };
         self.held.insert(command, held);
+    }
+
+    /// The clients have been told that it runs: what it writes may follow. Its output can be here before the spawner
+    /// says that its exec succeeded, and a client that waits for the start would not expect it.
+    pub(crate) fn started(&mut self, command: CommandId, outbox: &mut Outbox<'_>) {
+        if let Some(held) = self.held.get_mut(&command) {
+            held.is_started = true;
+            held.serve(command, outbox, Instant::now());
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -499,6 +511,9 @@ impl HeldCommand {
 
     /// Sends each watcher what it has room for, and at last how the command ended.
     fn serve(&mut self, command: CommandId, outbox: &mut Outbox<'_>, now: Instant) {
+        if !self.is_started && self.end.is_none() {
+            return;
+        }
         let is_settled = self.is_settled();
         let Self { watchers, replay, end, .. } = self;
         watchers.retain(|client, watcher| {

@@ -43,7 +43,7 @@ impl EventSource for Spawner {
 
 impl Supervisor<'_> {
     fn hear_spawner(&mut self, event: SpawnerEvent) -> Result<()> {
-        let Control { commands, outbox, .. } = &mut self.control;
+        let Control { commands, outbox, held, .. } = &mut self.control;
         match event {
             SpawnerEvent::Ready(checked) => {
                 self.checked = checked;
@@ -53,6 +53,7 @@ impl Supervisor<'_> {
             SpawnerEvent::Started { command, pid } => {
                 if commands.started(command, pid) {
                     outbox.emit(Event::CommandStarted { command, pid: Some(pid) });
+                    held.started(command, outbox);
                     self.record_exec(command, pid);
                     for signal in self.control.project_workers.take_signals(command) {
                         self.request(Request::Signal { command, signal })?;

@@ -216,7 +216,7 @@ export interface ChangeSet {
 export interface ApplyRequest {
   paths?: string[];
   onConflict?: OnConflict;
-  checkpoint?: number;
+  checkpoint?: number | null;
   skipRefused?: boolean;
   dryRun?: boolean;
 }

@@ -403,10 +403,12 @@ fn forty_questions_are_searched_and_answered_together() {
         tmux.line("sandbox approve --no-notify");
         let shows = |text: &str| tmux.wait_until(text, |_| tmux.visible().contains(text));
         shows("40 questions in 1 session; 1 of 40");
-        let visible = tmux.visible();
-        let rows = visible.lines().filter(|line| line.contains("  read ")).count();
-        assert!(rows >= least, "{rows} rows:\n{visible}");
-        assert!(visible.contains("wanted by   /") && visible.contains("? help"), "{visible}");
+        // The window may be looked at while it is drawn.
+        tmux.wait_until("the list, its details and the keys", |_| {
+            let visible = tmux.visible();
+            let rows = visible.lines().filter(|line| line.contains("  read ")).count();
+            rows >= least && visible.contains("wanted by   /") && visible.contains("? help")
+        });
 
         tmux.keys(&["G"]);
         shows("40 of 40");

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use palisade_testkit::{Output, World};
 
 use crate::gate::{Client, hidden};
-use crate::sessions_support::Sessions;
+use crate::sessions_support::{Sessions, wait_until};
 
 fn copy(sessions: &Sessions<'_>, from: &str, to: &str) -> Output {
     sessions.sandbox(&["cp", from, to])
@@ -128,6 +128,7 @@ fn what_cannot_be_copied_says_why() {
         output.assert_code(125);
         assert!(output.err().contains(why), "{from} {to}: {}", output.err());
     }
-    let ended = sessions.inspect("work");
-    assert_eq!(ended["status"]["commands"], serde_json::json!([]), "nobody serves any longer");
+    wait_until("nobody serves any longer", || {
+        sessions.inspect("work")["status"]["commands"] == serde_json::json!([])
+    });
 }

@@ -51,6 +51,7 @@ mod escape_alerts;
 mod escape_indicators;
 mod escape_response;
 mod escape_traversal;
+mod exec_streams;
 mod explain_syscall;
 mod fault_points;
 mod faults;

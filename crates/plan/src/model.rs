@@ -349,6 +349,13 @@ pub struct Landlock {
     pub scope: bool,
 }
 
+impl Landlock {
+    /// Whether a file that may only be read stays whole, on whatever mount it is.
+    pub fn refuses_truncation(&self) -> bool {
+        self.refuse_truncation && self.abi >= 3
+    }
+}
+
 /// Which files may be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]

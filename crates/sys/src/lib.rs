@@ -21,6 +21,7 @@ pub mod proc;
 mod program_pages;
 pub mod raw;
 pub mod seccomp;
+pub mod stream;
 pub mod timens;
 pub mod tty;
 

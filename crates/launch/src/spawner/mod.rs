@@ -24,7 +24,7 @@ use crate::inherited::Inherited;
 use crate::selfcheck::Targets;
 use config::{STEP, SpawnerConfig};
 use palisade_cgroup::RunGroup;
-use palisade_plan::model::{Owner, Plan, SandboxLifetime};
+use palisade_plan::model::{Landlock, Owner, Plan, SandboxLifetime};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
 use palisade_sys::proc::PollFlags;
 use palisade_sys::{At as _, Pid, tty};
@@ -59,6 +59,7 @@ pub struct Spawner {
     inside: RefCell<Option<Inside>>,
     /// Whether the project's changes are kept.
     has_transaction: bool,
+    refuses_truncation: bool,
     /// The owner of a terminal, where root gave the command its id.
     owner: Option<Owner>,
 }
@@ -97,8 +98,11 @@ impl Spawner {
         })?;
         let unread = RefCell::new(SendQueue::new(MAX_UNREAD));
         let has_transaction = !plan.transactions().is_empty();
+        let refuses_truncation =
+            plan.sandbox.landlock.as_ref().is_some_and(Landlock::refuses_truncation);
         let inside = RefCell::new(None);
-        let spawner = Self { helper, socket, unread, inside, has_transaction, owner };
+        let spawner =
+            Self { helper, socket, unread, inside, has_transaction, refuses_truncation, owner };
         Ok(Some((spawner, setup)))
     }
 
@@ -135,6 +139,11 @@ impl Spawner {
         streams: Vec<OwnedFd>,
     ) -> Result<(), WireError> {
         self.send(&SpawnerRequest::Start(start), streams)
+    }
+
+    /// Whether a file that a command only reads as a stream stays whole.
+    pub fn refuses_truncation(&self) -> bool {
+        self.refuses_truncation
     }
 
     pub fn signal(&self, command: CommandId, signal: i32) -> Result<(), WireError> {

@@ -1,5 +1,6 @@
-//! A command with the streams of this process: they are passed on, and nothing goes through us. A terminal or a directory
-//! among them is not: through either the command could reach more than a stream, so it gets a pipe, which is relayed.
+//! A command with the streams of this process: they are passed on, and nothing goes through us. A terminal, a directory or a
+//! file that is only read is not: through each of them the command could do more than read or write a stream, so it gets a
+//! pipe, which is relayed.
 
 use super::messages::{Heard, hear};
 use super::{ForegroundSignals, Left, ask, unexpected};
@@ -12,6 +13,7 @@ use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::client::Client;
 use palisade_supervisor::control::interface::{Request, Response, StartCommand};
 use palisade_sys::proc::{self, PollFd, PollFlags};
+use palisade_sys::stream::only_reads_file;
 use palisade_sys::tty;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -79,7 +81,7 @@ fn output_of_errors(is_recorded: bool, relayed: &mut Vec<Relayed>) -> Result<Own
 fn is_plain(stream: BorrowedFd<'_>) -> bool {
     let is_directory = rustix::fs::fstat(stream)
         .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory);
-    !is_directory && !tty::isatty(stream)
+    !is_directory && !tty::isatty(stream) && !only_reads_file(stream)
 }
 
 fn duplicate(stream: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
@@ -211,6 +213,10 @@ impl Relayed {
 
     /// Everything that is there. Who reads it may be waited for: the command has ended.
     fn finish(&mut self, recording: &mut Option<CastWriter>) {
+        // Nobody is left to read what comes in, or only what goes on in the background.
+        if !self.is_output {
+            return;
+        }
         while !self.is_over && (!self.waiting.is_empty() || is_ready(&self.from, PollFlags::IN)) {
             if !self.waiting.is_empty() {
                 let mut room = [PollFd::new(&self.to, PollFlags::OUT)];

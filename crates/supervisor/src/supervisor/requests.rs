@@ -16,6 +16,7 @@ use crate::escape::StartedTool;
 use crate::supervisor::{Control, Phase, Supervisor};
 use palisade_launch::{CommandId, Spawner};
 use palisade_record::CommandDigest;
+use palisade_sys::stream::only_reads_file;
 use palisade_sys::{fault, tty};
 use palisade_wire::WireError;
 use rustix::fs::{Mode, OFlags};
@@ -264,7 +265,13 @@ fn open_streams(
     let terminal =
         |size: TerminalSize| spawner.open_terminal(size.into()).map_err(|error| error.to_string());
     Ok(match wanted {
-        CommandStreams::Descriptors => none,
+        CommandStreams::Descriptors => {
+            if !spawner.refuses_truncation() && none.of_command.iter().any(only_reads_file) {
+                let why = "a file that is only read cannot be a stream here, because a command could empty it; pass a pipe";
+                return Err(why.to_owned());
+            }
+            none
+        }
         CommandStreams::Terminal(size) => {
             let (master, slave) = terminal(size)?;
             OpenStreams {

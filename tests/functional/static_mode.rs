@@ -87,6 +87,31 @@ fn secrets_in_a_neighbouring_project_are_denied_and_told_in_static_mode() {
     assert!(output.err().contains("were denied"), "the end tells: {}", output.err());
 }
 
+/// The command moves its directory away while it lists it: the names of the host beside its own stay those of the path that
+/// was opened, secrets left out.
+///
+/// Proves: GATE-7 no-secrets
+#[test]
+fn a_directory_that_is_moved_while_it_is_listed_tells_no_secret_names() {
+    if !shows_home() {
+        return;
+    }
+    let world = World::new();
+    for name in ["gh", "myapp"] {
+        world.write(format!("home/.config/{name}/file"), "x\n");
+    }
+    let script = "python3 -c 'import os\n\
+         home = os.path.expanduser(\"~\")\n\
+         os.mkdir(home + \"/.config/mine\")\n\
+         fd = os.open(home + \"/.config\", os.O_RDONLY)\n\
+         print(sorted(os.listdir(fd)))\n\
+         os.rename(home + \"/.config\", home + \"/moved\")\n\
+         print(sorted(os.listdir(fd)))'";
+    let output = inside(&world, &["--static"], script);
+    output.assert_code(0);
+    assert_eq!(output.out(), "['mine', 'myapp']\n".repeat(2), "{}", output.err());
+}
+
 /// Proves: GATE-7 readable-home
 #[test]
 fn git_works_in_a_neighbouring_repository_in_static_mode() {

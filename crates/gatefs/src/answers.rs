@@ -246,7 +246,7 @@ impl GateFsServer<'_> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
             let directory = self.grounds.open(&self.identity, &path, flags)?;
             let open = match self.open_told(&path) {
-                Some(host) => Open::Told(ToldDirectory::new(Some(directory), host)),
+                Some(host) => Open::Told(ToldDirectory::new(path, Some(directory), host)),
                 None => Open::Directory(directory),
             };
             return self.opened(id, open).map(Some);

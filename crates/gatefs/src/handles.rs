@@ -7,6 +7,7 @@ use rustix::fs::FileType;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 /// Leaves descriptors for what is opened on the way.
 const SPARE: u64 = 64;
@@ -32,6 +33,9 @@ pub(crate) enum Open {
 /// What the ground has by a directory's path, if anything, and what the host has.
 #[derive(Debug)]
 pub(crate) struct ToldDirectory {
+    /// On the host, as when it was opened. The command can move the directory of its own away; what it is told stays
+    /// that of this path.
+    pub(crate) path: PathBuf,
     pub(crate) own: Option<OwnedFd>,
     pub(crate) host: HostFile,
     /// How many of the host's names were told, and where the next one is.
@@ -46,8 +50,8 @@ pub(crate) struct HostPosition {
 }
 
 impl ToldDirectory {
-    pub(crate) fn new(own: Option<OwnedFd>, host: HostFile) -> Self {
-        Self { own, host, reached: Cell::default() }
+    pub(crate) fn new(path: PathBuf, own: Option<OwnedFd>, host: HostFile) -> Self {
+        Self { path, own, host, reached: Cell::default() }
     }
 }
 

@@ -44,7 +44,7 @@ impl GateFsServer<'_> {
                 }
             }
             Open::Told(told) => {
-                let path = self.nodes.path(handle.node).ok_or(Errno::STALE)?;
+                let path = &told.path;
                 let is_own = |name: &[u8]| {
                     told.own.as_ref().is_some_and(|own| Grounds::look_in(own, name).is_ok())
                 };
@@ -57,16 +57,15 @@ impl GateFsServer<'_> {
                         let is_dot = matches!(name, b"." | b"..");
                         match is_dot {
                             true => told.own.is_none(),
-                            false => self.is_listed(&path, name) && !is_own(name),
+                            false => self.is_listed(path, name) && !is_own(name),
                         }
                     };
                     room = list_host(told, offset.max(TOLD) - TOLD, is_told, &mut listing)?;
                 }
                 if room != Room::Full {
                     let mut names = self.visible_names(handle.node);
-                    names.retain(|shown| {
-                        !self.is_listed(&path, &shown.name) && !is_own(&shown.name)
-                    });
+                    names
+                        .retain(|shown| !self.is_listed(path, &shown.name) && !is_own(&shown.name));
                     list_names(&names, offset, &mut listing);
                 }
             }
@@ -99,7 +98,7 @@ impl GateFsServer<'_> {
     /// A directory that is not in the view as a whole.
     pub(crate) fn open_names(&mut self, id: NodeId, path: &Path) -> Open {
         match self.open_told(path) {
-            Some(host) => Open::Told(ToldDirectory::new(None, host)),
+            Some(host) => Open::Told(ToldDirectory::new(path.to_owned(), None, host)),
             None => Open::Names(self.visible_names(id)),
         }
     }

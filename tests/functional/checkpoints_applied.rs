@@ -50,6 +50,97 @@ fn a_checkpoint_of_a_copy_is_not_applied() {
     sessions.sandbox(&["apply", &session]).assert_code(0);
 }
 
+/// What is left of a checkpoint waits like anything else that nobody applied.
+///
+/// Proves: LIFE-5 applied
+#[test]
+fn a_part_of_a_checkpoint_leaves_the_rest_of_it() {
+    let world = World::new();
+    project(&world);
+    let sessions = Sessions::new(&world);
+    let session = sessions.create(&["--transaction"]);
+    script(&sessions, &session, "echo a > a; echo b > b");
+    assert_eq!(keep(&sessions, &session), "1");
+    sessions.sandbox(&["rollback", &session, "0"]).assert_code(0);
+    sessions.sandbox(&["kill", &session]).assert_code(0);
+    sessions.sandbox(&["apply", "--checkpoint", "1", &session, "--", "a"]).assert_code(0);
+    assert!(world.project().join("a").exists() && !world.project().join("b").exists());
+    sessions.sandbox(&["apply", "--checkpoint", "1", &session]).assert_code(0);
+    assert_eq!(fs::read_to_string(world.project().join("b")).unwrap(), "b\n");
+}
+
+/// Also two files of the same content that became one.
+///
+/// Proves: LIFE-5 applied
+#[test]
+fn a_checkpoint_shows_all_that_is_applied() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    for name in ["one", "two"] {
+        world.write_in_project(name, "");
+    }
+    let same_time = "touch -d @1000000000 one two";
+    world.bare("sh").args(["-c", same_time]).cwd(world.project()).run().assert_code(0);
+    let session = sessions.create(&["--transaction"]);
+    script(&sessions, &session, &format!("rm two; ln one two; {same_time}"));
+    assert_eq!(keep(&sessions, &session), "1");
+    let diff = |arguments: &[&str]| {
+        let output = sessions.sandbox(&[&["diff"][..], arguments].concat());
+        output.assert_code(0);
+        output.out().into_owned()
+    };
+    let shown: serde_json::Value =
+        serde_json::from_str(&diff(&["--json", &session, "0..1"])).unwrap();
+    let shown: Vec<_> = shown["changes"].as_array().unwrap().iter().map(|it| &it["path"]).collect();
+    assert_eq!(shown, [&json!("two")]);
+    assert_eq!(diff(&[&session, "0..1"]), "# two is the same file as one now\n");
+    assert_eq!(diff(&["--name-status", &session]), "M\ttwo\n");
+    let applied = sessions.sandbox(&["apply", "--json", "--checkpoint", "1", &session]);
+    applied.assert_code(0);
+    let applied: serde_json::Value = serde_json::from_str(&applied.out()).unwrap();
+    assert_eq!(applied["applied"], json!(["two"]));
+}
+
+/// A question that is asked over and over takes the place of one, and is nothing that somebody would miss.
+///
+/// Proves: LIFE-5 applied
+#[test]
+fn a_state_that_was_kept_for_a_question_gives_way_to_the_next() {
+    let world = World::new();
+    project(&world);
+    let sessions = Sessions::new(&world);
+    let session = sessions.create(&["--transaction"]);
+    script(&sessions, &session, "echo new > new");
+    for _ in 0..3 {
+        sessions.sandbox(&["checkpoint", "--for-review", &session]).assert_code(0);
+    }
+    let kept = sessions.sandbox(&["checkpoints", "--json", &session]);
+    let kept: serde_json::Value = serde_json::from_str(&kept.out()).unwrap();
+    let kept = kept["checkpoints"].as_array().unwrap();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!((&kept[0]["number"], &kept[0]["reason"]), (&json!(3), &json!("forReview")));
+    sessions.sandbox(&["rollback", &session, "0"]).assert_code(0);
+    sessions.sandbox(&["kill", &session]).assert_code(0);
+    sessions.sandbox(&["apply", "--checkpoint", "1", &session]).assert_code(125);
+}
+
+/// A person is not asked about what cannot be applied.
+///
+/// Proves: TOOL-2 as-shown
+#[test]
+fn nobody_is_asked_about_a_state_that_cannot_be_applied() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    let can_ask = json!({ "elicitation": { "form": {} } });
+    let by_copy = ["--transaction", "--set", "filesystem.transactionBy=\"copy\""];
+    let mut client = McpClient::start(&world, &by_copy, &can_ask);
+    client.call("write", &json!({ "path": "new", "content": "text" }));
+    let apply = client.call("sandbox_apply", &json!({}));
+    let told = client.end();
+    assert!(told.error(apply).contains("works in a copy"), "{}", told.error(apply));
+    assert!(!told.0.out().contains("elicitation/create"), "{}", told.0.out());
+}
+
 /// Proves: TOOL-2 as-shown
 #[test]
 fn what_a_command_writes_while_a_person_is_asked_is_not_applied() {

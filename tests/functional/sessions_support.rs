@@ -65,8 +65,18 @@ impl Drop for Sessions<'_> {
         let all = self.world.home().join(".local/state/palisade/sessions");
         let names = fs::read_dir(all).into_iter().flatten().flatten();
         let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut supervisors = Vec::new();
         for name in names.filter(|name| name.len() == 36) {
+            let record = fs::read(self.directory(&name).join("session.json")).unwrap_or_default();
+            let record: serde_json::Value = serde_json::from_slice(&record).unwrap_or_default();
+            let pid = record["supervisor"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+            supervisors.extend(pid);
             let _ = self.world.sandbox(["rm", "--force", &name]).run();
+        }
+        // The last thing that one does is to count what it did, in a file of this world.
+        let end = Instant::now() + patiently(TIMEOUT);
+        while supervisors.iter().any(|pid| is_alive(*pid)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 }

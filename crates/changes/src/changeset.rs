@@ -21,7 +21,7 @@ pub enum ChangeKind {
     AttributesChanged,
     /// Only the time of modification. Applied, but not shown in diffs.
     Touched,
-    /// The same content as before, but now another name of another file. Applied, but not shown in diffs.
+    /// The same content as before, but now another name of another file.
     Linked,
 }
 

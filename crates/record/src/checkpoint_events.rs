@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointMade {
     pub checkpoint: u32,
-    /// `asked`, `beforeCommand` or `beforeRollback`.
+    /// `asked`, `beforeCommand`, `beforeRollback` or `forReview`.
     pub reason: String,
     /// Files, directories and deletions.
     pub entries: u64,

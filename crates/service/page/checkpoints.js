@@ -5,7 +5,7 @@ import { act, ask, confirm, field, open } from "./dialog.js";
 import { code, empty, h, keyed, replace, shown } from "./dom.js";
 import { ago, bytes, counted } from "./format.js";
 
-const REASONS = { asked: "asked for", beforeCommand: "before a command", beforeRollback: "before a rollback", beforeApply: "before an apply" };
+const REASONS = { asked: "asked for", beforeCommand: "before a command", beforeRollback: "before a rollback", forReview: "for a question" };
 
 async function showChanges(sandbox, number) {
   const diff = await act(null, () => get(`${path("sandboxes", sandbox.id, "diff")}${query({ from: number })}`));

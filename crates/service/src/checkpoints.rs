@@ -44,7 +44,17 @@ pub(crate) async fn make_checkpoint(
     Path(id): Path<String>,
     MaybeJson(wanted): MaybeJson<NewCheckpoint>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    Ok((StatusCode::CREATED, Json(make(&service, &id, wanted.message.as_deref()).await?)))
+    Ok((
+        StatusCode::CREATED,
+        Json(make(&service, &id, wanted.message.as_deref(), CheckpointPurpose::ToKeep).await?),
+    ))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointPurpose {
+    ToKeep,
+    /// A person is asked about it. The next one of this kind takes its place.
+    ForReview,
 }
 
 /// What `sandbox checkpoint --json` prints.
@@ -52,9 +62,11 @@ pub(crate) async fn make(
     service: &Shared,
     id: &str,
     message: Option<&str>,
+    purpose: CheckpointPurpose,
 ) -> Result<Value, Problem> {
     let (directory, _) = service.find(id).await?;
     let make = Invocation::new(["checkpoint", "--json"])
+        .flag("for-review", purpose == CheckpointPurpose::ForReview)
         .option_if("message", message)
         .word(directory.id())
         .within(PATIENCE);

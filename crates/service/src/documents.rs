@@ -211,6 +211,8 @@ pub(crate) enum CheckpointReason {
     /// The sandbox keeps a state before each command.
     BeforeCommand,
     BeforeRollback,
+    /// A person is asked about it; the next one of this kind takes its place.
+    ForReview,
 }
 
 /// What a rollback did; for a dry run, what it would change.

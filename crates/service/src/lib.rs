@@ -44,7 +44,7 @@ mod usage;
 
 pub use approvals::{ApprovalAnswer, Decision, Lifetime, Scope, Store};
 pub use audit::{AuditPage, AuditQuery};
-pub use checkpoints::RollbackRequest;
+pub use checkpoints::{CheckpointPurpose, RollbackRequest};
 pub use commands::{Command, CommandState, KeptOutput, NewCommand, Size};
 pub use control::ControlConnection;
 pub use error::ServiceError;

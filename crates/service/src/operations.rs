@@ -3,7 +3,7 @@
 use crate::approvals::{self, ApprovalAnswer};
 use crate::audit::{self, AuditPage, AuditQuery};
 use crate::auth::Access;
-use crate::checkpoints::{self, RollbackRequest};
+use crate::checkpoints::{self, CheckpointPurpose, RollbackRequest};
 use crate::commands::{self, Command, KeptOutput, Known, NewCommand};
 use crate::error::ServiceError;
 use crate::files;
@@ -122,8 +122,13 @@ impl Operations {
     }
 
     /// What `sandbox checkpoint --json` prints.
-    pub async fn checkpoint(&self, named: &str, message: Option<&str>) -> Result<Value, Problem> {
-        checkpoints::make(&self.0, named, message).await
+    pub async fn checkpoint(
+        &self,
+        named: &str,
+        message: Option<&str>,
+        purpose: CheckpointPurpose,
+    ) -> Result<Value, Problem> {
+        checkpoints::make(&self.0, named, message, purpose).await
     }
 
     /// What `sandbox checkpoints --json` prints.

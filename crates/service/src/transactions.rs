@@ -96,7 +96,7 @@ pub enum OnConflict {
     Merge,
 }
 
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ApplyRequest {
     /// Only these paths of the project, and what is below them. Everything if there are none.

@@ -137,7 +137,7 @@ pub enum SessionError {
 
     #[error(
         "a checkpoint of session {session} cannot be applied: it works in a copy of the project, and changes of the host since \
-         the start would be undone; bring the checkpoint back with `sandbox rollback`, and apply that"
+         the start would be undone; a person can bring the checkpoint back with `sandbox rollback`, and apply that with `sandbox apply`"
     )]
     CheckpointOfCopy { session: String },
 

@@ -5,7 +5,7 @@ export type AuditLevel = "INFO" | "WARN" | "ERROR" | "CRITICAL";
 export type ChangeKind =
   | "added" | "modified" | "deleted" | "typeChanged" | "modeChanged" | "attributesChanged" | "touched" | "linked";
 export type ChangeName = "created" | "written" | "removed" | "renamedFrom" | "renamedTo" | "attributes" | "overflow";
-export type CheckpointReason = "asked" | "beforeCommand" | "beforeRollback";
+export type CheckpointReason = "asked" | "beforeCommand" | "beforeRollback" | "forReview";
 export type CommandState = "running" | "exited" | "signalled" | "failed" | "lost";
 export type ConflictReason = "changedOnHost" | "deletedOnHost" | "noBase" | "cannotMerge";
 export type Decision = "allow" | "deny";

@@ -22,7 +22,7 @@ pub(super) fn shown(set: &ChangeSet) -> Vec<Shown<'_>> {
         let is_told_by_files = change.is_directory()
             && matches!(change.kind, ChangeKind::Added | ChangeKind::Deleted)
             && !set.below(&change.path).is_empty();
-        !matches!(change.kind, ChangeKind::Touched | ChangeKind::Linked)
+        change.kind != ChangeKind::Touched
             && !is_told_by_files
             && !sources.contains(change.path.as_path())
     };

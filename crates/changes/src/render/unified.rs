@@ -10,7 +10,7 @@ use crate::entry::EntryKind;
 use crate::error::Result;
 use crate::hunks::{Hunk, HunkLine, MAX_TEXT_BYTES, between};
 use crate::layers::Layers;
-use crate::paths::quoted_with_prefix;
+use crate::paths::{quoted, quoted_with_prefix};
 use std::io::Write;
 use std::path::Path;
 
@@ -37,6 +37,7 @@ pub fn write_unified(
             }
             None if change.kind == ChangeKind::Added => writer.added(change)?,
             None if change.kind == ChangeKind::Deleted => writer.deleted(change)?,
+            None if change.kind == ChangeKind::Linked => writer.linked(change)?,
             None => writer.modified(change)?,
         }
     }
@@ -139,6 +140,13 @@ impl Writer<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// git has no such links; this line is one that it skips.
+    fn linked(&mut self, change: &Change) -> Result<()> {
+        let Some(file) = &change.hard_link_of else { return Ok(()) };
+        writeln!(self.out, "# {} is the same file as {} now", name(change), quoted(file))?;
+        Ok(())
     }
 
     /// git has no directories; this line is one that it skips.

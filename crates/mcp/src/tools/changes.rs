@@ -3,15 +3,15 @@
 use super::answer::{ToolAnswer, ToolError};
 use crate::context::CallContext;
 use crate::text::{Shortened, listed, lossy, named};
-use palisade_service::{ApplyRequest, DiffFormat, DiffQuery, OnConflict, RollbackRequest};
+use palisade_service::{
+    ApplyRequest, CheckpointPurpose, DiffFormat, DiffQuery, OnConflict, RollbackRequest,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 const MAX_DIFF: usize = 128 << 10;
-/// The message of the checkpoint that a person is asked about.
-const FOR_REVIEW: &str = "before the question whether to apply it";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,7 +128,13 @@ fn inside_project(path: &str) -> Option<PathBuf> {
 
 pub(crate) async fn apply(call: &CallContext, wanted: Apply) -> Result<ToolAnswer, ToolError> {
     let sandbox = call.sandbox().await?;
-    let mut agreed = None;
+    let mut request = ApplyRequest {
+        paths: wanted.paths,
+        checkpoint: None,
+        on_conflict: wanted.on_conflict,
+        skip_refused: false,
+        dry_run: wanted.dry_run,
+    };
     if !wanted.dry_run && !call.server.may_apply {
         // Commands go on while a person looks: what is agreed to is a state that they cannot change.
         let kept = match call.can_ask() {
@@ -149,8 +155,14 @@ pub(crate) async fn apply(call: &CallContext, wanted: Apply) -> Result<ToolAnswe
             "Apply to {} what sandbox {1} changed: {2}? `sandbox diff {1}{range}` shows it.",
             named(&sandbox.project.to_string_lossy()),
             sandbox.id,
-            changed.told(&wanted.paths)?,
+            changed.told(&request.paths)?,
         );
+        // What cannot be applied is nothing to ask about.
+        request.checkpoint = kept;
+        if kept.is_some() {
+            let preview = ApplyRequest { dry_run: true, ..request.clone() };
+            call.server.operations.apply(&sandbox.id, &preview).await?;
+        }
         if !call.confirm(message).await {
             return Err(ToolError::new(format!(
                 "nothing was applied: a person has to agree. A person can look at the changes with `sandbox diff {0}` and \
@@ -158,22 +170,15 @@ pub(crate) async fn apply(call: &CallContext, wanted: Apply) -> Result<ToolAnswe
                 sandbox.id
             )));
         }
-        agreed = kept;
     }
-    let request = ApplyRequest {
-        paths: wanted.paths,
-        checkpoint: agreed,
-        on_conflict: wanted.on_conflict,
-        skip_refused: false,
-        dry_run: wanted.dry_run,
-    };
     let applied = call.server.operations.apply(&sandbox.id, &request).await?;
     ToolAnswer::new(applied.to_string(), &json!({ "applied": !wanted.dry_run, "details": applied }))
 }
 
 /// Keeps the present state, and returns its number.
 async fn keep_for_review(call: &CallContext, sandbox: &str) -> Result<u32, ToolError> {
-    let made = call.server.operations.checkpoint(sandbox, Some(FOR_REVIEW)).await?;
+    let made =
+        call.server.operations.checkpoint(sandbox, None, CheckpointPurpose::ForReview).await?;
     let number = made["number"].as_u64().and_then(|number| number.try_into().ok());
     number.ok_or_else(|| ToolError::new("the checkpoint that was kept has no number".to_owned()))
 }
@@ -190,7 +195,8 @@ pub(crate) async fn checkpoint(
     wanted: Checkpoint,
 ) -> Result<ToolAnswer, ToolError> {
     let sandbox = call.sandbox().await?;
-    let made = call.server.operations.checkpoint(&sandbox.id, wanted.message.as_deref()).await?;
+    let (message, purpose) = (wanted.message.as_deref(), CheckpointPurpose::ToKeep);
+    let made = call.server.operations.checkpoint(&sandbox.id, message, purpose).await?;
     ToolAnswer::new(made.to_string(), &json!({ "checkpoint": made }))
 }
 

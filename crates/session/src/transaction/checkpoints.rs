@@ -81,6 +81,8 @@ pub enum CheckpointReason {
     /// The supervisor of a session that keeps a state before each command.
     BeforeCommand,
     BeforeRollback,
+    /// What a person is asked about, so that it stays as it is while they look. The next question takes its place.
+    ForReview,
 }
 
 impl CheckpointReason {
@@ -89,7 +91,13 @@ impl CheckpointReason {
             Self::Asked => "asked",
             Self::BeforeCommand => "beforeCommand",
             Self::BeforeRollback => "beforeRollback",
+            Self::ForReview => "forReview",
         }
+    }
+
+    /// Whether it is only a step on the way, which nobody would miss.
+    pub(super) fn is_step(self) -> bool {
+        matches!(self, Self::BeforeCommand | Self::ForReview)
     }
 
     fn is_automatic(self) -> bool {
@@ -107,12 +115,11 @@ impl WaitingChanges {
         Ok(found)
     }
 
-    /// How many differ from the project, of those that somebody asked for or that a rollback left. The many before each
-    /// command are steps on the way.
+    /// How many differ from the project, of those that somebody asked for or that a rollback left.
     pub fn unapplied_checkpoints(&self) -> Result<usize> {
         let mut count = 0;
         for checkpoint in self.checkpoints()? {
-            if checkpoint.reason == CheckpointReason::BeforeCommand || checkpoint.entries == 0 {
+            if checkpoint.reason.is_step() || checkpoint.entries == 0 {
                 continue;
             }
             let state = StateNumber::Checkpoint(checkpoint.number);
@@ -156,9 +163,14 @@ impl WaitingChanges {
             // The first error is the one that matters; the next checkpoint tries again.
             let _ = palisade_changes::discard(all.as_fd(), OsStr::new(&name));
         })?;
+        let is_replaced = |known: &Checkpoint| {
+            made.reason == CheckpointReason::ForReview && known.reason == made.reason
+        };
+        let (replaced, rest): (Vec<_>, Vec<_>) = existing.into_iter().partition(is_replaced);
         let automatic: Vec<_> =
-            existing.into_iter().filter(|checkpoint| checkpoint.reason.is_automatic()).collect();
-        for number in to_drop(&automatic, &made, spared, MAX_AUTOMATIC_DISK) {
+            rest.into_iter().filter(|checkpoint| checkpoint.reason.is_automatic()).collect();
+        let dropped = to_drop(&automatic, &made, spared, MAX_AUTOMATIC_DISK);
+        for number in replaced.into_iter().map(|known| known.number).chain(dropped) {
             drop_checkpoint(&all, number)?;
         }
         let event = CheckpointMade {
@@ -232,8 +244,14 @@ impl WaitingChanges {
         Ok(self.with_state(state, layers))
     }
 
-    /// What changed from one state to another.
+    /// What changed from one state to another. From the beginning on it is what an apply of the second state would apply.
     pub fn between(&self, from: StateNumber, to: StateNumber) -> Result<(Layers, ChangeSet)> {
+        if from == StateNumber::Checkpoint(0) && self.record().method == TransactionMethod::Overlay
+        {
+            let layers = Layers::new(self.open_project()?, vec![self.open_state(to)?]);
+            let set = palisade_changes::scan(&layers)?;
+            return Ok((layers, set));
+        }
         let layers = self.states(from, to)?;
         let set = palisade_changes::compare(&layers)?;
         Ok((layers, set))
@@ -259,7 +277,7 @@ impl WaitingChanges {
         }
     }
 
-    fn open_image(&self, number: u32) -> Result<OwnedFd> {
+    pub(super) fn open_image(&self, number: u32) -> Result<OwnedFd> {
         let all = self.open_checkpoints()?;
         let listed = all.filter(|all| read_record(all, number).is_some());
         let all = listed.ok_or_else(|| SessionError::NoCheckpoint {

@@ -36,7 +36,7 @@ impl WaitingChanges {
         let Some(all) = self.open_checkpoints()? else { return Ok(()) };
         let mut places = Vec::new();
         for checkpoint in self.checkpoints()? {
-            let is_lasting = checkpoint.reason != CheckpointReason::BeforeCommand;
+            let is_lasting = !checkpoint.reason.is_step();
             if is_lasting && !checkpoint.is_on_disk() {
                 match open_beneath(&all, Path::new(&checkpoint.number.to_string()), DIRECTORY) {
                     Err(error) if error.errno == Errno::NOENT => {}

@@ -131,12 +131,18 @@ impl WaitingChanges {
         interrupted::lock(&self.directory)
     }
 
-    /// The same, if the changes are still those that were opened: a rollback by another process may have replaced them before
-    /// the lock was ours.
+    /// The same, if the changes are still those that were opened: another process may have rolled them back, or dropped the
+    /// checkpoint, before the lock was ours.
     pub(super) fn lock_opened(&self) -> Result<OwnedFd> {
         let lock = self.lock()?;
-        if self.state != StateNumber::Now {
-            return Ok(lock);
+        if let StateNumber::Checkpoint(number) = self.state {
+            // One that nobody asked for can be dropped meanwhile, and its files with it.
+            return match self.layers.is_newest(self.open_image(number)?.as_fd())? {
+                true => Ok(lock),
+                false => {
+                    Err(SessionError::ChangesReplaced { session: self.session.label().to_owned() })
+                }
+            };
         }
         let by_name = match open_beneath(self.directory.directory(), Path::new(UPPER), DIRECTORY) {
             Err(error) if error.errno == Errno::NOENT => None,

@@ -105,6 +105,28 @@ fn changes_that_were_replaced_meanwhile_are_neither_applied_nor_removed() {
     assert_eq!(fs::read(ended.record.project.join("made")).unwrap(), b"made");
 }
 
+/// One that nobody asked for can be dropped while somebody looks at it.
+///
+/// Proves: LIFE-5 applied
+#[test]
+fn a_checkpoint_that_was_dropped_meanwhile_is_not_applied() {
+    let ended = Ended::new();
+    let places = ended.places();
+    let opened = ended.open();
+    let asked = |opened: &WaitingChanges| {
+        opened.checkpoint(&places, None, CheckpointReason::ForReview).unwrap().number
+    };
+    let first = ended.open().at_checkpoint(asked(&opened)).unwrap();
+    let second = ended.open().at_checkpoint(asked(&opened)).unwrap();
+    let all = ApplyOptions::all(&NoJudge);
+    let gone = first.apply(&places, &all, SessionProcesses::Gone);
+    assert!(matches!(gone, Err(SessionError::NoCheckpoint { number: 1, .. })), "{gone:?}");
+    assert!(!ended.record.project.join("made").exists());
+    let applied = second.apply(&places, &all, SessionProcesses::Gone);
+    assert!(matches!(applied, Ok(Outcome::Applied(_))), "{applied:?}");
+    assert_eq!(fs::read(ended.record.project.join("made")).unwrap(), b"made");
+}
+
 /// The mark of a rollback that is going on looks like that of one which was interrupted.
 #[test]
 fn whoever_finds_a_rollback_that_is_going_on_waits_for_its_end() {

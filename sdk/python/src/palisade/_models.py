@@ -30,7 +30,7 @@ ChangeKind = Literal[
     "added", "modified", "deleted", "typeChanged", "modeChanged", "attributesChanged", "touched", "linked"
 ]
 ChangeName = Literal["created", "written", "removed", "renamedFrom", "renamedTo", "attributes", "overflow"]
-CheckpointReason = Literal["asked", "beforeCommand", "beforeRollback"]
+CheckpointReason = Literal["asked", "beforeCommand", "beforeRollback", "forReview"]
 CommandState = Literal["running", "exited", "signalled", "failed", "lost"]
 ConflictReason = Literal["changedOnHost", "deletedOnHost", "noBase", "cannotMerge"]
 Decision = Literal["allow", "deny"]

@@ -132,7 +132,7 @@ impl Apply {
             Outcome::Held(held) => self.tell_of_held(&held),
             Outcome::Applied(applied) => {
                 self.tell_of_applied(&applied)?;
-                clean_up(waiting, is_alive)?;
+                clean_up(waiting, is_alive, self.checkpoint)?;
                 Ok(ExitCode::SUCCESS)
             }
         }
@@ -196,14 +196,22 @@ fn line(path: &Path, reason: &str) -> String {
     format!("{}: {reason}", quoted(path))
 }
 
-/// Nothing is kept of a session that has nothing left to apply.
-fn clean_up(waiting: WaitingChanges, is_alive: bool) -> anyhow::Result<()> {
+/// Nothing is kept of a session that has nothing left to apply. After a checkpoint was applied, other checkpoints and the rest
+/// of that one count as well, as for `sandbox rm`.
+fn clean_up(
+    waiting: WaitingChanges,
+    is_alive: bool,
+    checkpoint: Option<u32>,
+) -> anyhow::Result<()> {
     if is_alive {
         return Ok(());
     }
     // What was moved is not seen through what was opened before.
-    match waiting.reopen()? {
-        Some(waiting) if waiting.scan()?.is_empty() => Ok(waiting.remove()?),
-        _ => Ok(()),
+    let Some(waiting) = waiting.reopen()? else { return Ok(()) };
+    let is_done = waiting.scan()?.is_empty()
+        && (checkpoint.is_none() || waiting.unapplied_checkpoints()? == 0);
+    match is_done {
+        true => Ok(waiting.remove()?),
+        false => Ok(()),
     }
 }

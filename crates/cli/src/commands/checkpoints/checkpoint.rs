@@ -27,6 +27,12 @@ pub(crate) struct Checkpoint {
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
 
+    /// Keep it only until the next one of this kind
+    ///
+    /// For who asks a person about a state, and then applies it with `sandbox apply --checkpoint`.
+    #[arg(long)]
+    for_review: bool,
+
     /// Wait until it is on disk
     #[arg(long)]
     sync: bool,
@@ -43,7 +49,11 @@ pub(crate) struct Checkpoint {
 impl Checkpoint {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let waiting = waiting(Some(&self.sid))?;
-        let (places, reason) = (AppDirs::here()?, CheckpointReason::Asked);
+        let places = AppDirs::here()?;
+        let reason = match self.for_review {
+            true => CheckpointReason::ForReview,
+            false => CheckpointReason::Asked,
+        };
         let made = waiting.checkpoint(&places, self.message.as_deref(), reason)?;
         // Whatever comes of that, it has been made.
         let written = match self.sync {

@@ -71,6 +71,7 @@ fn cells(checkpoint: &Checkpoint) -> [String; 5] {
         CheckpointReason::Asked => "by hand",
         CheckpointReason::BeforeCommand => "before a command",
         CheckpointReason::BeforeRollback => "automatically",
+        CheckpointReason::ForReview => "for a question",
     };
     [
         checkpoint.number.to_string(),

@@ -37,8 +37,8 @@ const STEP: usize = MIB;
 const PIPE_BYTES: usize = MIB;
 /// About what a socket takes by default before somebody reads.
 const SOCKET_BYTES: usize = 128 * 1024;
-/// As much CPU time as each of many children uses: less than lies between two looks.
-const SLICE: Duration = Duration::from_millis(40);
+/// As much CPU time as each of many children uses: far less than lies between two looks, also where others use the CPUs.
+const SLICE: Duration = Duration::from_millis(5);
 
 fn unknown(way: &str) -> Failure {
     Failure::Usage(format!("no way is called `{way}`"))

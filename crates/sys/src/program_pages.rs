@@ -35,8 +35,10 @@ unsafe extern "C" fn collect(
     found: *mut c_void,
 ) -> libc::c_int {
     const STOP: libc::c_int = 1;
-    // SAFETY: both pointers are valid during the call: one is the C library's, the other is `read_only_segments`'.
-    let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Segment>>()) };
+    // SAFETY: the C library's, and valid during the call.
+    let info = unsafe { &*info };
+    // SAFETY: the list of `read_only_segments`, which nobody else uses during the call.
+    let found = unsafe { &mut *found.cast::<Vec<Segment>>() };
     if info.dlpi_phdr.is_null() {
         return STOP;
     }

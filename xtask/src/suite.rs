@@ -114,8 +114,8 @@ impl Runner<'_> {
     }
 
     /// Runs what failed once more, one at a time, now that no other test keeps the machine busy. What passes then is
-    /// returned by name, to be reported. An attack that got through once has got through, so attacks have no second try;
-    /// nor has anything where more failed than a busy machine explains.
+    /// returned by name, to be reported. An attack that got through once has got through, and so has a race that was won, so these
+    /// have no second try; nor has anything where more failed than a busy machine explains.
     pub(crate) fn try_again(
         &self,
         executables: &[&TestExecutable],
@@ -127,7 +127,9 @@ impl Runner<'_> {
             return Ok(Vec::new());
         }
         let mut unsteady = Vec::new();
-        for result in failed.iter_mut().filter(|result| result.target != ATTACKS) {
+        let is_race = |name: &str| name.split(['_', ':']).any(|word| word == "race");
+        let is_final = |result: &TestResult| result.target == ATTACKS || is_race(&result.name);
+        for result in failed.iter_mut().filter(|result| !is_final(result)) {
             let executable = executables.iter().find(|executable| {
                 executable.package == result.package && executable.target == result.target
             });

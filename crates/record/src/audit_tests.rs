@@ -2,7 +2,7 @@ use super::{Appended, AuditLog, Recovery};
 use crate::error::RecordError;
 use crate::event::{Event, EventKind, SignalForwarded};
 use crate::head::{Head, Position};
-use crate::reading::read;
+use crate::reading::{read, read_on};
 use crate::state::State;
 use crate::verify::verify;
 use std::fs::{self, OpenOptions};
@@ -116,6 +116,26 @@ fn two_writers_at_once_make_one_chain() {
     });
     assert_eq!(verify(&fixture.log, &fixture.head).unwrap().records, 400);
     assert_eq!(read(&fixture.log, Some("b-1")).unwrap().count(), 200);
+}
+
+#[test]
+fn reading_on_begins_after_what_is_there() {
+    let fixture = Fixture::with_records(50);
+    let sequence = |records: &mut crate::reading::Records| {
+        records.map(|record| record.unwrap().seq).collect::<Vec<_>>()
+    };
+    let mut records = read_on(&fixture.log, None).unwrap();
+    assert_eq!(sequence(&mut records), [0; 0]);
+    fixture.open().append_batch(&events("b-1", 2)).unwrap();
+    assert_eq!(sequence(&mut records), [51, 52]);
+    // A line that is only half there is not skipped: it is the next one.
+    let text = fs::read_to_string(&fixture.log).unwrap();
+    let half = text.trim_end().rfind('\n').unwrap() + 40;
+    fs::write(&fixture.log, &text[..half]).unwrap();
+    let mut records = read_on(&fixture.log, None).unwrap();
+    assert_eq!(sequence(&mut records), [0; 0]);
+    fs::write(&fixture.log, &text).unwrap();
+    assert_eq!(sequence(&mut records), [52]);
 }
 
 /// Proves: AUD-1 concurrent

@@ -61,7 +61,7 @@ pub use network_report::{
     DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,
 };
 pub use outcome::{ErrorKind, Failure, Outcome};
-pub use reading::{Records, read, sandboxes};
+pub use reading::{Records, read, read_on, sandboxes};
 pub use report::{
     BlockedCalls, DiscardedFiles, LimitReport, Observed, OfflineAttempts, Planned, ProbeReport,
     PromiseReport, ProtectedWrite, Reached, RefusedExecution, ReportedConfinement,

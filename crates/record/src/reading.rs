@@ -11,9 +11,12 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+/// How much of the end of a file is searched at once for the beginning of its last line.
+const LAST_LINE_CHUNK: usize = 4096;
 
 /// The records of one sandbox, or of all, oldest first.
 pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records> {
@@ -32,12 +35,46 @@ pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records> {
     })
 }
 
+/// What is written from now on, without what is there already.
+pub fn read_on(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records> {
+    let (mut lines, path, number) = open_current(log_path)?;
+    let failed = RecordError::io("read", log_path);
+    go_to_last_line(&mut lines).map_err(failed)?;
+    Ok(Records {
+        lines,
+        path,
+        number,
+        log_path: log_path.to_owned(),
+        unread: Vec::new(),
+        line_number: 0,
+        sandbox_id: sandbox_id.map(str::to_owned),
+    })
+}
+
+/// To the end, or to the beginning of a line that is being written.
+fn go_to_last_line(lines: &mut BufReader<File>) -> io::Result<()> {
+    let mut end = lines.seek(SeekFrom::End(0))?;
+    let mut chunk = [0; LAST_LINE_CHUNK];
+    while end > 0 {
+        let start = end.saturating_sub(LAST_LINE_CHUNK as u64);
+        let part = &mut chunk[..usize::try_from(end - start).unwrap_or(LAST_LINE_CHUNK)];
+        lines.seek(SeekFrom::Start(start))?;
+        lines.read_exact(part)?;
+        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
+            end = start + at as u64 + 1;
+            break;
+        }
+        end = start;
+    }
+    lines.seek(SeekFrom::Start(end)).map(drop)
+}
+
 /// A file of the log, its path, and its number if it was rotated.
 type Part = (BufReader<File>, PathBuf, Option<u64>);
 
 fn open_current(log_path: &Path) -> Result<Part> {
     let log = files::open_existing(log_path, OFlags::RDONLY)?.ok_or_else(|| {
-        RecordError::io("open", log_path)(std::io::Error::from(std::io::ErrorKind::NotFound))
+        RecordError::io("open", log_path)(io::Error::from(io::ErrorKind::NotFound))
     })?;
     Ok((BufReader::new(log), log_path.to_owned(), None))
 }
@@ -125,7 +162,7 @@ impl Records {
 
     /// The number under which the file that we read as the log was rotated meanwhile.
     fn number_by_now(&self) -> Result<Option<u64>> {
-        let inode = |found: std::io::Result<std::fs::Metadata>| found.map(|found| found.ino()).ok();
+        let inode = |found: io::Result<std::fs::Metadata>| found.map(|found| found.ino()).ok();
         let own = inode(self.lines.get_ref().metadata());
         if inode(std::fs::symlink_metadata(&self.log_path)) == own {
             return Ok(None);

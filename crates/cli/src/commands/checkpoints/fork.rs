@@ -1,15 +1,15 @@
 //! `sandbox fork`: a second session that begins with the changes of another one.
 
+use crate::args::AskInWord;
 use crate::commands::changes::waiting;
-use crate::commands::sessions::create::NAME;
+use crate::commands::sessions::create::{NAME, ask_in, tell_of_made};
 use crate::output;
 use anyhow::Context as _;
 use clap::Args;
+use palisade_session::Caller;
 use palisade_session::background::{self, Creation, NewSession};
 use palisade_session::run::RunRequest;
 use palisade_session::transaction::{ForkOptions, ForkOrigin, ForkRequest, StateNumber};
-use palisade_session::{AskIn, Caller};
-use serde_json::json;
 use std::process::ExitCode;
 
 const DETAILS: &str = "\
@@ -41,6 +41,14 @@ pub(crate) struct Fork {
     #[arg(long, short)]
     quiet: bool,
 
+    /// Whether questions wait: approve (until somebody answers) or none (denied) [default: while `sandbox approve` runs]
+    #[arg(long, value_name = "WHERE", hide_short_help = true)]
+    ask_in: Option<AskInWord>,
+
+    /// Stay, and end the new session when standard input ends; its changes are kept
+    #[arg(long, hide_short_help = true)]
+    hold: bool,
+
     /// The session, by its id, a part of it or its name
     #[arg(value_name = "SESSION")]
     sid: String,
@@ -51,6 +59,7 @@ impl Fork {
         background::close_inherited()?;
         #[cfg(feature = "layers-off")]
         crate::starting::warn_of_test_build();
+        let ask_in = ask_in(self.ask_in)?;
         let waiting = waiting(Some(&self.sid))?;
         if let Some(number) = self.at {
             waiting.check_state(StateNumber::Checkpoint(number))?;
@@ -74,7 +83,7 @@ impl Fork {
         let request = RunRequest {
             command: vec![NAME.into()],
             policy,
-            ask_in: AskIn::default(),
+            ask_in,
             fork_of: Some(fork_of),
             record_to: None,
             listed: None,
@@ -89,10 +98,7 @@ impl Fork {
         }
         match background::create(caller, &request, new, &mut tell, |_| {})? {
             Creation::Created { session } => {
-                match self.json {
-                    true => output::print_json(&json!({ "id": session, "name": self.name }))?,
-                    false => output::print(&session)?,
-                }
+                tell_of_made(&session, self.name.as_deref(), self.json, self.hold)?;
                 Ok(ExitCode::SUCCESS)
             }
             Creation::Failed { exit_code, kind, message } => {

@@ -111,13 +111,7 @@ pub(crate) struct SessionReport {
 impl Create {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         background::close_inherited()?;
-        let ask_in = match self.ask_in {
-            None => AskIn::default(),
-            Some(word @ (AskInWord::Approve | AskInWord::None)) => word.into(),
-            Some(AskInWord::Terminal | AskInWord::Tmux) => {
-                bail!("--ask-in: a session has no terminal of its own; use approve or none")
-            }
-        };
+        let ask_in = ask_in(self.ask_in)?;
         let terminal = self.tty.then(|| window_size().unwrap_or(USUAL_SIZE));
         let first = match self.command.is_empty() {
             true => None,
@@ -130,16 +124,7 @@ impl Create {
         let how = (&self.policy, settings.as_slice());
         match make(Caller::here()?, how, self.session, &told, first)? {
             Creation::Created { session } => {
-                let made = json!({ "id": session, "name": name });
-                match (self.json, self.hold) {
-                    // On one line: who reads it does not wait for an end.
-                    (true, true) => output::print(&made.to_string())?,
-                    (true, false) => output::print_json(&made)?,
-                    (false, _) => output::print(&session)?,
-                }
-                if self.hold {
-                    hold::until_input_ends(&session)?;
-                }
+                tell_of_made(&session, name.as_deref(), self.json, self.hold)?;
                 Ok(ExitCode::SUCCESS)
             }
             Creation::Failed { exit_code, kind, message } => {
@@ -148,6 +133,34 @@ impl Create {
             }
         }
     }
+}
+
+/// Where a session asks.
+pub(crate) fn ask_in(word: Option<AskInWord>) -> anyhow::Result<AskIn> {
+    match word {
+        None => Ok(AskIn::default()),
+        Some(word @ (AskInWord::Approve | AskInWord::None)) => Ok(word.into()),
+        Some(AskInWord::Terminal | AskInWord::Tmux) => {
+            bail!("--ask-in: a session has no terminal of its own; use approve or none")
+        }
+    }
+}
+
+/// Prints what was made. With `hold`, returns when it has ended with our standard input.
+pub(crate) fn tell_of_made(
+    session: &str,
+    name: Option<&str>,
+    as_json: bool,
+    hold: bool,
+) -> anyhow::Result<()> {
+    let made = json!({ "id": session, "name": name });
+    match (as_json, hold) {
+        // On one line: a reader does not wait for the end of the output.
+        (true, true) => output::print(&made.to_string())?,
+        (true, false) => output::print_json(&made)?,
+        (false, _) => output::print(session)?,
+    }
+    if hold { hold::until_input_ends(session) } else { Ok(()) }
 }
 
 fn setting(text: &str) -> anyhow::Result<Setting> {

@@ -1,10 +1,11 @@
 //! Questions, answers, the queue that connects them, and the protocol.
 //!
 //! This crate decides and grants nothing: the caller that asks carries out the answer. Only `client`,
-//! `sessions` and `leftover` use sockets; everything else is free of I/O.
+//! `sessions`, `answering` and `leftover` use sockets; everything else is free of I/O.
 #![forbid(unsafe_code)]
 
 mod answer;
+pub mod answering;
 pub mod client;
 mod json;
 pub mod leftover;

@@ -139,6 +139,15 @@ impl Sessions {
         let most = getrlimit(Resource::Nofile).maximum;
         // If this fails, the current limit stays.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most });
+        Self::in_directory(directory, name)
+    }
+
+    /// One session, and no other. Changes nothing about this process, which may be anybody's.
+    pub fn of_one(directory: &Path, name: &str, session: &str) -> Self {
+        Self { only: Some(session.to_owned()), ..Self::in_directory(directory, name) }
+    }
+
+    fn in_directory(directory: &Path, name: &str) -> Self {
         Self {
             directory: directory.to_owned(),
             name: name.to_owned(),

@@ -4,7 +4,7 @@
 
 use crate::patience;
 use palisade_record::{ErrorKind, escape};
-use palisade_session::{ERRORS_AS_JSON, SessionError};
+use palisade_session::{Complaint, ERRORS_AS_JSON, SessionError};
 use std::io::{self, IsTerminal, Write};
 
 /// Prints a result. A reader that has gone away (`| head`) is not an error.
@@ -58,12 +58,11 @@ pub(crate) struct ClassifiedError {
 /// An error and what led to it, a line for each complaint.
 pub(crate) fn complain(error: &anyhow::Error) {
     if std::env::var_os(ERRORS_AS_JSON).is_some() {
-        let complaint = serde_json::json!({
-            "kind": kind(error),
-            "reason": error.downcast_ref().map(SessionError::reason),
-            "message": error.to_string(),
-        });
-        return patience::say(format!("{complaint}\n").as_bytes());
+        let reason = error.downcast_ref().map(SessionError::reason);
+        let complaint = Complaint { kind: kind(error), reason, message: error.to_string() };
+        // It has only texts.
+        let line = serde_json::to_string(&complaint).unwrap_or_default();
+        return patience::say(format!("{line}\n").as_bytes());
     }
     if let Some(SessionError::Policy(complaints)) = error.downcast_ref() {
         for complaint in complaints {

@@ -6,7 +6,7 @@
 
 use crate::limits::{MAX_PROGRAMS, PLACE_TIMEOUT};
 use crate::problem::{Problem, ProblemKind};
-use palisade_session::{ERRORS_AS_JSON, ErrorReason};
+use palisade_session::{Complaint, ERRORS_AS_JSON};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::ffi::{OsStr, OsString};
@@ -47,15 +47,6 @@ const PASSED_ON: &[&str] = &[
 ];
 /// Options of `sandbox run` that are set for everything of this user; how far the locale goes.
 const PASSED_PREFIXES: &[&str] = &["SANDBOX_", "LC_"];
-
-/// How an error is told to us: its class, and what happened.
-#[derive(Debug, Deserialize)]
-struct Complaint {
-    kind: ProblemKind,
-    #[serde(default)]
-    reason: Option<ErrorReason>,
-    message: String,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct OwnProgram {
@@ -139,10 +130,9 @@ impl Answer {
 
     /// The last complaint. What is no complaint is a note.
     pub(crate) fn problem(&self) -> Problem {
-        let mut lines = self.stderr.split(|byte| *byte == b'\n').rev();
-        match lines.find_map(|line| serde_json::from_slice::<Complaint>(line).ok()) {
+        match Complaint::last_of(&self.stderr) {
             Some(Complaint { kind, reason, message }) => {
-                Problem::for_reason(kind, reason.unwrap_or_default(), message)
+                Problem::for_reason(kind.into(), reason.unwrap_or_default(), message)
             }
             None => Problem::internal(self.told()),
         }

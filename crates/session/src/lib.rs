@@ -1,7 +1,7 @@
 //! The lifecycle of one run: reads the policy, makes the plan, launches the sandbox, supervises it, records and cleans
 //! up.
 //!
-//! This is the Rust API. It must never print or start a thread. The process that calls [`run::run`] hands over its
+//! This is the Rust API of our own programs; `crates/api` is the one for other programs. It must never print or start a thread. The process that calls [`run::run`] hands over its
 //! signals and its terminal.
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ pub mod background;
 pub mod caches;
 mod caller;
 pub mod check_path;
+mod complaint;
 pub mod config;
 mod core_file;
 mod death;
@@ -48,6 +49,7 @@ pub mod why;
 
 pub use app_dirs::AppDirs;
 pub use caller::Caller;
+pub use complaint::Complaint;
 pub use death::die_like;
 pub use ending::{EndSignals, end_with_parent};
 pub use error::{ErrorReason, SessionError};

@@ -33,6 +33,8 @@ use std::time::{Duration, Instant};
 const GREETING: Duration = Duration::from_secs(3);
 /// How long one message of a session that ends is waited for before its lock is looked at.
 const END_CHECK: Duration = Duration::from_millis(200);
+/// A supervisor that kills everything takes milliseconds. One that was stopped is killed itself after this time.
+const KILL_PATIENCE: Duration = Duration::from_secs(3);
 /// Between two looks at the lock of a supervisor that has said its last.
 const END_LOOK: Duration = Duration::from_millis(1);
 
@@ -127,8 +129,17 @@ pub fn end(
     Ok(true)
 }
 
+/// Ends a session without asking anybody in it. False if something of it is left.
+pub fn kill(session: &SessionDirectory) -> Result<bool> {
+    let at_once = Grace::Milliseconds(0);
+    if !end(session, Signal::KILL.as_raw(), at_once, KILL_PATIENCE).unwrap_or(false) {
+        kill_supervisor(session)?;
+    }
+    Ok(!session.is_alive())
+}
+
 /// Kills the supervisor of a session that does not do what it is asked. The kernel ends everything inside with it.
-pub fn kill_supervisor(session: &SessionDirectory) -> Result<()> {
+fn kill_supervisor(session: &SessionDirectory) -> Result<()> {
     let record = session.record()?;
     let pid = record.supervisor.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     // While the lock is held, the number is no other process's.

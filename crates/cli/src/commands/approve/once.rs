@@ -3,14 +3,13 @@
 use super::address::{Address, Candidate};
 use super::{CONNECT_TIMEOUT, Secrets, complain_of};
 use crate::output;
-use anyhow::{Context, bail};
+use anyhow::bail;
+use palisade_ask::answering::Taken;
 use palisade_ask::message::{Audit, Decision, LifetimeWord};
-use palisade_ask::sessions::{SessionChange, Sessions};
+use palisade_ask::sessions::Sessions;
 use palisade_ask::{Answer, HostSubject, QuestionId, Scope};
 use palisade_record::escape;
-use rustix::event::{PollFd, PollFlags, Timespec};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// Ends with 1 if the answer was not taken.
 pub(crate) fn answer(
@@ -27,41 +26,17 @@ pub(crate) fn answer(
             return Ok(ExitCode::FAILURE);
         }
     };
-    sessions.answer(&name, id, answer)?;
-    // That it was taken, and what was decided, come in either order; with a directory there may be
-    // more decisions than one.
-    let (mut is_taken, mut is_told) = (false, false);
-    let deadline = Instant::now() + CONNECT_TIMEOUT;
-    while Instant::now() < deadline {
-        for change in sessions.refresh()? {
-            match change {
-                SessionChange::Answered { session, audit } if session == name => {
-                    output::print(&told(&audit))?;
-                    is_told |= audit.id == id;
-                }
-                SessionChange::Done { session, .. } if session == name => is_taken = true,
-                SessionChange::Refused { session, refused } if session == name => {
-                    output::note(&refused.message);
-                    return Ok(ExitCode::FAILURE);
-                }
-                // A short command may have ended with the answer.
-                SessionChange::Vanished { session } if session == name && !is_taken => {
-                    output::note("the session has ended");
-                    return Ok(ExitCode::FAILURE);
-                }
-                SessionChange::Vanished { session } if session == name => is_told = true,
-                _ => {}
-            }
+    let mut tell = Ok(());
+    let mut decided = |audit: &Audit| tell = output::print(&told(audit));
+    let taken = sessions.answer_and_wait((&name, id), answer, CONNECT_TIMEOUT, &mut decided)?;
+    tell?;
+    match taken {
+        Taken::Yes => return Ok(ExitCode::SUCCESS),
+        Taken::No(why) => output::note(&why),
+        Taken::Unknown => {
+            output::note("the session does not answer; the answer may not have arrived");
         }
-        if is_taken && is_told {
-            return Ok(ExitCode::SUCCESS);
-        }
-        wait(sessions, Duration::from_millis(100)).context("waiting for the session")?;
     }
-    if is_taken {
-        return Ok(ExitCode::SUCCESS);
-    }
-    output::note("the session does not answer; the answer may not have arrived");
     Ok(ExitCode::FAILURE)
 }
 
@@ -85,18 +60,6 @@ fn meant(
         bail!("question {address} is about a secret; allow it with --secret");
     }
     Ok((found.session.to_owned(), found.id))
-}
-
-/// Waits until a session sends something, at most this long.
-pub(crate) fn wait(sessions: &Sessions, longest: Duration) -> Result<(), rustix::io::Errno> {
-    let mut polled: Vec<PollFd<'_>> = sessions
-        .descriptors()
-        .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
-        .collect();
-    match rustix::event::poll(&mut polled, Timespec::try_from(longest).ok().as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(errno) => Err(errno),
-    }
 }
 
 /// A decision in a few words, with what it is about.

@@ -1,7 +1,7 @@
 //! `--json --watch`: what happens, a line for each, for programs that would rather not speak the
 //! protocol themselves.
 
-use super::{Asked, CONNECT_TIMEOUT, Known, complain_of, once};
+use super::{Asked, CONNECT_TIMEOUT, Known, complain_of};
 use palisade_ask::message::Audit;
 use palisade_ask::sessions::{SessionChange, Sessions};
 use palisade_ask::{QuestionId, Subject, to_line};
@@ -53,7 +53,7 @@ pub(crate) fn stream(sessions: &mut Sessions) -> anyhow::Result<ExitCode> {
         if is_reader_gone()? {
             return Ok(ExitCode::SUCCESS);
         }
-        once::wait(sessions, LOOK_AGAIN)?;
+        sessions.wait(LOOK_AGAIN)?;
         changes = sessions.refresh()?;
     }
 }

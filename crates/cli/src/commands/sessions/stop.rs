@@ -13,8 +13,6 @@ use std::time::Duration;
 
 /// What a supervisor may take beyond the grace time, to write its records.
 const LAST_STEPS: Duration = Duration::from_secs(10);
-/// A supervisor that kills everything takes milliseconds. One that was stopped is killed itself after this time.
-const KILL_PATIENCE: Duration = Duration::from_secs(3);
 /// Longer than any grace time of a policy that somebody would wait for.
 const GRACE_OF_POLICY: Duration = Duration::from_secs(3600);
 
@@ -81,14 +79,9 @@ impl Kill {
 
 /// Ends it without asking anybody in it.
 pub(super) fn kill(directory: &SessionDirectory) -> anyhow::Result<()> {
-    let at_once = Grace::Milliseconds(0);
-    let signal = Signal::KILL.as_raw();
-    if !foreground::end(directory, signal, at_once, KILL_PATIENCE).unwrap_or(false) {
-        foreground::kill_supervisor(directory)?;
-    }
-    match directory.is_alive() {
-        true => bail!("session {} could not be killed", directory.id()),
-        false => Ok(()),
+    match foreground::kill(directory)? {
+        true => Ok(()),
+        false => bail!("session {} could not be killed", directory.id()),
     }
 }
 

@@ -34,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("palisade-mcp", &["palisade-record", "palisade-service", "palisade-session"]),
     ("palisade-service", &["palisade-record", "palisade-session"]),
+    ("palisade-api", &["palisade-ask", "palisade-record", "palisade-session"]),
     (
         "palisade-session",
         &[

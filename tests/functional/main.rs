@@ -124,6 +124,8 @@ mod readme;
 mod recording;
 mod report;
 mod rules;
+mod rust_api;
+mod rust_api_owner;
 mod sdk;
 mod secrets_view;
 mod service;

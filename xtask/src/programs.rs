@@ -16,6 +16,8 @@ pub(crate) struct Programs {
     pub(crate) probe: PathBuf,
     pub(crate) netlab: PathBuf,
     pub(crate) client: PathBuf,
+    /// Of the Rust API, by their names.
+    pub(crate) examples: Vec<PathBuf>,
     pub(crate) tests: Vec<TestExecutable>,
 }
 
@@ -56,7 +58,9 @@ pub(crate) fn build_for(target: Option<&str>, build: Build) -> Result<Programs> 
     let probe = keep(&build_binary("palisade-probe", &[])?, "palisade-probe")?;
     let netlab = keep(&build_binary("palisade-netlab", &[])?, "palisade-netlab")?;
     let client = keep(&build_binary("palisade-client", &[])?, "palisade-client")?;
-    Ok(Programs { sandbox, sandbox_layers_off, probe, netlab, client, tests: build_tests(target)? })
+    let examples = build_examples()?;
+    let tests = build_tests(target)?;
+    Ok(Programs { sandbox, sandbox_layers_off, probe, netlab, client, examples, tests })
 }
 
 /// Builds one binary and returns where cargo left it.
@@ -77,6 +81,20 @@ fn keep(built: &Path, name: &str) -> Result<PathBuf> {
     let kept = tree::result_file(name)?;
     std::fs::copy(built, &kept).with_context(|| format!("cannot write {}", kept.display()))?;
     Ok(kept)
+}
+
+/// The examples of the Rust API, which tests run.
+fn build_examples() -> Result<Vec<PathBuf>> {
+    let names = ["agent_tools", "answer_questions", "every_call", "review_and_apply"];
+    let mut arguments = vec!["build", "--workspace"];
+    arguments.extend(names.iter().flat_map(|name| ["--example", name]));
+    let artifacts = artifacts(&arguments)?;
+    let built = artifacts.into_iter().filter(|it| names.contains(&it.target.name.as_str()));
+    let examples: Vec<PathBuf> = built.filter_map(|artifact| artifact.executable).collect();
+    if examples.len() != names.len() {
+        bail!("cargo built {} of {} examples", examples.len(), names.len());
+    }
+    Ok(examples)
 }
 
 fn build_tests(target: Option<&str>) -> Result<Vec<TestExecutable>> {

@@ -13,6 +13,8 @@ use crate::programs::{Programs, TestExecutable};
 use crate::setup::TestUser;
 use crate::tree;
 
+const EXAMPLES: &str = "examples";
+
 /// The copies.
 #[derive(Debug)]
 pub(crate) struct StagedFiles {
@@ -28,6 +30,8 @@ pub(crate) struct StagedFiles {
     pub(crate) toolchain: PathBuf,
     /// The clients in other languages.
     pub(crate) sdk: PathBuf,
+    /// The directory with the examples of the Rust API.
+    pub(crate) examples: PathBuf,
 }
 
 impl StagedFiles {
@@ -44,6 +48,7 @@ impl StagedFiles {
         link_tree(&tree::root().join("sdk"), &sdk)?;
         Ok(Self {
             sdk,
+            examples: examples_in(directory.path(), programs)?,
             sandbox: place(&programs.sandbox)?,
             sandbox_layers_off: place(&programs.sandbox_layers_off)?,
             probe: place(&programs.probe)?,
@@ -67,6 +72,7 @@ impl StagedFiles {
             client: directory.join("palisade-client"),
             toolchain: directory.join("toolchain"),
             sdk: directory.join("sdk"),
+            examples: directory.join(EXAMPLES),
             tests: tests
                 .iter()
                 .map(|test| TestExecutable { path: place(test), ..test.clone() })
@@ -84,6 +90,16 @@ impl StagedFiles {
         give_to(&path, owner)?;
         Ok(path)
     }
+}
+
+/// Puts the examples of the Rust API into a directory of their own in this one.
+pub(crate) fn examples_in(stage: &Path, programs: &Programs) -> Result<PathBuf> {
+    let examples = stage.join(EXAMPLES);
+    fs::create_dir(&examples).with_context(|| examples.display().to_string())?;
+    for example in &programs.examples {
+        link_or_copy_into(example, &examples)?;
+    }
+    Ok(examples)
 }
 
 /// A directory everyone may look into, removed when dropped.

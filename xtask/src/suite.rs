@@ -238,6 +238,7 @@ impl Runner<'_> {
             .env("PALISADE_PROBE", &self.stage.probe)
             .env("PALISADE_NETLAB", &self.stage.netlab)
             .env("PALISADE_CLIENT", &self.stage.client)
+            .env("PALISADE_EXAMPLES", &self.stage.examples)
             .env("PALISADE_TOOLCHAIN", &self.stage.toolchain)
             .env("PALISADE_SDK_SOURCES", &self.stage.sdk)
             // A changed snapshot is a failed test here, never a new file.

@@ -60,3 +60,8 @@ pub use running::{Reader, Running};
 pub use sandbox::Sandbox;
 pub use usage::Usage;
 pub use violations::{Violation, ViolationKind};
+
+/// The page about this crate: its examples are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust-api.md")]
+struct Page;

@@ -29,6 +29,15 @@ pub fn client() -> PathBuf {
     locate("PALISADE_CLIENT", "palisade-client")
 }
 
+/// An example of the Rust API.
+#[must_use]
+pub fn example(name: &str) -> PathBuf {
+    match std::env::var_os("PALISADE_EXAMPLES") {
+        Some(directory) => PathBuf::from(directory).join(name),
+        None => locate("PALISADE_EXAMPLE", &format!("examples/{name}")),
+    }
+}
+
 /// The program that makes a small internet in a namespace.
 pub(crate) fn netlab() -> PathBuf {
     locate("PALISADE_NETLAB", "palisade-netlab")

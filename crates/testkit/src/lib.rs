@@ -20,7 +20,7 @@ mod session;
 mod world;
 
 pub use attack::Attack;
-pub use binaries::{client as client_program, rust_toolchain, sandbox as sandbox_program};
+pub use binaries::{client as client_program, example, rust_toolchain, sandbox as sandbox_program};
 pub use browser::Browser;
 pub use demonstration::Demonstration;
 pub use descendants::Descendants;

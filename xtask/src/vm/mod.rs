@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::packages::User;
 use crate::programs::{self, TestExecutable};
-use crate::stage::link_or_copy_into;
+use crate::stage::{examples_in, link_or_copy_into};
 use crate::{dist, setup, testing, tree};
 use guest::{FAILED, MANIFEST, Manifest, PASSED};
 use machine::{Machine, Parts};
@@ -162,6 +162,7 @@ fn build(stage: &Path, is_short: bool) -> Result<()> {
     link_or_copy_into(&programs.probe, stage)?;
     link_or_copy_into(&programs.netlab, stage)?;
     link_or_copy_into(&programs.client, stage)?;
+    examples_in(stage, &programs)?;
     // Optimised, because everything takes many times longer under emulation; and as it ships.
     println!("building the static binaries");
     let sandbox = |built: &Path, name: &str| {

@@ -66,8 +66,8 @@ fn the_tools_of_an_agent_share_one_sandbox() {
     assert_eq!(answers[2]["stdout"], "made\n");
     assert_eq!(answers[3], json!({ "content": "made\n" }));
     assert_eq!(answers[4], json!({ "entries": ["made"] }));
-    assert_eq!(answers[5]["kind"], "Security", "{}", answers[5]);
-    assert_eq!(answers[6]["kind"], "Validation", "{}", answers[6]);
+    assert_eq!(answers[5]["kind"], "security", "{}", answers[5]);
+    assert_eq!(answers[6]["kind"], "validation", "{}", answers[6]);
     assert!(answers[7]["error"].as_str().unwrap().contains("fly"), "{}", answers[7]);
     assert!(!world.project().join("sub").exists(), "the project changed before an apply");
     let told = output.err();

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for line in std::io::stdin().lock().lines() {
         let answer = match serde_json::from_str(&line?) {
             Ok(call) => carry_out(&sandbox, call).unwrap_or_else(|error| explain(&error)),
-            Err(error) => json!({ "error": error.to_string(), "kind": "Validation" }),
+            Err(error) => json!({ "error": error.to_string(), "kind": "validation" }),
         };
         println!("{answer}");
         std::io::stdout().flush()?;
@@ -69,5 +69,5 @@ fn told(output: &Output) -> Value {
 }
 
 fn explain(error: &Error) -> Value {
-    json!({ "error": error.to_string(), "kind": format!("{:?}", error.kind()) })
+    json!({ "error": error.to_string(), "kind": error.kind().to_string() })
 }

@@ -5,6 +5,7 @@ use palisade::{
     Transaction, Write,
 };
 use std::io::Read as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -193,7 +194,7 @@ fn changes(sandbox: &Sandbox) -> Outcome {
     )?;
     std::fs::remove_file("more")?;
     let applied = sandbox.apply(&Apply::checkpoint(first.number).only(["kept"]))?;
-    expect("a checkpoint is applied", applied.applied == ["kept"])?;
+    expect("a checkpoint is applied", applied.applied == [Path::new("kept")])?;
     expect("as it was kept", std::fs::read_to_string("kept")? == "1\n")
 }
 
@@ -202,6 +203,8 @@ fn forks(sandbox: &Sandbox) -> Outcome {
     sandbox.files().write("later", "")?;
     let fork = sandbox.fork().at(kept.number).name("a-fork").ask(Ask::Never).start()?;
     expect("it begins with that state", !fork.files().exists("later")?)?;
+    let greeting = fork.command("echo \"$GREETING\"").run()?;
+    expect("it has the same variables", greeting.stdout == b"hello\n")?;
     expect("it is another one", fork.id() != sandbox.id() && fork.name() == Some("a-fork"))?;
     fork.files().write("of-the-fork", "")?;
     expect("neither sees the other", !sandbox.files().exists("of-the-fork")?)?;
@@ -211,6 +214,7 @@ fn forks(sandbox: &Sandbox) -> Outcome {
     expect("it ended with its value", !over.info()?.is_running)?;
     expect("its changes wait", !over.diff()?.changes.is_empty())?;
     over.discard()?;
+    over.remove()?;
     Ok(())
 }
 

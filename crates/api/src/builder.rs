@@ -194,14 +194,14 @@ impl Builder {
     pub fn start(self) -> Result<Sandbox> {
         let program = Program::find(self.program.as_deref());
         let (holder, id) = Holder::make(&program, &self.call()?.word("--hold"))?;
-        Sandbox::open(program, &id, Some(holder))
+        Sandbox::open(program, &id, Some(holder), self.environment)
     }
 
     /// Makes one that stays until it is ended or its time is over, as `sandbox create` does.
     pub fn start_kept(self) -> Result<Sandbox> {
         let program = Program::find(self.program.as_deref());
         let created: Created = program.done(&self.call()?)?.json()?;
-        Sandbox::open(program, &created.id, None)
+        Sandbox::open(program, &created.id, None, self.environment)
     }
 
     fn call(&self) -> Result<Call> {

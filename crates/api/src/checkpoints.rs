@@ -132,6 +132,7 @@ impl Sandbox {
     }
 
     /// A second sandbox, with the options of this one and a copy of its changes. From then on neither sees what the other one writes.
+    /// Of a sandbox that was attached to, variables ([`Builder::env`](crate::Builder::env)) have the values that this process has.
     pub fn fork(&self) -> Fork<'_> {
         Fork { of: self, at: None, name: None, ask: Ask::default() }
     }

@@ -5,6 +5,7 @@ use crate::output::Output;
 use palisade_session::files::ClientError;
 use palisade_session::{Complaint, ErrorReason, SessionError};
 use std::error::Error as _;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -26,6 +27,20 @@ pub enum ErrorKind {
     Timeout,
     /// Something that has to work did not.
     Initialisation,
+}
+
+impl fmt::Display for ErrorKind {
+    /// The word of reports.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resource => "resource",
+            Self::Security => "security",
+            Self::Validation => "validation",
+            Self::Cancelled => "cancelled",
+            Self::Timeout => "timeout",
+            Self::Initialisation => "initialisation",
+        })
+    }
 }
 
 impl From<palisade_record::ErrorKind> for ErrorKind {

@@ -16,7 +16,7 @@ use palisade_session::foreground;
 use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
 use palisade_session::supervise::interface::{Grace, Request, Response};
 use rustix::process::Signal;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) places: AppDirs,
     pub(crate) directory: SessionDirectory,
     pub(crate) record: SessionRecord,
+    /// What it was made with here: a fork gets it anew.
+    pub(crate) environment: Vec<(OsString, OsString)>,
     meters: Mutex<Meters>,
     trail: Mutex<AuditTrail>,
 }
@@ -68,7 +70,7 @@ impl Sandbox {
     /// # Ok::<(), palisade::Error>(())
     /// ```
     pub fn attach(named: &str) -> Result<Self> {
-        Self::open(Program::find(None), named, None)
+        Self::open(Program::find(None), named, None, Vec::new())
     }
 
     /// This user's sandboxes that stay, oldest first, also those that are over.
@@ -77,12 +79,17 @@ impl Sandbox {
         Ok(found.into_iter().map(|(directory, record)| Info::of(&directory, record)).collect())
     }
 
-    pub(crate) fn open(program: Program, named: &str, holder: Option<Holder>) -> Result<Self> {
+    pub(crate) fn open(
+        program: Program,
+        named: &str,
+        holder: Option<Holder>,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Result<Self> {
         let places = AppDirs::here()?;
         let (directory, record) = sessions::find(&places, named)?;
         let trail = Mutex::new(AuditTrail::open(&places, &record.id));
         let meters = Mutex::default();
-        let core = Core { program, places, directory, record, meters, trail };
+        let core = Core { program, places, directory, record, environment, meters, trail };
         Ok(Self { core: Arc::new(core), holder })
     }
 
@@ -217,10 +224,15 @@ impl Sandbox {
         self.core.program.done(&call).map(drop)
     }
 
-    /// A sandbox of our own that our caller gets.
+    /// A sandbox that begins with this one's changes.
     pub(crate) fn fork_with(&self, call: Call, ask: Ask) -> Result<Self> {
-        let call = call.option_if("ask-in", ask.word()).word("--hold").word(self.id());
-        let (holder, id) = Holder::make(&self.core.program, &call)?;
-        Self::open(self.core.program.clone(), &id, Some(holder))
+        let Core { program, environment, .. } = &*self.core;
+        let mut call = call.option_if("ask-in", ask.word()).word("--hold").word(self.id());
+        // `sandbox fork` takes the values of --env from its own environment: none of them is kept on disk.
+        for (name, value) in environment {
+            call = call.variable(name, value);
+        }
+        let (holder, id) = Holder::make(program, &call)?;
+        Self::open(program.clone(), &id, Some(holder), environment.clone())
     }
 }

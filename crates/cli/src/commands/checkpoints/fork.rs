@@ -42,11 +42,11 @@ pub(crate) struct Fork {
     quiet: bool,
 
     /// Whether questions wait: approve (until somebody answers) or none (denied) [default: while `sandbox approve` runs]
-    #[arg(long, value_name = "WHERE", hide_short_help = true)]
+    #[arg(long, value_name = "WHERE")]
     ask_in: Option<AskInWord>,
 
     /// Stay, and end the new session when standard input ends; its changes are kept
-    #[arg(long, hide_short_help = true)]
+    #[arg(long)]
     hold: bool,
 
     /// The session, by its id, a part of it or its name

@@ -102,3 +102,7 @@ impl Drop for Holder {
         let _ = child.wait();
     }
 }
+
+#[cfg(test)]
+#[path = "held_tests.rs"]
+mod tests;

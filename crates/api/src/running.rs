@@ -442,3 +442,7 @@ impl Deadline {
         connection.send(&Request::Signal { command, signal: signal.as_raw() })
     }
 }
+
+#[cfg(test)]
+#[path = "running_tests.rs"]
+mod tests;

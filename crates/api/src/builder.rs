@@ -2,9 +2,7 @@
 //! organisation stays in force. What the options mean is not decided here.
 
 use crate::error::{Error, Result};
-use crate::held::Holder;
 use crate::program::{Call, Program};
-use crate::sandbox::Sandbox;
 use serde::Deserialize;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -29,7 +27,7 @@ pub enum Ask {
     /// While `sandbox approve` or another client is there; otherwise they are denied at once.
     #[default]
     WhileWatched,
-    /// Until somebody answers, or the time for that is over. What a program that answers needs ([`Sandbox::questions`]).
+    /// Until somebody answers, or the time for that is over. What a program that answers needs ([`Sandbox::questions`](crate::Sandbox::questions)).
     Always,
     /// Everything that would be asked is denied.
     Never,
@@ -51,7 +49,7 @@ pub enum Network {
     },
 }
 
-/// A sandbox to be made. Begin with [`Sandbox::create`], end with [`Builder::start`].
+/// A sandbox to be made. Begin with [`Sandbox::create`](crate::Sandbox::create), end with [`Builder::start`].
 ///
 /// ```
 /// use palisade::{Ask, Sandbox, Transaction};
@@ -118,7 +116,7 @@ impl Builder {
         self
     }
 
-    /// Keeps the project as it is: changes wait for [`Sandbox::apply`].
+    /// Keeps the project as it is: changes wait for [`Sandbox::apply`](crate::Sandbox::apply).
     pub fn transaction(mut self, how: Transaction) -> Self {
         self.transaction = Some(how);
         self
@@ -190,21 +188,18 @@ impl Builder {
         self
     }
 
-    /// Makes it. It ends when the value is dropped, or this process ends in whatever way; see [`Sandbox::keep`].
-    pub fn start(self) -> Result<Sandbox> {
-        let program = Program::find(self.program.as_deref());
-        let (holder, id) = Holder::make(&program, &self.call()?.word("--hold"))?;
-        Sandbox::open(program, &id, Some(holder), self.environment)
+    /// The program that makes it.
+    pub(crate) fn named_program(&self) -> Program {
+        Program::find(self.program.as_deref())
     }
 
-    /// Makes one that stays until it is ended or its time is over, as `sandbox create` does.
-    pub fn start_kept(self) -> Result<Sandbox> {
-        let program = Program::find(self.program.as_deref());
-        let created: Created = program.done(&self.call()?)?.json()?;
-        Sandbox::open(program, &created.id, None, self.environment)
+    /// Its variables, out of the way.
+    pub(crate) fn into_environment(self) -> Vec<(OsString, OsString)> {
+        self.environment
     }
 
-    fn call(&self) -> Result<Call> {
+    /// How it is made.
+    pub(crate) fn call(&self) -> Result<Call> {
         let mut call = Call::new(["create", "--json", "--quiet"])
             .option_if("name", self.name.as_ref())
             .option_if("ttl", self.time_to_live.map(seconds))
@@ -328,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_project_that_is_not_there_is_an_error_about_the_project() {
-        let error = Builder::default().project("/nowhere").start().unwrap_err();
+        let error = Builder::default().project("/nowhere").call().unwrap_err();
         assert!(error.to_string().starts_with("/nowhere: "), "{error}");
         assert!(Builder::default().setting("a=b", 1).call().is_err());
     }

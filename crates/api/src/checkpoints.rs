@@ -1,8 +1,8 @@
 //! Kept states of a sandbox's project: made, listed, brought back, and begun with by another sandbox.
 
 use crate::builder::{Ask, CREATE_PATIENCE};
-use crate::error::{Error, Result};
-use crate::program::{Call, WORK_PATIENCE};
+use crate::error::Result;
+use crate::program::Call;
 use crate::sandbox::Sandbox;
 use serde::Deserialize;
 
@@ -109,35 +109,31 @@ impl Sandbox {
     /// ```
     pub fn checkpoint(&self, message: Option<&str>) -> Result<Checkpoint> {
         let call = Call::new(["checkpoint", "--json"]).option_if("message", message);
-        self.work_on(call.word(self.id()))?.json()
+        self.core.look(call.word(self.id()))?.json()
     }
 
     /// All that were kept, oldest first.
     pub fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
         let found: Checkpoints =
-            self.work_on(Call::new(["checkpoints", "--json", self.id()]))?.json()?;
+            self.core.look(Call::new(["checkpoints", "--json", self.id()]))?.json()?;
         Ok(found.checkpoints)
     }
 
     /// Brings a kept state back. The present one is kept first. An error while commands run.
     pub fn rollback(&self, checkpoint: u32) -> Result<RolledBack> {
         let call = Call::new(["rollback", "--json", self.id()]);
-        self.work_on(call.word(checkpoint.to_string()))?.json()
+        self.core.look(call.word(checkpoint.to_string()))?.json()
     }
 
     /// The same; commands that run are killed.
     pub fn rollback_killing(&self, checkpoint: u32) -> Result<RolledBack> {
         let call = Call::new(["rollback", "--json", "--kill", self.id()]);
-        self.work_on(call.word(checkpoint.to_string()))?.json()
+        self.core.look(call.word(checkpoint.to_string()))?.json()
     }
 
     /// A second sandbox, with the options of this one and a copy of its changes. From then on neither sees what the other one writes.
     /// Of a sandbox that was attached to, variables ([`Builder::env`](crate::Builder::env)) have the values that this process has.
     pub fn fork(&self) -> Fork<'_> {
         Fork { of: self, at: None, name: None, ask: Ask::default() }
-    }
-
-    fn work_on(&self, call: Call) -> Result<crate::program::Answer> {
-        self.core.program.done(&call.within(WORK_PATIENCE)).map_err(Error::into_conflict)
     }
 }

@@ -1,10 +1,10 @@
 //! A command before its start. Who reads its outputs, and how long it may take, is decided here; what it may do is the sandbox's
 //! policy.
 
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::running::{Running, Wanted};
-use crate::sandbox::Core;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;

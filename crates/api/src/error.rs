@@ -1,6 +1,6 @@
 //! What can go wrong, in one type with the classes that reports, HTTP and MCP have, too (ERR-1).
 
-use crate::changes::Held;
+use crate::change_set::Held;
 use crate::output::Output;
 use palisade_session::files::ClientError;
 use palisade_session::{Complaint, ErrorReason, SessionError};
@@ -212,6 +212,13 @@ impl Error {
             ErrorReason::Conflict => Self::Conflict { message },
             ErrorReason::Other => Self::Failed { kind, message, causes },
         }
+    }
+}
+
+impl Output {
+    /// Itself, or [`Error::CommandFailed`] if it did not end with 0.
+    pub fn check(self) -> Result<Self> {
+        if self.success() { Ok(self) } else { Err(Error::CommandFailed(Box::new(self))) }
     }
 }
 

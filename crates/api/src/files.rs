@@ -1,8 +1,8 @@
 //! Files of a sandbox, read and written by a process inside, under the very plan that commands obey (TOOL-3). Nothing here opens a
 //! path of the host, and nothing that comes back is believed: it is what a command could have said.
 
+use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::sandbox::Core;
 use palisade_session::files::{self, Client, ClientError, SessionFiles, WriteOptions};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};

@@ -28,10 +28,12 @@
 #![deny(missing_docs)]
 
 mod builder;
+mod change_set;
 mod changes;
 mod checkpoints;
 mod command;
 mod connection;
+mod core;
 mod error;
 mod files;
 mod held;
@@ -45,10 +47,11 @@ mod usage;
 mod violations;
 
 pub use builder::{Ask, Builder, Network, Transaction};
-pub use changes::{
-    Applied, Apply, Change, ChangeKind, Changes, Conflict, ConflictReason, Entry, EntryKind,
-    FileTime, Held, Objection, OnConflict, Refused, RefusedReason, Rename,
+pub use change_set::{
+    Applied, Change, ChangeKind, Changes, Conflict, ConflictReason, Entry, EntryKind, FileTime,
+    Held, Objection, Refused, RefusedReason, Rename,
 };
+pub use changes::{Apply, OnConflict};
 pub use checkpoints::{Checkpoint, CheckpointReason, Fork, RolledBack};
 pub use command::Command;
 pub use error::{Error, ErrorKind, Result};

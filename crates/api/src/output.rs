@@ -1,7 +1,6 @@
 //! The result of a command: one type, with everything that is known of it (TOOL-1).
 
-use crate::changes::Changes;
-use crate::error::{Error, Result};
+use crate::change_set::Changes;
 use crate::usage::Usage;
 use crate::violations::Violation;
 use palisade_session::SIGNAL_BASE;
@@ -104,11 +103,6 @@ impl Output {
     /// Standard error as text; what is not UTF-8 is replaced.
     pub fn stderr_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stderr)
-    }
-
-    /// Itself, or [`Error::CommandFailed`] if it did not end with 0.
-    pub fn check(self) -> Result<Self> {
-        if self.success() { Ok(self) } else { Err(Error::CommandFailed(Box::new(self))) }
     }
 
     /// The end of what it complained.

@@ -2,8 +2,8 @@
 //! have been written by the program that asks; an answer is only for the question that was looked at.
 
 use crate::connection::Connection;
+use crate::core::Core;
 use crate::error::{Error, ErrorKind, Result};
-use crate::sandbox::Core;
 use palisade_ask::answering::Taken;
 use palisade_ask::client::ClientError;
 use palisade_ask::sessions::Sessions;

@@ -1,11 +1,10 @@
 //! A command that runs: its streams are pipes of ours, so that it is as fast as outside. Nothing is started in the background: what is
 //! not asked for is not read, and the command waits then, as at any pipe.
 
-use crate::changes;
 use crate::connection::Connection;
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::output::{Chunk, Exit, Output, Stream, TransactionState};
-use crate::sandbox::Core;
 use crate::usage::Usage;
 use palisade_session::supervise::interface::{
     CommandId, CommandKind, CommandStreams, Environment, Event, FromSupervisor, Request, Response,
@@ -216,7 +215,7 @@ impl Running {
         let core = &self.core;
         let usage = core.meters().read(&core.places, core.directory.id());
         let changes = match (core.record.transaction, self.reports_changes) {
-            (Some(_), true) => Some(changes::of(core)?),
+            (Some(_), true) => Some(core.changes()?),
             _ => None,
         };
         let sandbox = core.directory.id().to_owned();

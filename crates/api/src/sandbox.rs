@@ -1,23 +1,24 @@
 //! One sandbox: found by its id, ended when it is dropped unless it is to stay.
 
-use crate::builder::{Ask, Builder};
+use crate::builder::{Ask, Builder, Created};
 use crate::command::Command;
 use crate::connection::Connection;
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::held::Holder;
 use crate::info::{self, Info};
 use crate::program::{Call, Program, WORK_PATIENCE};
 use crate::questions::Questions;
-use crate::usage::{Meters, Usage};
-use crate::violations::{AuditTrail, Violation};
+use crate::usage::Usage;
+use crate::violations::Violation;
 use palisade_session::AppDirs;
 use palisade_session::foreground;
-use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
+use palisade_session::sessions;
 use palisade_session::supervise::interface::{Grace, Request, Response};
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a supervisor may take beyond the grace time, to write its records.
@@ -31,29 +32,6 @@ const LAST_STEPS: Duration = Duration::from_secs(10);
 pub struct Sandbox {
     pub(crate) core: Arc<Core>,
     holder: Option<Holder>,
-}
-
-/// What commands of the sandbox share with it.
-#[derive(Debug)]
-pub(crate) struct Core {
-    pub(crate) program: Program,
-    pub(crate) places: AppDirs,
-    pub(crate) directory: SessionDirectory,
-    pub(crate) record: SessionRecord,
-    /// What it was made with here: a fork gets it anew.
-    pub(crate) environment: Vec<(OsString, OsString)>,
-    meters: Mutex<Meters>,
-    trail: Mutex<AuditTrail>,
-}
-
-impl Core {
-    pub(crate) fn meters(&self) -> MutexGuard<'_, Meters> {
-        self.meters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn trail(&self) -> MutexGuard<'_, AuditTrail> {
-        self.trail.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Sandbox {
@@ -85,11 +63,7 @@ impl Sandbox {
         holder: Option<Holder>,
         environment: Vec<(OsString, OsString)>,
     ) -> Result<Self> {
-        let places = AppDirs::here()?;
-        let (directory, record) = sessions::find(&places, named)?;
-        let trail = Mutex::new(AuditTrail::open(&places, &record.id));
-        let meters = Mutex::default();
-        let core = Core { program, places, directory, record, environment, meters, trail };
+        let core = Core::find(program, named, environment)?;
         Ok(Self { core: Arc::new(core), holder })
     }
 
@@ -234,5 +208,21 @@ impl Sandbox {
         }
         let (holder, id) = Holder::make(program, &call)?;
         Self::open(program.clone(), &id, Some(holder), environment.clone())
+    }
+}
+
+impl Builder {
+    /// Makes it. It ends when the value is dropped, or this process ends in whatever way; see [`Sandbox::keep`].
+    pub fn start(self) -> Result<Sandbox> {
+        let program = self.named_program();
+        let (holder, id) = Holder::make(&program, &self.call()?.word("--hold"))?;
+        Sandbox::open(program, &id, Some(holder), self.into_environment())
+    }
+
+    /// Makes one that stays until it is ended or its time is over, as `sandbox create` does.
+    pub fn start_kept(self) -> Result<Sandbox> {
+        let program = self.named_program();
+        let created: Created = program.done(&self.call()?)?.json()?;
+        Sandbox::open(program, &created.id, None, self.into_environment())
     }
 }

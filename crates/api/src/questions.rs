@@ -244,7 +244,7 @@ impl Questions {
 
     /// Those that wait for an answer now, oldest first.
     pub fn open_now(&mut self) -> Result<Vec<Question>> {
-        self.sessions.refresh_fully(PATIENCE).map_err(failed)?;
+        self.sessions.refresh_fully(PATIENCE).map_err(|error| failed(&error))?;
         Ok(self.known().map(Question::from).collect())
     }
 
@@ -289,7 +289,7 @@ impl Questions {
         }
         let meant = (self.core.directory.id(), id);
         let taken = self.sessions.answer_and_wait(meant, answer.meant(), PATIENCE, &mut |_| {});
-        match taken.map_err(failed)? {
+        match taken.map_err(|error| failed(&error))? {
             Taken::Yes => Ok(()),
             Taken::No(message) => Err(Error::Conflict { message }),
             Taken::Unknown => Err(Error::timed_out(
@@ -304,7 +304,7 @@ impl Questions {
 
     /// The first one that was not given yet.
     fn look(&mut self) -> Result<Option<Question>> {
-        self.sessions.refresh().map_err(failed)?;
+        self.sessions.refresh().map_err(|error| failed(&error))?;
         let new = self.known().find(|known| !self.seen.contains(&known.id));
         let found = new.map(|new| (new.id, Question::from(new)));
         Ok(found.map(|(id, question)| {
@@ -376,7 +376,7 @@ impl From<&ask::Question> for Question {
     }
 }
 
-fn failed(error: ClientError) -> Error {
+fn failed(error: &ClientError) -> Error {
     match error {
         ClientError::Gone => Error::failed(ErrorKind::Cancelled, error.to_string()),
         ClientError::Silent => Error::timed_out(error.to_string()),

@@ -24,8 +24,8 @@ fn main() -> Outcome {
     streams(&sandbox)?;
     files(&sandbox)?;
     changes(&sandbox)?;
-    forks(&sandbox)?;
     errors(&sandbox)?;
+    forks(&sandbox)?;
     ends(sandbox)
 }
 

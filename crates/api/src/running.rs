@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 /// Read at once.
 const CHUNK: usize = 64 << 10;
-/// What a pipe holds at most after the end of the command; who else writes there is not waited for.
+/// Read at most after the end of the command: other processes may go on writing.
 const MAX_LEFT: usize = 1 << 20;
 /// Between SIGTERM and SIGKILL when the time is over.
 const KILL_AFTER: Duration = Duration::from_secs(2);
@@ -414,7 +414,7 @@ impl Pipe {
         Some(Chunk { stream: self.stream, bytes })
     }
 
-    /// What the command wrote before its end is in the pipe. Whoever else has it open is not waited for.
+    /// What the command wrote before its end is in the pipe. Other processes that have it open are not waited for.
     fn finish(&mut self) -> Vec<Chunk> {
         let mut left = Vec::new();
         let mut length = 0;

@@ -35,7 +35,7 @@ fn what_is_not_kept_is_counted() {
     theirs.write_all(b"abc").unwrap();
     assert_eq!(pipe.read().unwrap().bytes, b"abc");
     theirs.write_all(b"defg").unwrap();
-    // Whoever else has the other end open is not waited for.
+    // The other end is still open, and is not waited for.
     let left = pipe.finish();
     assert_eq!((left.len(), left[0].stream), (1, Stream::Stderr));
     assert_eq!((&*pipe.kept, pipe.count, pipe.pipe.is_none()), (&b"abcd"[..], 7, true));

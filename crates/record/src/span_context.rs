@@ -38,6 +38,18 @@ impl SpanContext {
         Self { span: first_bytes(&digest), ..*self }
     }
 
+    /// The span of a run or a session: below its caller's, or the first of a new trace.
+    pub fn of_run(session: &str, caller: Option<&Self>) -> Self {
+        let seed = format!("{session} run");
+        caller.map_or_else(|| Self::root(&seed), |caller| caller.child(&seed))
+    }
+
+    /// The span of a command, with this as its parent. Commands of a session count from 1; the one that a run is for has 0.
+    #[must_use]
+    pub fn of_command(&self, session: &str, number: u64) -> Self {
+        self.child(&format!("{session} command {number}"))
+    }
+
     /// The text of a `traceparent`. None: it is not one, and W3C says to go on as if nothing had been given.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim_matches(|letter| matches!(letter, ' ' | '\t')).split('-');

@@ -12,7 +12,7 @@ const MAX_ATTRIBUTES: usize = 64;
 const MAX_EVENTS: usize = 64;
 
 /// Nanoseconds since 1970.
-pub type Nanoseconds = u64;
+pub(crate) type Nanoseconds = u64;
 
 pub fn now() -> Nanoseconds {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -166,7 +166,7 @@ impl Span {
 
 /// One metric between two times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
+pub(crate) struct Metric {
     pub name: String,
     pub help: String,
     /// As in UCUM: `s`, `By`, `1`.
@@ -175,13 +175,13 @@ pub struct Metric {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MetricPoint {
+pub(crate) struct MetricPoint {
     pub attributes: Vec<Attribute>,
     pub data: MetricData,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum MetricData {
+pub(crate) enum MetricData {
     Whole(u64),
     Fraction(f64),
     Histogram { bounds: Vec<f64>, buckets: Vec<u64>, sum: f64 },
@@ -189,7 +189,7 @@ pub enum MetricData {
 
 impl Metric {
     /// The name loses what OTLP says elsewhere. An exporter for Prometheus adds it again, so that both ways lead to one name.
-    pub fn of(measure: &Measure) -> Self {
+    pub(crate) fn of(measure: &Measure) -> Self {
         let (unit, suffix) = match measure.unit {
             Measured::Times => ("1", ""),
             Measured::Bytes => ("By", "_bytes"),

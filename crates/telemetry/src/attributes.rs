@@ -14,7 +14,6 @@ pub mod names {
     pub const FILE_PATH: &str = "file.path";
     pub const MCP_METHOD: &str = "mcp.method.name";
     pub const MCP_PROTOCOL: &str = "mcp.protocol.version";
-    pub const MCP_SESSION: &str = "mcp.session.id";
     pub const MCP_REQUEST: &str = "jsonrpc.request.id";
     pub const OPERATION: &str = "gen_ai.operation.name";
     pub const TOOL_NAME: &str = "gen_ai.tool.name";
@@ -52,7 +51,6 @@ pub mod names {
         FILE_PATH,
         MCP_METHOD,
         MCP_PROTOCOL,
-        MCP_SESSION,
         MCP_REQUEST,
         OPERATION,
         TOOL_NAME,
@@ -76,4 +74,17 @@ pub mod names {
         INDICATOR,
         SEVERITY,
     ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn every_attribute_is_documented() {
+        let page = include_str!("../../../docs/telemetry.md");
+        for name in names::ALL {
+            assert!(page.contains(&format!("`{name}`")), "docs/telemetry.md should have `{name}`");
+        }
+    }
 }

@@ -66,6 +66,7 @@ fn same(written: &[u8], expected: &str) {
     let version =
         |version: &str| -> String { version.bytes().map(|byte| format!("{byte:02x}")).collect() };
     // The reference was written with this version.
+    let expected: String = expected.split_whitespace().collect();
     assert_eq!(written.replace(&version(VERSION), &version("0.1.0")), expected);
 }
 

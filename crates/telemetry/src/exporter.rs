@@ -36,6 +36,8 @@ const BATCH: usize = 128;
 const MAX_AGE: Duration = Duration::from_secs(1);
 /// A sender that cannot be started is not tried again at once.
 const RETRY: Duration = Duration::from_secs(10);
+/// One that has nothing to do waits longer than this.
+const MIN_LIFE: Duration = Duration::from_secs(2);
 /// Beyond what the sender gives itself.
 const END_SLACK: Duration = Duration::from_secs(1);
 
@@ -64,6 +66,7 @@ pub struct Exporter {
 struct RunningSender {
     child: Child,
     socket: OwnedFd,
+    since: Instant,
 }
 
 impl Exporter {
@@ -125,7 +128,10 @@ impl Exporter {
                 // It had nothing to do and ended, or was killed: another one takes its place.
                 Some(_) => {
                     self.hear();
-                    self.sender = None;
+                    let ended = self.sender.take();
+                    let is_new = ended.is_some_and(|it| it.since.elapsed() < MIN_LIFE);
+                    // One that ends at once must not be started again and again.
+                    self.next_try = is_new.then(|| Instant::now() + RETRY);
                 }
             }
         }
@@ -178,11 +184,10 @@ impl Exporter {
             if self.next_try.is_some_and(|next| now < next) {
                 return None;
             }
-            // One that ends at once must not be started again and again.
-            self.next_try = Some(now + RETRY);
             match RunningSender::start(&self.environment) {
                 Ok(sender) => self.sender = Some(sender),
                 Err(error) => {
+                    self.next_try = Some(now + RETRY);
                     self.loss.why.get_or_insert_with(|| format!("cannot start a sender: {error}"));
                 }
             }
@@ -239,7 +244,7 @@ impl RunningSender {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Self { child, socket })
+        Ok(Self { child, socket, since: Instant::now() })
     }
 }
 

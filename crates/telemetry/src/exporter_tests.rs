@@ -45,7 +45,7 @@ fn a_sender_that_does_not_read_is_not_waited_for() {
     let mut exporter = exporter();
     let (socket, _theirs) = socketpair().unwrap();
     let child = Command::new("true").spawn().unwrap();
-    exporter.sender = Some(RunningSender { child, socket });
+    exporter.sender = Some(RunningSender { child, socket, since: Instant::now() });
     let began = Instant::now();
     for number in 0..MAX_QUEUE * 4 {
         exporter.span(span(&number.to_string()));
@@ -59,7 +59,7 @@ fn what_the_sender_says_is_counted() {
     let mut exporter = exporter();
     let (socket, theirs) = socketpair().unwrap();
     let child = Command::new("true").spawn().unwrap();
-    exporter.sender = Some(RunningSender { child, socket });
+    exporter.sender = Some(RunningSender { child, socket, since: Instant::now() });
     for why in ["first", "second"] {
         let packet = encode(&NotSent { count: 3, why: why.to_owned() }).unwrap();
         try_send(&theirs, &packet).unwrap();
@@ -83,4 +83,18 @@ fn the_sender_has_no_other_variables_than_its_own() {
     };
     assert!(has("OTEL_SERVICE_NAME", "a") && has("SSL_CERT_FILE", "/new"));
     assert!(!has("AWS_SECRET_ACCESS_KEY", "b") && !has("SSL_CERT_FILE", "/old"));
+}
+
+#[test]
+fn a_sender_that_ends_at_once_is_not_started_again_and_again() {
+    let mut exporter = exporter();
+    exporter.next_try = None;
+    let (socket, theirs) = socketpair().unwrap();
+    drop(theirs);
+    let child = Command::new("true").spawn().unwrap();
+    exporter.sender = Some(RunningSender { child, socket, since: Instant::now() });
+    exporter.span(span("first"));
+    exporter.flush();
+    assert_eq!((exporter.queue.len(), exporter.sender.is_none()), (1, true));
+    assert!(exporter.next_try.is_some());
 }

@@ -74,12 +74,14 @@ fn a_run_is_a_tree_of_spans_below_its_caller() {
 fn nothing_is_sent_unless_the_user_says_so_whatever_a_project_says() {
     let world = World::new();
     let collector = Collector::start(Manner::Good);
-    let endpoint = format!("OTEL_EXPORTER_OTLP_ENDPOINT={}\n", collector.endpoint());
-    world.write_in_project(".env", &endpoint);
-    let set =
-        format!("process.env={{\"OTEL_EXPORTER_OTLP_ENDPOINT\":\"{}\"}}", collector.endpoint());
+    let endpoint = format!("OTEL_EXPORTER_OTLP_ENDPOINT={}", collector.endpoint());
+    world.write_in_project(".env", format!("{endpoint}\n"));
+    let policy =
+        format!("process:\n  env:\n    OTEL_EXPORTER_OTLP_ENDPOINT: {}\n", collector.endpoint());
+    world.write_in_project(".palisade/policy.yaml", policy);
+    world.sandbox(["policy", "trust", "--yes"]).run().assert_code(0);
     let output = world
-        .sandbox(["run", "--quiet", "--set", &set, "--", "printenv", "TRACEPARENT"])
+        .sandbox(["run", "--quiet", "--env", &endpoint, "--", "printenv", "TRACEPARENT"])
         .env("TRACEPARENT", caller())
         .run();
     output.assert_code(0);

@@ -13,9 +13,11 @@ use palisade_wire::{WireMessage as _, decode, encode, try_send};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::{Shutdown, shutdown};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net;
 use std::time::Duration;
 use tokio::net::UnixDatagram;
+use tokio::runtime::Runtime;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// After the first span: others usually follow it.
@@ -62,14 +64,7 @@ pub(super) fn serve() -> Result<(), SenderError> {
         })
     };
     let (traces, metrics) = (resolve(settings.traces), resolve(settings.metrics));
-    let sender = Sender { traces, metrics, resource };
-    runtime.block_on(async move {
-        // It keeps the bounds of messages, as this type does.
-        let socket = UnixDatagram::from_std(net::UnixDatagram::from(socket))?;
-        confinement::confine()?;
-        sender.serve(&socket).await;
-        Ok(())
-    })
+    Sender { traces, metrics, resource }.run(&runtime, socket)
 }
 
 struct Sender {
@@ -87,6 +82,17 @@ enum Next {
 }
 
 impl Sender {
+    /// Gives up what it does not need, and sends until there is nothing more to send.
+    fn run(&self, runtime: &Runtime, socket: OwnedFd) -> Result<(), SenderError> {
+        runtime.block_on(async {
+            // It keeps the bounds of messages, as this type does.
+            let socket = UnixDatagram::from_std(net::UnixDatagram::from(socket))?;
+            confinement::confine()?;
+            self.serve(&socket).await;
+            Ok(())
+        })
+    }
+
     async fn serve(&self, socket: &UnixDatagram) {
         loop {
             let mut batch = Batch::default();
@@ -170,3 +176,7 @@ async fn receive(socket: &UnixDatagram) -> Next {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;

@@ -50,6 +50,7 @@ use palisade_supervisor::normalize;
 use palisade_supervisor::project_work::ProjectWork;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
+use palisade_telemetry::is_setting;
 use planning::plan_with;
 pub use planning::{Planned, plan};
 pub(crate) use planning::{gate_rules, missing};
@@ -526,6 +527,8 @@ fn removed_variables(plan: &Plan, caller: &Caller) -> Vec<String> {
     let names = caller.facts.env.keys();
     names
         .filter(|name| palisade_plan::is_secret_variable(name) && !is_inside(name))
+        // They are for us: the command does not miss them.
+        .filter(|name| !is_setting(name))
         .map(|name| name.to_string_lossy().into_owned())
         .collect()
 }

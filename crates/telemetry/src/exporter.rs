@@ -14,15 +14,15 @@ use palisade_wire::{WireError, WireMessage as _, encode, try_receive, try_send};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{Shutdown, shutdown};
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What all variables begin with that say where to send what. They are for us, and not for what runs in a sandbox.
-pub const TELEMETRY_VARIABLES: &str = "OTEL_";
+/// What all variables begin with that say what to send where.
+const SETTINGS: &[&str] = &["OTEL_", "PALISADE_OTEL_"];
 /// Certificates of the collector, if they are not the host's.
 const CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 const TRUSTED: &str = "SSL_CERT_FILE";
@@ -40,6 +40,11 @@ const RETRY: Duration = Duration::from_secs(10);
 const MIN_LIFE: Duration = Duration::from_secs(2);
 /// Beyond what the sender gives itself.
 const END_SLACK: Duration = Duration::from_secs(1);
+
+/// Whether a variable is for us, and not for what runs in a sandbox (`resources/view/secret-env.txt`).
+pub fn is_setting(name: &OsStr) -> bool {
+    SETTINGS.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+}
 
 /// What was not sent, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,10 +80,8 @@ impl Exporter {
         settings: Settings,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
-        let is_wanted = |name: &OsString| {
-            let name = name.as_encoded_bytes();
-            name.starts_with(TELEMETRY_VARIABLES.as_bytes()) || name.starts_with(b"SSL_CERT_")
-        };
+        let is_wanted =
+            |name: &OsString| is_setting(name) || name.as_encoded_bytes().starts_with(b"SSL_CERT_");
         let mut environment: Vec<(OsString, OsString)> =
             environment.into_iter().filter(|(name, _)| is_wanted(name)).collect();
         let certificate = environment.iter().find(|(name, _)| name == CERTIFICATE).cloned();

@@ -174,9 +174,10 @@ impl Tracer {
 
     fn exec_ended(&mut self, end: &SessionExecEnded, at: Nanoseconds) -> Option<Span> {
         let known = self.running.remove(&end.command);
-        // One that could not be started has no beginning of its own.
+        // Both events of a short command are recorded together, so that their times say little.
         let before = at.saturating_sub(end.duration_ms.saturating_mul(1_000_000));
-        let (start, exec) = known.map_or((before, None), |(start, exec)| (start, Some(exec)));
+        let (start, exec) =
+            known.map_or((before, None), |(start, exec)| (start.min(before), Some(exec)));
         let caller = exec.as_ref().and_then(|exec| exec.traceparent);
         if caller.is_some_and(|caller| !caller.is_sampled()) {
             return None;

@@ -151,6 +151,7 @@ fn a_command_of_a_session_is_below_the_span_that_asked_for_it() {
     assert_eq!((second.trace, second.parent), (*caller().trace_id(), Some(*caller().span_id())));
     assert_eq!(second.id, *caller().of_command("s-1", 2).span_id());
     assert_eq!((first.name.as_str(), value(&first, names::PID)), ("npm", Some(Value::Number(77))));
+    assert!(first.end - first.start >= 3_000_000, "as long as the supervisor measured");
     assert_eq!(never_began.status, SpanStatus::Error("not started".to_owned()));
     let root = tracer.finish(Outcome::Killed, crate::model::now());
     assert_eq!((root.name.as_str(), root.status), ("session", SpanStatus::Unset));

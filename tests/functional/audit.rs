@@ -3,10 +3,13 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use palisade_testkit::World;
 
 use crate::inside::{inside, soon};
+use crate::metrics;
+use crate::sessions_support::wait_until;
 
 fn log_of(world: &World) -> PathBuf {
     world.home().join(".local/state/palisade/audit.jsonl")
@@ -239,4 +242,48 @@ fn the_records_of_one_run_can_be_shown() {
     let json = world.sandbox(["audit", "show", "--json", session]).run();
     assert!(json.out().lines().all(|line| line.contains(session)), "{}", json.out());
     world.sandbox(["audit", "show", "no-such-run"]).run().assert_code(125);
+}
+
+/// A decision says in which session which process did what to which path, what was decided, and how long it waited for that.
+///
+/// Proves: AUD-2 decision-fields
+#[test]
+fn a_decision_is_recorded_with_who_asked_for_what_and_how_long_it_took() {
+    let world = World::new();
+    let hidden = world.write("home/papers/letter", "read me\n");
+    let began = Instant::now();
+    let run =
+        world.sandbox(["run", "--quiet", "--on-ask", "wait", "--", "cat"]).arg(&hidden).spawn();
+    // The process on the host whose command line is the command's own.
+    let words = format!("cat\0{}\0", hidden.display());
+    let asking = || {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let mut pids = processes.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        pids.find(|pid| {
+            fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == words.as_bytes())
+        })
+    };
+    wait_until("the command runs", || asking().is_some());
+    let pid = asking().unwrap();
+    let asked = Instant::now();
+    metrics::answer_the_question(&world, "--no");
+    let waited = asked.elapsed();
+    run.wait().assert_code(1);
+    let all = began.elapsed();
+    let records = records(&world);
+    let event = |name: &str| {
+        let found = records.iter().find(|record| record["event"] == name);
+        found.unwrap_or_else(|| panic!("no {name} in {records:#?}"))
+    };
+    let decided = event("ACCESS_DECIDED");
+    assert_eq!(decided["sandboxId"], event("SANDBOX_CREATED")["sandboxId"], "its session");
+    let details = &decided["details"];
+    assert_eq!(details["pids"], serde_json::json!([pid]));
+    assert!(["open", "openat", "openat2"].contains(&details["op"].as_str().unwrap()), "{decided}");
+    assert_eq!(details["path"], hidden.to_str().unwrap());
+    assert_eq!((&details["decision"], &details["source"]), (&"denied".into(), &"socket".into()));
+    let latency = Duration::from_micros(details["latencyUs"].as_u64().unwrap());
+    assert!(latency > Duration::ZERO && latency <= all, "{latency:?} of {all:?}");
+    // The question was there within the wait: a latency of the answer alone would be far shorter.
+    assert!(latency + Duration::from_secs(1) > waited, "{latency:?}, waited {waited:?}");
 }

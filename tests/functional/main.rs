@@ -107,6 +107,8 @@ mod mcp_support;
 mod metrics;
 mod network;
 mod no_userns;
+mod otlp;
+mod otlp_support;
 mod output;
 mod overlay;
 mod own_root;

@@ -1,6 +1,6 @@
 //! A server for one client of the Model Context Protocol, spoken to line by line.
 
-use palisade_testkit::{Output, Running, World};
+use palisade_testkit::{Invocation, Output, Running, World};
 use serde_json::{Value, json};
 
 /// The client's side of `sandbox mcp` at its streams.
@@ -12,7 +12,17 @@ pub(crate) struct McpClient {
 impl McpClient {
     /// As revision 2025-11-25 begins, with these capabilities of the client.
     pub(crate) fn start(world: &World, options: &[&str], capabilities: &Value) -> Self {
-        let running = world.sandbox(["mcp"]).args(options).keep_stdin_open().spawn();
+        Self::start_with(world, options, capabilities, |program| program)
+    }
+
+    /// The same for a program that something was changed about.
+    pub(crate) fn start_with(
+        world: &World,
+        options: &[&str],
+        capabilities: &Value,
+        change: impl FnOnce(Invocation) -> Invocation,
+    ) -> Self {
+        let running = change(world.sandbox(["mcp"]).args(options)).keep_stdin_open().spawn();
         let mut client = Self { running, next: 100 };
         let who = json!({ "name": "test", "version": "1" });
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": who });

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use palisade_testkit::{Output, World, patiently};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+use crate::sessions_support::{Sessions, adopt_orphans, wait_for_end, wait_until};
 
 /// Everything in a text, by series, after checking it against the exposition format 0.0.4: each family has
 /// its help, then its type, then its samples in one piece; none is there twice.
@@ -63,7 +66,7 @@ fn exposition(text: &str) -> BTreeMap<String, f64> {
     samples
 }
 
-fn read(path: &Path) -> BTreeMap<String, f64> {
+pub(crate) fn read(path: &Path) -> BTreeMap<String, f64> {
     exposition(&fs::read_to_string(path).unwrap())
 }
 
@@ -152,6 +155,21 @@ fn runs_that_end_in_other_ways_are_counted_as_what_they_were() {
     assert_eq!(samples[r#"palisade_cleanups_total{result="done"}"#], created, "{samples:#?}");
 }
 
+/// Waits for the one question there is, and answers it.
+#[track_caller]
+pub(crate) fn answer_the_question(world: &World, answer: &str) {
+    let end = Instant::now() + patiently(Duration::from_secs(30));
+    let address = loop {
+        let listed = world.sandbox(["approve", "--json"]).run();
+        let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+        if let Some(address) = listed["questions"][0]["address"].as_str() {
+            break address.to_owned();
+        }
+        assert!(Instant::now() < end, "nothing was asked");
+    };
+    world.sandbox(["approve", answer, &address]).run().assert_code(0);
+}
+
 /// Proves: TEL-1 decisions
 #[test]
 fn a_question_and_its_answer_are_counted() {
@@ -164,16 +182,7 @@ fn a_question_and_its_answer_are_counted() {
         .args(["--", "cat"])
         .arg(&hidden)
         .spawn();
-    let end = Instant::now() + patiently(Duration::from_secs(30));
-    let address = loop {
-        let listed = world.sandbox(["approve", "--json"]).run();
-        let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-        if let Some(address) = listed["questions"][0]["address"].as_str() {
-            break address.to_owned();
-        }
-        assert!(Instant::now() < end, "nothing was asked");
-    };
-    world.sandbox(["approve", "--yes", &address]).run().assert_code(0);
+    answer_the_question(&world, "--yes");
     run.wait().assert_code(0);
     let samples = read(&file);
     assert_eq!(samples[r#"palisade_decisions_total{decision="allowed",source="socket"}"#], 1.0);
@@ -272,4 +281,44 @@ fn the_variable_names_the_file_too() {
     let run = world.sandbox(["run", "--", "true"]).env("SANDBOX_METRICS_FILE", &file).run();
     run.assert_code(0);
     assert_eq!(read(&file)[r#"palisade_runs_total{outcome="completed"}"#], 1.0);
+}
+
+/// What a session did is counted when it ends, and what a killed supervisor left when somebody finds it.
+///
+/// Proves: LIFE-4 counted
+#[test]
+fn sessions_are_counted_at_their_end_and_killed_ones_when_they_are_found() {
+    adopt_orphans();
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let file = world.path().join("palisade.prom");
+    let counted = file.to_str().unwrap();
+    sessions.create(&["--name", "ended", "--metrics-file", counted]);
+    sessions.output_of("ended", &["true"]);
+    sessions.sandbox(&["exec", "ended", "--", "false"]).assert_code(1);
+    sessions.sandbox(&["stop", "ended"]).assert_code(0);
+    wait_until("the session is counted", || file.metadata().is_ok_and(|file| file.len() > 0));
+    let samples = read(&file);
+    for (series, count) in [
+        (r#"palisade_sandboxes_created_total{level="LEVEL_2"}"#, 1.0),
+        (r#"palisade_cleanups_total{result="done"}"#, 1.0),
+        (r#"palisade_cleanups_total{result="failed"}"#, 0.0),
+        ("palisade_sandbox_lifetime_seconds_count", 1.0),
+        ("palisade_session_command_seconds_count", 2.0),
+        (r#"palisade_sessions_swept_total{result="marked"}"#, 0.0),
+    ] {
+        assert_eq!(samples[series], count, "{series}: {samples:#?}");
+    }
+
+    sessions.create(&["--name", "killed", "--metrics-file", counted]);
+    let supervisor = sessions.supervisor("killed");
+    let pid = Pid::from_raw(supervisor.try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    wait_for_end(&[supervisor]);
+    let run = world.sandbox(["run", "--quiet", "--metrics-file", counted, "--", "true"]).run();
+    run.assert_code(0);
+    let samples = read(&file);
+    assert_eq!(samples[r#"palisade_sessions_swept_total{result="marked"}"#], 1.0, "{samples:#?}");
+    // The run itself; a supervisor that was killed counts nothing.
+    assert_eq!(samples[r#"palisade_sandboxes_created_total{level="LEVEL_2"}"#], 2.0);
 }

@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-policy",
             "palisade-record",
             "palisade-bpf",
+            "palisade-telemetry",
             "palisade-usage",
         ],
     ),
@@ -32,7 +33,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "palisade-e2b",
         &["palisade-changes", "palisade-policy", "palisade-service", "palisade-session"],
     ),
-    ("palisade-mcp", &["palisade-record", "palisade-service", "palisade-session"]),
+    (
+        "palisade-mcp",
+        &["palisade-record", "palisade-service", "palisade-session", "palisade-telemetry"],
+    ),
     ("palisade-service", &["palisade-record", "palisade-session"]),
     ("palisade-api", &["palisade-ask", "palisade-record", "palisade-session"]),
     (
@@ -53,6 +57,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-record",
             "palisade-bpf",
             "palisade-sys",
+            "palisade-telemetry",
             "palisade-usage",
         ],
     ),
@@ -134,6 +139,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("palisade-bpf", &[]),
     ("palisade-guard", &["palisade-gitconfig"]),
     ("palisade-sys", &[]),
+    (
+        "palisade-telemetry",
+        &["palisade-bpf", "palisade-egress", "palisade-record", "palisade-sys", "palisade-wire"],
+    ),
     ("palisade-usage", &["palisade-sys"]),
     ("palisade-wire", &["palisade-sys"]),
     ("palisade-testkit", &["palisade-launch", "palisade-supervisor", "palisade-sys"]),

@@ -23,6 +23,7 @@ use commands::hook::DENIED;
 use line::{Cli, Command, Rejected};
 use palisade_launch::SpawnerStage;
 use palisade_session::SessionError;
+use palisade_telemetry::SenderStage;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -44,6 +45,9 @@ fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(spawner) = SpawnerStage::of_words(&words) {
         spawner.run();
+    }
+    if let Some(sender) = SenderStage::of_words(&words) {
+        sender.run();
     }
     let command = match line::parse(&words) {
         Ok(command) => command,

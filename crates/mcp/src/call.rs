@@ -3,6 +3,7 @@
 
 use crate::context::{CallContext, Confirmation};
 use crate::denials;
+use crate::spans::CallTrace;
 use crate::state::ServerState;
 use crate::tools::{self, ToolCall};
 use rmcp::model::CallToolResult;
@@ -24,9 +25,14 @@ impl Drop for RunningCall {
 }
 
 impl RunningCall {
-    pub(crate) fn start(server: &Arc<ServerState>, tool: ToolCall, can_ask: bool) -> Self {
+    pub(crate) fn start(
+        server: &Arc<ServerState>,
+        tool: ToolCall,
+        can_ask: bool,
+        trace: CallTrace,
+    ) -> Self {
         let (to, confirmations) = mpsc::channel(1);
-        let context = CallContext::new(server, can_ask, to);
+        let context = CallContext::new(server, can_ask, to, trace);
         let work = tokio::spawn(async move {
             let done = tool.run(&context).await;
             let may_be_denied = match &done {

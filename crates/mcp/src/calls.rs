@@ -3,6 +3,7 @@
 use crate::error::McpError;
 use crate::options::McpOptions;
 use crate::parked::ParkedCalls;
+use crate::spans::CallSpans;
 use crate::state::ServerState;
 use crate::tasks::Tasks;
 use palisade_service::Operations;
@@ -16,6 +17,7 @@ pub(crate) struct ServerCalls {
     pub(crate) tasks: Arc<Tasks>,
     /// Signs what a client has to give back. The key is of this process: no other server takes it.
     pub(crate) codec: RequestStateCodec,
+    pub(crate) spans: CallSpans,
 }
 
 impl std::fmt::Debug for ServerCalls {
@@ -25,7 +27,11 @@ impl std::fmt::Debug for ServerCalls {
 }
 
 impl ServerCalls {
-    pub(crate) fn new(operations: Operations, options: &McpOptions) -> Result<Arc<Self>, McpError> {
+    pub(crate) fn new(
+        operations: Operations,
+        options: &McpOptions,
+        spans: CallSpans,
+    ) -> Result<Arc<Self>, McpError> {
         let failed = |error| McpError::io("read", "/dev/urandom".as_ref(), error);
         let key = random::bytes(RequestStateCodec::MIN_KEY_LENGTH).map_err(failed)?;
         let codec = RequestStateCodec::try_new(key)
@@ -35,6 +41,7 @@ impl ServerCalls {
             parked: ParkedCalls::default(),
             tasks: Arc::default(),
             codec,
+            spans,
         }))
     }
 }

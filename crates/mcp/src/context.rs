@@ -1,8 +1,9 @@
 //! What a tool knows of its call: the sandbox it works in, and whether a person can be asked.
 
 use crate::sandbox::KnownSandbox;
+use crate::spans::CallTrace;
 use crate::state::ServerState;
-use palisade_service::Problem;
+use palisade_service::{Command, NewCommand, Problem};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -13,6 +14,7 @@ pub(crate) struct CallContext {
     /// Whether the client can ask a person.
     can_ask: bool,
     confirmations: mpsc::Sender<Confirmation>,
+    trace: CallTrace,
 }
 
 /// Something that a tool does only if a person agrees.
@@ -28,8 +30,9 @@ impl CallContext {
         server: &Arc<ServerState>,
         can_ask: bool,
         confirmations: mpsc::Sender<Confirmation>,
+        trace: CallTrace,
     ) -> Self {
-        Self { server: Arc::clone(server), can_ask, confirmations }
+        Self { server: Arc::clone(server), can_ask, confirmations, trace }
     }
 
     /// The sandbox, made if there is none.
@@ -39,6 +42,17 @@ impl CallContext {
             self.server.questions.watch(&self.server.operations, &known.id).await;
         }
         Ok(known)
+    }
+
+    /// Starts a command as a part of this call's trace.
+    pub(crate) async fn start(
+        &self,
+        sandbox: &str,
+        wanted: &NewCommand,
+    ) -> Result<Command, Problem> {
+        let mut wanted = wanted.clone();
+        self.trace.put(&mut wanted.environment);
+        self.server.operations.start(sandbox, &wanted).await
     }
 
     /// Whether the client can ask a person.

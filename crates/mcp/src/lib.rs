@@ -16,6 +16,7 @@ mod questions;
 mod sandbox;
 mod server;
 mod serving;
+mod spans;
 mod state;
 mod tasks;
 mod text;

@@ -8,6 +8,7 @@ use crate::calls::ServerCalls;
 use crate::options::AskWhom;
 use crate::parked::{self, Asked, ParkedCall};
 use crate::questions::{Question, answer_of, approval_form, confirmation_form, is_confirmed};
+use crate::spans::CallTrace;
 use crate::state::ServerState;
 use crate::tasks::BadUpdate;
 use crate::tools::{self, BadCall, ToolCall, ToolError, tools};
@@ -90,24 +91,11 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let server = &self.0;
-        let skills = ClientSkills::of(&server.state, &context);
-        server.parked.sweep();
-        let (call, may_be_task) = match &request.request_state {
-            Some(sealed) => (self.take_up(sealed, &request).await?, false),
-            None => match ToolCall::parse(&request.name, request.arguments.clone()) {
-                Ok(tool) => {
-                    let may_be_task = skills.knows_tasks && tool.may_be_task();
-                    (RunningCall::start(&server.state, tool, skills.can_ask), may_be_task)
-                }
-                Err(BadCall::UnknownTool) => {
-                    let text = format!("there is no tool `{}`", request.name);
-                    return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
-                }
-                Err(BadCall::Arguments(text)) => return Ok(failed(text).into()),
-            },
-        };
-        self.follow(call, &request, &context, skills, may_be_task).await
+        let known = self.get_tool(&request.name).is_some();
+        let span = self.0.spans.begin(known.then_some(&*request.name), &context);
+        let answer = self.answer(request, context, span.trace.clone()).await;
+        self.0.spans.end(span, &answer);
+        answer
     }
 
     async fn get_task(
@@ -153,6 +141,33 @@ fn failed(text: impl Into<String>) -> CallToolResult {
 }
 
 impl McpServer {
+    /// A call of a tool, or another request of one that goes on.
+    async fn answer(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+        trace: CallTrace,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let server = &self.0;
+        let skills = ClientSkills::of(&server.state, &context);
+        server.parked.sweep();
+        let (call, may_be_task) = match &request.request_state {
+            Some(sealed) => (self.take_up(sealed, &request).await?, false),
+            None => match ToolCall::parse(&request.name, request.arguments.clone()) {
+                Ok(tool) => {
+                    let may_be_task = skills.knows_tasks && tool.may_be_task();
+                    (RunningCall::start(&server.state, tool, skills.can_ask, trace), may_be_task)
+                }
+                Err(BadCall::UnknownTool) => {
+                    let text = format!("there is no tool `{}`", request.name);
+                    return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
+                }
+                Err(BadCall::Arguments(text)) => return Ok(failed(text).into()),
+            },
+        };
+        self.follow(call, &request, &context, skills, may_be_task).await
+    }
+
     /// A call that waited for a person, with the answer.
     async fn take_up(
         &self,

@@ -4,8 +4,11 @@ use crate::calls::ServerCalls;
 use crate::error::McpError;
 use crate::options::McpOptions;
 use crate::server::McpServer;
+use crate::spans::CallSpans;
 use axum::Router;
-use palisade_service::{Face, Listening, Operations, ServeOptions, ServiceError, serve_face};
+use palisade_service::{
+    Face, ListenAddress, Listening, Operations, ServeOptions, ServiceError, serve_face,
+};
 use rmcp::ServiceExt as _;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -35,9 +38,13 @@ pub fn serve_streams(options: &McpOptions, note: &mut dyn FnMut(&str)) -> Result
         .map_err(|error| McpError::Streams(error.to_string()))?;
     let done = runtime.block_on(async {
         let operations = Operations::open(options.places.clone(), options.directory.clone())?;
-        let calls = ServerCalls::new(operations, options)?;
+        let spans = CallSpans::of_environment("pipe", note);
+        let calls = ServerCalls::new(operations, options, spans)?;
         let served = talk(&calls).await;
         if let Some(said) = calls.state.sandbox.end().await.filter(|said| !said.is_empty()) {
+            note(&said);
+        }
+        if let Some(said) = calls.spans.finish() {
             note(&said);
         }
         served
@@ -45,6 +52,14 @@ pub fn serve_streams(options: &McpOptions, note: &mut dyn FnMut(&str)) -> Result
     // A thread may still read standard input.
     runtime.shutdown_background();
     done
+}
+
+/// As the conventions call it.
+fn transport(address: &ListenAddress) -> &'static str {
+    match address {
+        ListenAddress::Tcp(_) => "tcp",
+        _ => "unix",
+    }
 }
 
 async fn talk(calls: &Arc<ServerCalls>) -> Result<(), McpError> {
@@ -85,7 +100,9 @@ pub fn serve_http(
 ) -> Result<(), McpError> {
     serve_face(listen, tell, |operations| {
         let stopping = operations.clone();
-        let calls = ServerCalls::new(operations, options)
+        let spans =
+            CallSpans::of_environment(listen.listen.as_ref().map_or("unix", transport), note);
+        let calls = ServerCalls::new(operations, options, spans)
             .map_err(|error| ServiceError::Face { why: error.to_string() })?;
         let config = StreamableHttpServerConfig::default()
             // Who may ask is checked before: by the token, Host and Origin, or by the user at the other end of a UNIX socket.
@@ -107,6 +124,9 @@ pub fn serve_http(
             if let Ok(Some(said)) = ended
                 && !said.is_empty()
             {
+                note(&said);
+            }
+            if let Some(said) = calls.spans.finish() {
                 note(&said);
             }
         };

@@ -30,6 +30,10 @@ impl Digest {
         Digest(hasher.finalize().into())
     }
 
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     pub(crate) fn from_hex(hex: &[u8]) -> Option<Digest> {
         let hex: &[u8; Self::HEX_LEN] = hex.try_into().ok()?;
         let mut bytes = [0; 32];

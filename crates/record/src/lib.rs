@@ -36,6 +36,7 @@ mod report_text;
 mod rotation;
 mod session_event;
 mod severity;
+mod span_context;
 mod state;
 mod verify;
 
@@ -75,5 +76,6 @@ pub use session_event::{
     SessionExec, SessionExecEnded, SessionExtended,
 };
 pub use severity::{Indicator, Severity};
+pub use span_context::SpanContext;
 pub use state::{State, WrongOrder};
 pub use verify::{LogFault, Verified, VerifyError, verify};

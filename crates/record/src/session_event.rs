@@ -2,6 +2,7 @@
 //! on request (AUD-2).
 
 use crate::command_digest::CommandDigest;
+use crate::span_context::SpanContext;
 use serde::{Deserialize, Serialize};
 
 /// A command was started in a session.
@@ -14,6 +15,9 @@ pub struct SessionExec {
     pub digest: CommandDigest,
     /// On the host.
     pub pid: u32,
+    /// The span that it was asked for in, if its client named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<SpanContext>,
 }
 
 /// A command of a session has ended, or could not be started.

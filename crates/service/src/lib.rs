@@ -10,6 +10,7 @@
 mod approvals;
 mod audit;
 mod auth;
+mod caller_span;
 mod checkpoints;
 mod commands;
 mod control;

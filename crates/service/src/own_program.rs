@@ -45,8 +45,8 @@ const PASSED_ON: &[&str] = &[
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
 ];
-/// Options of `sandbox run` that are set for everything of this user; how far the locale goes.
-const PASSED_PREFIXES: &[&str] = &["SANDBOX_", "LC_"];
+/// Options of `sandbox run` that are set for everything of this user; how far the locale goes; where sandboxes send their spans.
+const PASSED_PREFIXES: &[&str] = &["SANDBOX_", "LC_", "OTEL_", "SSL_CERT_", "PALISADE_OTEL_"];
 
 #[derive(Clone, Debug)]
 pub(crate) struct OwnProgram {
@@ -62,6 +62,8 @@ pub(crate) struct OwnProgram {
 pub(crate) struct Invocation {
     arguments: Vec<OsString>,
     directory: Option<PathBuf>,
+    /// Besides those that all starts have.
+    variables: Vec<(&'static str, String)>,
     patience: Duration,
 }
 
@@ -69,7 +71,8 @@ impl Invocation {
     /// With these words.
     pub(crate) fn new<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Self {
         let arguments = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
-        Self { arguments, directory: None, patience: Duration::from_secs(60) }
+        let patience = Duration::from_secs(60);
+        Self { arguments, directory: None, variables: Vec::new(), patience }
     }
 
     #[must_use]
@@ -102,6 +105,12 @@ impl Invocation {
     #[must_use]
     pub(crate) fn in_directory(mut self, directory: &Path) -> Self {
         self.directory = Some(directory.to_owned());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn variables(mut self, variables: Vec<(&'static str, String)>) -> Self {
+        self.variables = variables;
         self
     }
 
@@ -234,6 +243,7 @@ impl OwnProgram {
             .args(&invocation.arguments)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .envs(invocation.variables.iter().map(|(name, value)| (name, value)))
             .env(ERRORS_AS_JSON, "1")
             .current_dir(invocation.directory.as_deref().unwrap_or(&self.directory))
             // Ctrl-C in our terminal is for us.

@@ -5,6 +5,7 @@
 
 use crate::app_dirs::{self, AppDirs};
 use crate::error::Result;
+use crate::telemetry::Telemetry;
 use crate::trail::Trail;
 use palisade_record::metrics::Metrics;
 use palisade_record::{AuditLog, Destroyed, Event, EventKind, Failure, RecordError, State};
@@ -20,6 +21,7 @@ pub(crate) struct Journal {
     /// Whether this run's creation is in the log.
     created: bool,
     trail: Trail,
+    telemetry: Option<Telemetry>,
 }
 
 impl Journal {
@@ -34,6 +36,7 @@ impl Journal {
             metrics: Metrics::default(),
             created: false,
             trail: Trail::default(),
+            telemetry: None,
         })
     }
 
@@ -59,6 +62,15 @@ impl Journal {
     pub(crate) fn in_state(mut self, state: State) -> Self {
         self.state = state;
         self
+    }
+
+    /// Makes spans of what is recorded from here on.
+    pub(crate) fn set_telemetry(&mut self, telemetry: Option<Telemetry>) {
+        self.telemetry = telemetry;
+    }
+
+    pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
+        self.telemetry.as_ref()
     }
 
     /// Keeps the log open, for a process that is about to lose the right to open files.
@@ -88,9 +100,9 @@ impl Journal {
         Ok(self.commit()?)
     }
 
-    /// The metrics of this run's recorded events.
-    pub(crate) fn into_metrics(self) -> Metrics {
-        self.metrics
+    /// The metrics of this run's recorded events, and what makes spans of them.
+    pub(crate) fn into_metrics(self) -> (Metrics, Option<Telemetry>) {
+        (self.metrics, self.telemetry)
     }
 
     pub(crate) fn add(&mut self, kind: EventKind) {
@@ -123,6 +135,9 @@ impl Journal {
         for event in &events {
             self.metrics.hear(&event.kind);
             self.trail.add(event);
+        }
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.hear(&events);
         }
         self.created |=
             events.iter().any(|event| matches!(event.kind, EventKind::SandboxCreated(_)));

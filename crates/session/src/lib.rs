@@ -41,6 +41,7 @@ mod session_id;
 pub mod sessions;
 pub mod stores;
 pub mod supervise;
+mod telemetry;
 mod trail;
 pub mod transaction;
 mod tree_locks;

@@ -25,6 +25,7 @@ use crate::runs::{Announced, FileRegistration};
 use crate::session_id::new_session_id;
 use crate::sessions::{self, HostedSession, SWEPT_BY_COMMANDS, SWEPT_BY_RUNS, SessionLife, Swept};
 use crate::stores::Stores;
+use crate::telemetry::Telemetry;
 use crate::transaction::{ForkOrigin, SessionProject, Transaction};
 use crate::tree_locks;
 use palisade_egress::config::Authority;
@@ -49,6 +50,7 @@ use palisade_supervisor::normalize;
 use palisade_supervisor::project_work::ProjectWork;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
+use palisade_telemetry::is_setting;
 use planning::plan_with;
 pub use planning::{Planned, plan};
 pub(crate) use planning::{gate_rules, missing};
@@ -123,8 +125,10 @@ pub(crate) fn run_until(
         _ => Swept::default(),
     };
     let is_run = control.is_none();
+    let mut telemetry = Telemetry::of(&caller, (&session, !is_run), tell);
     let asked = (request, control);
-    let error = attempt(&mut caller, asked, &began, (&mut report, &mut metrics), tell).err();
+    let counted = (&mut metrics, &mut telemetry);
+    let error = attempt(&mut caller, asked, &began, (&mut report, counted), tell).err();
     if let Some(error) = &error {
         report.exit_code = i32::from(error.exit_code());
         report.outcome = match (error, error.kind()) {
@@ -151,6 +155,9 @@ pub(crate) fn run_until(
     let swept = if is_run { sessions::sweep(&caller.places, SWEPT_BY_RUNS) } else { swept };
     metrics.swept(swept.marked, swept.removed, swept.failed);
     metrics.conclude(&report);
+    if let Some(telemetry) = telemetry {
+        telemetry.finish(&report, &mut metrics, tell);
+    }
     Finished { report, metrics, error }
 }
 
@@ -165,16 +172,21 @@ fn attempt(
     caller: &mut Caller,
     (request, control): (&RunRequest, Option<Controller<'_>>),
     began: &Began,
-    (report, metrics): (&mut RunReport, &mut Metrics),
+    (report, (metrics, telemetry)): (&mut RunReport, (&mut Metrics, &mut Option<Telemetry>)),
     tell: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
+    let span = telemetry.as_ref().and_then(Telemetry::inside);
+    journal.set_telemetry(telemetry.take());
     let lifetime =
         if control.is_some() { SandboxLifetime::UntilEnded } else { SandboxLifetime::OneCommand };
     let declared = request.policy.tool.as_deref();
     let checked = quarantine::check(&caller.places, declared, &request.command);
     let prepared = checked.and_then(|()| prepare(caller, (request, lifetime), report, tell));
-    let outcome = prepared.and_then(|prepared| {
+    let outcome = prepared.and_then(|mut prepared| {
+        if let Some(span) = &span {
+            span.put(&mut prepared.plan.command.env);
+        }
         let journal = &mut journal;
         let caches = prepared.caches.begin(&prepared.plan, &report.session_id)?;
         let begun = Transaction::begin(
@@ -249,7 +261,7 @@ fn attempt(
             journal.fail(Failure::of(error.kind(), error), destroyed)
         }
     };
-    *metrics = journal.into_metrics();
+    (*metrics, *telemetry) = journal.into_metrics();
     recorded.and(outcome)
 }
 
@@ -413,6 +425,7 @@ fn carry_out(
             None => None,
         },
         project_work: project_work(plan, caller, report),
+        span: journal.telemetry().and_then(Telemetry::session_span),
     };
     let mut supervisor = palisade_supervisor::start(start, signals, || {
         let mut config = egress::config(plan, &caller.facts, authority)?;
@@ -514,6 +527,8 @@ fn removed_variables(plan: &Plan, caller: &Caller) -> Vec<String> {
     let names = caller.facts.env.keys();
     names
         .filter(|name| palisade_plan::is_secret_variable(name) && !is_inside(name))
+        // They are for us: the command does not miss them.
+        .filter(|name| !is_setting(name))
         .map(|name| name.to_string_lossy().into_owned())
         .collect()
 }

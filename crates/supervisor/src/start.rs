@@ -2,6 +2,7 @@
 
 use crate::answers::SharedStore;
 use crate::asking::{Arming, AskIn, Asking, Backdrop, Setting};
+use crate::control::command_spans::CommandSpans;
 use crate::control::commands::Commands;
 use crate::control::defaults::Defaults;
 use crate::control::endpoint::Endpoint;
@@ -27,6 +28,7 @@ use palisade_egress::config::Config;
 use palisade_gate::Rule;
 use palisade_launch::{Inherited, Streams};
 use palisade_plan::model::{Plan, SandboxLifetime};
+use palisade_record::SpanContext;
 use palisade_record::cast::CastWriter;
 use palisade_sys::fault;
 use std::os::fd::OwnedFd;
@@ -68,6 +70,8 @@ pub struct StartRequest<'p> {
     pub recordings: Option<RecordingDirectory>,
     /// On the project's changes, if there is a transaction.
     pub project_work: Option<Rc<dyn ProjectWork>>,
+    /// The session's, if spans are sent: further commands are below it.
+    pub span: Option<SpanContext>,
 }
 
 /// Launches the sandbox. `egress` reads secrets, so it is called when pid 1 and the broker have been forked: they hold
@@ -87,6 +91,7 @@ pub fn start<'p, E: From<SupervisorError>>(
         session: request.session.clone(),
         commands: Commands::new(),
         defaults: Defaults::of(plan),
+        spans: CommandSpans::new(request.session.clone(), request.span),
         outbox: Outbox::new(request.control),
         held: HeldCommands::new(request.output_logs, request.recordings),
         expiry: Expiry::of(plan, Instant::now()),

@@ -20,6 +20,7 @@ pub use requests::Reply;
 
 use crate::answers::SharedStore;
 use crate::asking::Asking;
+use crate::control::command_spans::CommandSpans;
 use crate::control::commands::Commands;
 use crate::control::defaults::Defaults;
 use crate::control::endpoint::ClientId;
@@ -130,6 +131,7 @@ pub(crate) struct Control<'p> {
     pub(crate) session: String,
     pub(crate) commands: Commands,
     pub(crate) defaults: Defaults,
+    pub(crate) spans: CommandSpans,
     pub(crate) outbox: Outbox<'p>,
     /// Commands whose streams we hold.
     pub(crate) held: HeldCommands,

@@ -156,7 +156,7 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 /// The roots of this machine, or of `SSL_CERT_FILE`. Unreadable ones are not trusted.
-pub(crate) fn native_roots() -> RootCertStore {
+pub fn native_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots
@@ -169,7 +169,7 @@ fn seed(provider: &CryptoProvider) -> Result<(), EgressError> {
     provider.secure_random.fill(&mut bytes).map_err(|_| broken("no randomness can be had"))
 }
 
-pub(crate) fn client(roots: RootCertStore) -> Result<Arc<ClientConfig>, EgressError> {
+pub fn client(roots: RootCertStore) -> Result<Arc<ClientConfig>, EgressError> {
     let provider = provider();
     seed(&provider)?;
     let builder = ClientConfig::builder_with_provider(provider);

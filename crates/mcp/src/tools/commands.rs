@@ -124,9 +124,9 @@ pub(crate) async fn bash(call: &CallContext, wanted: Bash) -> Result<ToolAnswer,
         ..NewCommand::default()
     };
     let operations = &call.server.operations;
-    let command = match operations.start(&sandbox.id, &new("bash")).await {
+    let command = match call.start(&sandbox.id, &new("bash")).await {
         Err(problem) if problem.exit_code() == Some(NOT_FOUND) => {
-            operations.start(&sandbox.id, &new("sh")).await?
+            call.start(&sandbox.id, &new("sh")).await?
         }
         started => started?,
     };

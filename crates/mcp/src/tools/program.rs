@@ -39,7 +39,7 @@ pub(crate) async fn run(
 ) -> Result<Finished, ToolError> {
     let sandbox = call.sandbox().await?;
     let operations = &call.server.operations;
-    let number = operations.start(&sandbox.id, wanted).await?.number;
+    let number = call.start(&sandbox.id, wanted).await?.number;
     let mut guard = EndsWithCall(operations.clone(), sandbox.id.clone(), Some(number));
     let deadline = Instant::now() + patience;
     let mut was_ended = false;

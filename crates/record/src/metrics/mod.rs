@@ -4,11 +4,13 @@
 //! Nothing must depend on these numbers, and none of them may name a path or a session.
 
 mod file;
+mod points;
 mod table;
 mod text;
 
 pub use crate::malformed::Malformed;
 pub use file::MetricsFile;
+pub use points::{Data, Measure, Measured, Point};
 use table::{Family, Shape};
 
 use crate::decision::Decision;
@@ -71,6 +73,7 @@ impl Metrics {
                 self.count(&table::DECISIONS, &[decision, source_of(&decided.source)], 1);
                 if decided.question.is_some() {
                     self.count(&table::QUESTIONS, &[], 1);
+                    self.observe(&table::QUESTION_WAIT, decided.latency_us);
                 }
             }
             EventKind::EventsSummed(sum) if sum.what == "access" => {
@@ -99,7 +102,14 @@ impl Metrics {
                 self.count(&table::HOST_DECISIONS, &[&labels[0], &labels[1]], 1);
                 if decided.question.is_some() {
                     self.count(&table::QUESTIONS, &[], 1);
+                    self.observe(&table::QUESTION_WAIT, decided.latency_us);
                 }
+            }
+            EventKind::SandboxExecuted(executed) => {
+                self.observe(&table::SETUP, executed.setup_us);
+            }
+            EventKind::SessionExecEnded(ended) if ended.failure.is_none() => {
+                self.observe(&table::SESSION_COMMANDS, ended.duration_ms.saturating_mul(1000));
             }
             // The log may contain only some of these; the report counts all.
             EventKind::PolicyViolation(_)
@@ -115,7 +125,6 @@ impl Metrics {
             | EventKind::FileOperation(_)
             | EventKind::SandboxEntered(_)
             | EventKind::SandboxValidated(_)
-            | EventKind::SandboxExecuted(_)
             | EventKind::SandboxExited(_)
             | EventKind::SandboxFailed(_)
             | EventKind::SignalForwarded(_)
@@ -170,6 +179,13 @@ impl Metrics {
     pub fn swept(&mut self, marked: u64, removed: u64, failed: u64) {
         for (result, count) in [("marked", marked), ("removed", removed), ("failed", failed)] {
             self.count(&table::SESSIONS_SWEPT, &[result], count);
+        }
+    }
+
+    /// Counts what could not be sent by OTLP.
+    pub fn telemetry_lost(&mut self, queue_full: u64, not_sent: u64) {
+        for (reason, count) in [("queue-full", queue_full), ("not-sent", not_sent)] {
+            self.count(&table::TELEMETRY_LOST, &[reason], count);
         }
     }
 

@@ -44,6 +44,7 @@ pub(super) enum Unit {
 }
 
 const SECOND: u64 = 1_000_000;
+const MILLISECOND: u64 = 1_000;
 const MIB: u64 = 1 << 20;
 
 /// For values of newer events that this table does not have.
@@ -73,6 +74,46 @@ pub(super) static SANDBOX_LIFETIME: Family = Family {
         3_600 * SECOND,
         21_600 * SECOND,
         86_400 * SECOND,
+    ]),
+    unit: Unit::Microseconds,
+};
+
+pub(super) static SETUP: Family = Family {
+    name: "palisade_setup_seconds",
+    help: "How long it took from the request to the start of the command, or until a session could take commands.",
+    labels: &[],
+    shape: Shape::Histogram(&[
+        MILLISECOND,
+        MILLISECOND * 5 / 2,
+        5 * MILLISECOND,
+        10 * MILLISECOND,
+        25 * MILLISECOND,
+        50 * MILLISECOND,
+        100 * MILLISECOND,
+        250 * MILLISECOND,
+        500 * MILLISECOND,
+        SECOND,
+        5 * SECOND,
+    ]),
+    unit: Unit::Microseconds,
+};
+
+pub(super) static SESSION_COMMANDS: Family = Family {
+    name: "palisade_session_command_seconds",
+    help: "How long commands of sessions ran.",
+    labels: &[],
+    shape: Shape::Histogram(&[
+        SECOND / 100,
+        SECOND / 20,
+        SECOND / 10,
+        SECOND / 2,
+        SECOND,
+        5 * SECOND,
+        15 * SECOND,
+        60 * SECOND,
+        300 * SECOND,
+        900 * SECOND,
+        3_600 * SECOND,
     ]),
     unit: Unit::Microseconds,
 };
@@ -190,6 +231,25 @@ pub(super) static QUESTIONS: Family = Family::counter(
     &[],
 );
 
+pub(super) static QUESTION_WAIT: Family = Family {
+    name: "palisade_question_wait_seconds",
+    help: "How long those waited who needed the answer to a question.",
+    labels: &[],
+    shape: Shape::Histogram(&[
+        SECOND / 100,
+        SECOND / 10,
+        SECOND / 2,
+        SECOND,
+        2 * SECOND,
+        5 * SECOND,
+        15 * SECOND,
+        60 * SECOND,
+        300 * SECOND,
+        900 * SECOND,
+    ]),
+    unit: Unit::Microseconds,
+};
+
 pub(super) static HOST_DECISIONS: Family = Family::counter(
     "palisade_host_decisions_total",
     "Decisions about hosts that no rule names, by who decided.",
@@ -299,10 +359,18 @@ pub(super) static LIMITS_HIT: Family = Family::counter(
     )],
 );
 
+pub(super) static TELEMETRY_LOST: Family = Family::counter(
+    "palisade_telemetry_lost_total",
+    "Spans and metrics that were not sent by OTLP, as far as it was known when the run ended.",
+    &[Label::fixed("reason", &["queue-full", "not-sent"])],
+);
+
 /// In the order of output.
-pub(super) static TABLE: [&Family; 22] = [
+pub(super) static TABLE: [&Family; 26] = [
     &SANDBOXES_CREATED,
     &SANDBOX_LIFETIME,
+    &SETUP,
+    &SESSION_COMMANDS,
     &POLICY_VIOLATIONS,
     &ESCAPE_ATTEMPTS,
     &ESCAPE_RESPONSES,
@@ -316,6 +384,7 @@ pub(super) static TABLE: [&Family; 22] = [
     &SESSIONS_SWEPT,
     &DECISIONS,
     &QUESTIONS,
+    &QUESTION_WAIT,
     &HOST_DECISIONS,
     &CONNECTIONS,
     &NETWORK_BYTES,
@@ -323,6 +392,7 @@ pub(super) static TABLE: [&Family; 22] = [
     &SUSPECTED_NAMES,
     &RUNS,
     &LIMITS_HIT,
+    &TELEMETRY_LOST,
 ];
 
 impl Family {

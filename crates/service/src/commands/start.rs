@@ -4,6 +4,7 @@ use super::model::Command;
 use super::new_command::NewCommand;
 use super::wait_for_start;
 use super::waited::{self, CommandResult};
+use crate::caller_span::CallerSpan;
 use crate::control::ControlConnection;
 use crate::extract::{IdempotencyKey, Json};
 use crate::idempotency::{Claim, MadeAnswer};
@@ -32,7 +33,8 @@ pub(crate) async fn start_command(
     State(service): State<Shared>,
     Path(id): Path<String>,
     IdempotencyKey(key): IdempotencyKey,
-    Json(wanted): Json<NewCommand>,
+    caller: CallerSpan,
+    Json(mut wanted): Json<NewCommand>,
 ) -> Result<Response, Problem> {
     wanted.check()?;
     let (directory, record) = service.find(&id).await?;
@@ -41,6 +43,8 @@ pub(crate) async fn start_command(
         Claim::Repeat(response) => return Ok(response),
         Claim::CarryOut(first) => first,
     };
+    // After the key: a repetition is another span of its client's.
+    caller.put(&mut wanted.environment);
     if wanted.wait {
         let place = service.waiting_place()?;
         prepare(&service, &directory, record, &wanted.argv).await?;

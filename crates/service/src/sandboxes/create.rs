@@ -1,6 +1,7 @@
 //! A new sandbox, from nothing or from another one. It is made by our own program: this process has threads.
 
 use super::{Sandbox, look};
+use crate::caller_span::CallerSpan;
 use crate::extract::{IdempotencyKey, Json, MaybeJson};
 use crate::idempotency::{Claim, MadeAnswer};
 use crate::own_program::Invocation;
@@ -132,9 +133,12 @@ impl NewSandbox {
 pub(crate) async fn create_sandbox(
     State(service): State<Shared>,
     IdempotencyKey(key): IdempotencyKey,
+    caller: CallerSpan,
     Json(wanted): Json<NewSandbox>,
 ) -> Result<Response, Problem> {
-    make(service, "create", key, &wanted, |service| wanted.invocation(service)).await
+    let invocation =
+        |service: &Shared| Ok(wanted.invocation(service)?.variables(caller.variables()));
+    make(service, "create", key, &wanted, invocation).await
 }
 
 /// Make a sandbox from the state of another one

@@ -4,7 +4,7 @@
 use super::interface::CommandStatus;
 use crate::escape::StartedTool;
 use palisade_launch::CommandId;
-use palisade_record::CommandDigest;
+use palisade_record::{CommandDigest, SpanContext};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -25,6 +25,8 @@ struct Known {
     terminal: Option<OwnedFd>,
     /// None of the one command that a launch brings with it.
     digest: Option<CommandDigest>,
+    /// The span that its client named.
+    caller: Option<SpanContext>,
     since: Instant,
     /// None for the one that the launch brings with it.
     tool: Option<StartedTool>,
@@ -48,7 +50,8 @@ impl Commands {
         let id = self.next_id();
         self.next_id += 1;
         let since = Instant::now();
-        self.running.insert(id, Known { pid: None, terminal, digest, since, tool: None });
+        self.running
+            .insert(id, Known { pid: None, terminal, digest, caller: None, since, tool: None });
         id
     }
 
@@ -58,6 +61,17 @@ impl Commands {
         if let Some(known) = self.running.get_mut(&id) {
             known.tool = Some(tool);
         }
+    }
+
+    /// The span that its client named.
+    pub(crate) fn set_caller(&mut self, id: CommandId, caller: Option<SpanContext>) {
+        if let Some(known) = self.running.get_mut(&id) {
+            known.caller = caller;
+        }
+    }
+
+    pub(crate) fn caller(&self, id: CommandId) -> Option<SpanContext> {
+        self.running.get(&id)?.caller
     }
 
     /// That of one command, or those of all; the last one if none runs.

@@ -4,6 +4,7 @@
 //! carries requests out (`supervisor/requests.rs`).
 
 pub mod client;
+pub(crate) mod command_spans;
 pub(crate) mod commands;
 pub mod connection;
 pub(crate) mod defaults;

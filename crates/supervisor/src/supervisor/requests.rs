@@ -92,7 +92,7 @@ impl Supervisor<'_> {
     fn start_command(
         &mut self,
         client: Option<ClientId>,
-        start: StartCommand,
+        mut start: StartCommand,
         descriptors: Vec<OwnedFd>,
     ) -> Reply {
         let refuse = |kind, why: String| Reply::from(refused(kind, why));
@@ -107,6 +107,7 @@ impl Supervisor<'_> {
             commands,
             held,
             defaults,
+            spans,
             outbox,
             expiry,
             project_holder,
@@ -148,7 +149,8 @@ impl Supervisor<'_> {
             Ok(recording) => recording,
             Err(why) => return refuse(RefusalKind::Failed, why),
         };
-        let request = defaults.complete(commands.next_id(), start, has_terminal);
+        let caller = spans.put(id, &mut start);
+        let request = defaults.complete(id, start, has_terminal);
         fault::point("starting a command", "");
         let started = match project_workers.keeps_states() {
             true => project_workers
@@ -163,6 +165,7 @@ impl Supervisor<'_> {
         }
         let command = commands.add(streams.to_resize, Some(digest));
         commands.set_tool(command, tool);
+        commands.set_caller(command, caller);
         expiry.command_started();
         self.clock.limits.command_starts();
         if let Some(client) = client {

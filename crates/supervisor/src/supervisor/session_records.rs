@@ -13,7 +13,8 @@ impl Supervisor<'_> {
     /// Its exec succeeded.
     pub(crate) fn record_exec(&mut self, command: CommandId, pid: u32) {
         let Some(digest) = self.control.commands.digest(command).cloned() else { return };
-        let exec = SessionExec { command: command.0, digest, pid };
+        let traceparent = self.control.commands.caller(command);
+        let exec = SessionExec { command: command.0, digest, pid, traceparent };
         self.unlogged.push(EventKind::SessionExec(Box::new(exec)));
     }
 

@@ -5,6 +5,7 @@ use super::{exit_code, find};
 use crate::output;
 use anyhow::bail;
 use clap::Args;
+use palisade_record::SpanContext;
 use palisade_record::cast::{CastHeader, CastWriter};
 use palisade_record::redact;
 use palisade_session::AppDirs;
@@ -99,6 +100,7 @@ impl Exec {
         for text in &self.env {
             environment.push(variable(text)?);
         }
+        add_caller_span(&mut environment);
         let start = start_command(self.command, environment, self.cwd);
         if self.detach && self.record.is_some() {
             bail!(
@@ -215,6 +217,23 @@ fn add_terminal_type(start: &mut StartCommand) {
         && environment.iter().all(|(name, _)| name != b"TERM")
     {
         environment.push((b"TERM".to_vec(), kind.into_vec()));
+    }
+}
+
+/// The span of our caller, so that the command is part of its trace. Where the session sends spans, the command gets its own below it.
+fn add_caller_span(environment: &mut Vec<(Vec<u8>, Vec<u8>)>) {
+    let own = |name: &str| std::env::var(name).ok();
+    let Some(span) = own(SpanContext::VARIABLE).filter(|it| SpanContext::parse(it).is_some())
+    else {
+        return;
+    };
+    let state = own(SpanContext::STATE_VARIABLE).filter(|state| SpanContext::is_state(state));
+    let pairs = [(SpanContext::VARIABLE, Some(span)), (SpanContext::STATE_VARIABLE, state)];
+    for (name, value) in pairs {
+        let is_set = environment.iter().any(|(known, _)| known == name.as_bytes());
+        if let Some(value) = value.filter(|_| !is_set) {
+            environment.push((name.as_bytes().to_vec(), value.into_bytes()));
+        }
     }
 }
 

@@ -72,7 +72,7 @@ pub use report_file::ReportFile;
 pub use rotation::Rotation;
 pub use session_event::{
     ChangesApplied, ChangesDiscarded, ChangesHeld, EndingCause, FileOperation, SessionEnding,
-    SessionExec, SessionExecEnded, SessionExtended,
+    SessionClaimed, SessionExec, SessionExecEnded, SessionExtended,
 };
 pub use severity::{Indicator, Severity};
 pub use state::{State, WrongOrder};

@@ -67,7 +67,7 @@ impl Fork {
             checkpoint: self.at,
         };
         let new =
-            NewSession { name: self.name.clone(), presets: session.presets.clone(), command: None };
+            NewSession { name: self.name.clone(), presets: session.presets.clone(), command: None, owner: None };
         drop(waiting);
         let mut caller = Caller::here()?;
         caller.facts.cwd = cwd;

@@ -6,6 +6,7 @@ use crate::idempotency::{Claim, MadeAnswer};
 use crate::own_program::Invocation;
 use crate::problem::Problem;
 use crate::service::Shared;
+use crate::warm;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use utoipa::ToSchema;
 
@@ -21,7 +23,7 @@ pub(crate) const CREATE_PATIENCE: Duration = Duration::from_secs(600);
 /// One argument of a program has at most 128 KiB.
 const MAX_SETTING: usize = 100 << 10;
 
-#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct NewSandbox {
     /// Another word for it, unique among those that run.
@@ -134,7 +136,10 @@ pub(crate) async fn create_sandbox(
     IdempotencyKey(key): IdempotencyKey,
     Json(wanted): Json<NewSandbox>,
 ) -> Result<Response, Problem> {
-    make(service, "create", key, &wanted, |service| wanted.invocation(service)).await
+    // Before anything is made or claimed: it must be able to be made.
+    let create = wanted.invocation(&service)?;
+    let made = wanted.clone();
+    make(service, "create", key, &wanted, |service| async move { new(&service, &made, create).await }).await
 }
 
 /// Make a sandbox from the state of another one
@@ -147,14 +152,32 @@ pub(crate) async fn fork_sandbox(
 ) -> Result<Response, Problem> {
     let (directory, _) = service.find(&id).await?;
     let scope = format!("fork {}", directory.id());
-    make(service, &scope, key, &wanted, |_| {
-        Ok(Invocation::new(["fork", "--json", "--quiet"])
-            .option_if("at", wanted.at.map(|number| number.to_string()))
-            .option_if("name", wanted.name.as_ref())
-            .word(directory.id())
-            .within(CREATE_PATIENCE))
-    })
-    .await
+    let fork = Invocation::new(["fork", "--json", "--quiet"])
+        .option_if("at", wanted.at.map(|number| number.to_string()))
+        .option_if("name", wanted.name.as_ref())
+        .word(directory.id())
+        .within(CREATE_PATIENCE);
+    make(service, &scope, key, &wanted, |service| async move { made_by(&service, fork).await }).await
+}
+
+/// The id of a new sandbox: one that was prepared, or one that these words make.
+async fn new(
+    service: &Shared,
+    wanted: &NewSandbox,
+    create: Invocation,
+) -> Result<String, Problem> {
+    match warm::claim(service, wanted, false).await {
+        Some(claimed) => {
+            service.counters.sandbox_made();
+            Ok(claimed.id)
+        }
+        None => made_by(service, create).await,
+    }
+}
+
+/// Makes a sandbox as a request does, and says its id.
+pub(crate) async fn create(service: &Shared, wanted: &NewSandbox) -> Result<String, Problem> {
+    new(service, wanted, wanted.invocation(service)?).await
 }
 
 /// The id of the sandbox that this makes.
@@ -165,20 +188,23 @@ pub(crate) async fn made_by(service: &Shared, invocation: Invocation) -> Result<
 }
 
 /// Goes on if the client is gone: who repeats the request gets this sandbox, and not a second one.
-async fn make(
+async fn make<F>(
     service: Shared,
     scope: &str,
     key: Option<String>,
     wanted: &impl Serialize,
-    invocation: impl FnOnce(&Shared) -> Result<Invocation, Problem>,
-) -> Result<Response, Problem> {
+    making: impl FnOnce(Shared) -> F,
+) -> Result<Response, Problem>
+where
+    F: Future<Output = Result<String, Problem>> + Send + 'static,
+{
     let first = match service.keys.claim(scope, key.as_deref(), wanted)? {
         Claim::Repeat(response) => return Ok(response),
         Claim::CarryOut(first) => first,
     };
-    let invocation = invocation(&service)?;
+    let making = making(Arc::clone(&service));
     let task = tokio::spawn(async move {
-        let id = made_by(&service, invocation).await?;
+        let id = making.await?;
         let sandbox: Sandbox = look(&service, &id).await?;
         let answer = MadeAnswer::json(StatusCode::CREATED, &sandbox)?;
         first.answered(&answer);

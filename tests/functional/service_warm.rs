@@ -163,7 +163,7 @@ fn one_that_was_made_from_other_files_is_given_to_nobody() {
     fs::rename(&project, world.path().join("moved")).unwrap();
     fs::create_dir(&project).unwrap();
     fs::write(project.join("new"), "").unwrap();
-    let second = server.create(&json!({ "name": "second", "project": project }));
+    let second = server.create(&json!({ "name": "second" }));
     assert!(!before.contains(&second));
     assert_eq!(stdout(&server.run("second", &["ls"])), "new\n");
     for name in ["first", "second"] {
@@ -178,7 +178,8 @@ fn only_what_is_asked_for_in_the_same_words_is_given_and_places_follow_what_is_a
     let _sessions = Sessions::new(&world);
     let server = Server::start(&world, &["--warm", "1"]);
     wait_for_prepared(&server, 1);
-    let wanted = json!({ "settings": { "filesystem.deniedPaths": ["/opt"] }, "timeToLiveSeconds": 600 });
+    let wanted =
+        json!({ "settings": { "filesystem.deniedPaths": ["/opt"] }, "timeToLiveSeconds": 600 });
     let make = || {
         let id = server.create(&wanted);
         let seen = server.get(&format!("/v1/sandboxes/{id}")).expect(200);
@@ -248,7 +249,8 @@ fn a_run_has_a_sandbox_of_its_own_of_which_nothing_is_left() {
         let missing = json!({ "command": { "argv": ["no-such-program"] } });
         let missing = server.post("/v1/runs", &missing);
         missing.expect_problem(422, "validation");
-        let kept = json!({ "command": { "argv": ["true"] }, "sandbox": { "transaction": "overlay" } });
+        let kept =
+            json!({ "command": { "argv": ["true"] }, "sandbox": { "transaction": "overlay" } });
         server.post("/v1/runs", &kept).expect_problem(422, "validation");
         drop(server);
         wait_until("nothing is left", || directories(&world).is_empty());

@@ -15,8 +15,8 @@ use serde::Serialize;
 use crate::measure::{self, BenchContext, Contender, Times, ratio};
 use crate::setup::{self, TestUser};
 use crate::{
-    bench_commands, bench_egress, bench_gate, bench_limits, bench_service, bench_sessions, bench_trees, dist,
-    programs, stage,
+    bench_commands, bench_egress, bench_gate, bench_limits, bench_service, bench_sessions,
+    bench_trees, dist, programs, stage,
 };
 
 const TRUE: &str = "/bin/true";

@@ -215,7 +215,12 @@ impl Bench<'_> {
         self.add_times("POST run", &post, ("sandbox run", &run), "at most 2000 us more");
         self.add_times("POST run", &post, ("unshare", &unshare), "");
         self.add_times("POST run", &post, ("bare fork and exec", &bare), "");
-        self.add_times("POST command", &exec, ("bare fork and exec", &bare), "at most 2 and 500 us");
+        self.add_times(
+            "POST command",
+            &exec,
+            ("bare fork and exec", &bare),
+            "at most 2 and 500 us",
+        );
         Ok(())
     }
 

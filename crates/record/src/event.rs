@@ -12,8 +12,8 @@ use crate::escape_response::{EscapeResponded, Quarantined, Released};
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
 use crate::session_event::{
-    ChangesApplied, ChangesDiscarded, ChangesHeld, FileOperation, SessionEnding, SessionExec,
-    SessionClaimed, SessionExecEnded, SessionExtended,
+    ChangesApplied, ChangesDiscarded, ChangesHeld, FileOperation, SessionClaimed, SessionEnding,
+    SessionExec, SessionExecEnded, SessionExtended,
 };
 use crate::severity::{Indicator, Severity};
 use crate::state::State;

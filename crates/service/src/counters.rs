@@ -114,8 +114,7 @@ impl Counters {
             &plain(prepared as u64),
         );
         let asked = [("claimed", &self.warm_claimed), ("missed", &self.warm_missed)];
-        let asked =
-            asked.map(|(word, count)| (format!("{{result=\"{word}\"}}"), number(count)));
+        let asked = asked.map(|(word, count)| (format!("{{result=\"{word}\"}}"), number(count)));
         metric(
             "warm_requests_total",
             "counter",

@@ -4,8 +4,8 @@
 use crate::problem::Problem;
 use crate::service::Shared;
 use crate::{
-    approvals, audit, checkpoints, commands, files, health, metrics, page, recordings, runs, sandboxes,
-    transactions, usage,
+    approvals, audit, checkpoints, commands, files, health, metrics, page, recordings, runs,
+    sandboxes, transactions, usage,
 };
 use axum::Router;
 use axum::extract::{Request, State};

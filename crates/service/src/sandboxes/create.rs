@@ -139,7 +139,14 @@ pub(crate) async fn create_sandbox(
     // Before anything is made or claimed: it must be able to be made.
     let create = wanted.invocation(&service)?;
     let made = wanted.clone();
-    make(service, "create", key, &wanted, |service| async move { new(&service, &made, create).await }).await
+    make(
+        service,
+        "create",
+        key,
+        &wanted,
+        |service| async move { new(&service, &made, create).await },
+    )
+    .await
 }
 
 /// Make a sandbox from the state of another one
@@ -157,15 +164,12 @@ pub(crate) async fn fork_sandbox(
         .option_if("name", wanted.name.as_ref())
         .word(directory.id())
         .within(CREATE_PATIENCE);
-    make(service, &scope, key, &wanted, |service| async move { made_by(&service, fork).await }).await
+    make(service, &scope, key, &wanted, |service| async move { made_by(&service, fork).await })
+        .await
 }
 
 /// The id of a new sandbox: one that was prepared, or one that these words make.
-async fn new(
-    service: &Shared,
-    wanted: &NewSandbox,
-    create: Invocation,
-) -> Result<String, Problem> {
+async fn new(service: &Shared, wanted: &NewSandbox, create: Invocation) -> Result<String, Problem> {
     match warm::claim(service, wanted, false).await {
         Some(claimed) => {
             service.counters.sandbox_made();

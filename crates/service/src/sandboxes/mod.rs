@@ -4,8 +4,8 @@ mod create;
 mod model;
 
 pub(crate) use create::{
-    __path_create_sandbox, __path_fork_sandbox, CREATE_PATIENCE, create, create_sandbox, fork_sandbox,
-    made_by,
+    __path_create_sandbox, __path_fork_sandbox, CREATE_PATIENCE, create, create_sandbox,
+    fork_sandbox, made_by,
 };
 pub use create::{AskPeople, NewSandbox, Transaction};
 pub use model::{Sandbox, SandboxStatus};

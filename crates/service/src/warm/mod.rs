@@ -85,9 +85,7 @@ impl WarmSandboxes {
         let short = kinds.shares().find(|(kind, _, places)| count(waiting, kind) < *places);
         match short {
             Some((kind, wanted, _)) => Step::Prepare(kind.clone(), wanted.clone()),
-            None => {
-                Step::Wait(waiting.iter().map(|(_, prepared)| prepared.made() + MAX_AGE).min())
-            }
+            None => Step::Wait(waiting.iter().map(|(_, prepared)| prepared.made() + MAX_AGE).min()),
         }
     }
 }

@@ -66,8 +66,12 @@ impl Fork {
             project: session.project.clone(),
             checkpoint: self.at,
         };
-        let new =
-            NewSession { name: self.name.clone(), presets: session.presets.clone(), command: None, owner: None };
+        let new = NewSession {
+            name: self.name.clone(),
+            presets: session.presets.clone(),
+            command: None,
+            owner: None,
+        };
         drop(waiting);
         let mut caller = Caller::here()?;
         caller.facts.cwd = cwd;

@@ -4,7 +4,7 @@
 //! Must be looked at before the files are read: what changes in between counts as a change then.
 
 use crate::caller::Caller;
-use crate::config::{NAMES, PROJECT_DIRECTORY};
+use crate::config::{NAMES, PROJECT_DIRECTORY, PolicyRequest};
 use palisade_launch::probe::RealTree;
 use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
@@ -56,7 +56,7 @@ impl Input {
 
 impl Inputs {
     /// Those of a sandbox that this caller would make now.
-    pub fn look(caller: &Caller) -> Self {
+    pub fn look(caller: &Caller, request: &PolicyRequest) -> Self {
         let project = palisade_plan::project_root(&caller.facts, &RealTree);
         let places = &caller.places;
         let policies = [places.organisation.clone(), places.user.clone()];
@@ -65,6 +65,8 @@ impl Inputs {
         let mut paths: Vec<PathBuf> = policies
             .flat_map(|directory| NAMES.iter().map(move |name| directory.join(name)))
             .collect();
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        paths.extend(request.files.iter().map(absolute));
         paths.push(places.trust_store());
         // Programs that git runs by its settings are kept from being replaced.
         paths.push(project.join(".git/config"));

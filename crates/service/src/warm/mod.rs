@@ -65,10 +65,6 @@ impl WarmSandboxes {
         Some(state.waiting.remove(at).1)
     }
 
-    fn put_back(&self, kind: &Kind, prepared: PreparedSandbox) {
-        self.state().waiting.insert(0, (kind.clone(), prepared));
-    }
-
     /// Drops what is not wanted any more, which ends it, and says what is to be done.
     fn step(&self) -> Step {
         let mut state = self.state();
@@ -140,11 +136,8 @@ pub(crate) async fn claim(
                 claimed = Some(prepared.into_claimed());
                 break;
             }
-            // A name that cannot be had says so when the sandbox is made in the usual way.
-            Err(_) if claim.name.is_some() => {
-                warm.put_back(&kind, prepared);
-                break;
-            }
+            // A name that cannot be had: making the sandbox in the usual way says why.
+            Err(_) if claim.name.is_some() => break,
             Err(_) => {}
         }
     }

@@ -145,7 +145,12 @@ impl Create {
         let caller = Caller::here()?;
         let owner = self.prepare.map(|when| SessionOwner::at_stdin(when == PrepareWord::Later));
         let owner = owner.transpose()?;
-        let inputs = owner.as_ref().map(|_| Inputs::look(&caller));
+        let inputs = match &owner {
+            Some(_) => {
+                Some(Inputs::look(&caller, &request::policy_request(&caller, &self.policy)?))
+            }
+            None => None,
+        };
         match make(caller, how, (self.session, owner), &told, first)? {
             Creation::Created { session } => {
                 let mut made = json!({ "id": session, "name": name });

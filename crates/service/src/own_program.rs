@@ -67,7 +67,7 @@ pub(crate) struct OwnProgram {
 }
 
 /// One start of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Invocation {
     arguments: Vec<OsString>,
     directory: Option<PathBuf>,

@@ -4,9 +4,9 @@ use crate::commands::{CommandResult, NewCommand, run_waited};
 use crate::extract::{IdempotencyKey, Json};
 use crate::idempotency::{Claim, MadeAnswer};
 use crate::problem::Problem;
-use crate::sandboxes::NewSandbox;
+use crate::sandboxes::{NewSandbox, claim};
 use crate::service::Shared;
-use crate::warm::{self, ClaimTime, ClaimedSandbox, PreparedSandbox};
+use crate::warm::{ClaimTime, ClaimedSandbox, PreparedSandbox};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
@@ -67,12 +67,11 @@ pub(crate) async fn start_run(
 
 /// It ends with its connection.
 async fn sandbox(service: &Shared, wanted: &NewSandbox) -> Result<ClaimedSandbox, Problem> {
-    if let Some(claimed) = warm::claim(service, wanted, true).await {
+    if let Some(claimed) = claim(service, wanted, true).await {
         return Ok(claimed);
     }
-    let unnamed = NewSandbox { name: None, ..wanted.clone() };
-    let create = unnamed.invocation(service)?;
-    let mut made = PreparedSandbox::make(service, create, ClaimTime::Now).await?;
+    let create = wanted.unnamed().invocation(service)?;
+    let mut made = PreparedSandbox::make(&service.program, create, ClaimTime::Now).await?;
     made.claim(&ClaimSandbox { name: wanted.name.clone(), is_temporary: true }).await?;
     Ok(made.into_claimed())
 }

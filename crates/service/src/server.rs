@@ -10,8 +10,8 @@ use crate::logins::Logins;
 use crate::operations::Operations;
 use crate::own_program::{OwnEnvironment, OwnProgram};
 use crate::routes;
+use crate::sandboxes;
 use crate::service::{Service, own_directory};
-use crate::warm;
 use axum::Extension;
 use axum::Router;
 use hyper::server::conn::http1;
@@ -183,7 +183,7 @@ async fn run<E: Future<Output = ()>>(
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let Face { router, end } = face(Operations(Arc::clone(&service)))?;
     let server = Server { router, acceptor, stopping, client_timeout };
-    let preparing = tokio::spawn(warm::keep(Arc::clone(&service)));
+    let preparing = tokio::spawn(sandboxes::keep_prepared(Arc::clone(&service)));
     tell(&Listening { address, token_file, has_tls, page });
     loop {
         let accepted = tokio::select! {

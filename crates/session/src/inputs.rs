@@ -1,5 +1,5 @@
 //! What the plan of a sandbox was made from, as far as it is in files: the layers of policy, who trusts them, the settings of git, and
-//! which directory the project is. Whoever keeps a sandbox that was made before it is asked for looks at them again.
+//! which directory the project is. The service looks at them again before it gives a prepared sandbox to a request.
 //!
 //! Must be looked at before the files are read: what changes in between counts as a change then.
 

@@ -1,66 +1,19 @@
 //! A new sandbox, from nothing or from another one. It is made by our own program: this process has threads.
 
+use super::new_sandbox::{CREATE_PATIENCE, NewSandbox};
+use super::prepared::claim;
 use super::{Sandbox, look};
 use crate::extract::{IdempotencyKey, Json, MaybeJson};
 use crate::idempotency::{Claim, MadeAnswer};
 use crate::own_program::Invocation;
 use crate::problem::Problem;
 use crate::service::Shared;
-use crate::warm;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use utoipa::ToSchema;
-
-/// A project that is copied may be large.
-pub(crate) const CREATE_PATIENCE: Duration = Duration::from_secs(600);
-/// One argument of a program has at most 128 KiB.
-const MAX_SETTING: usize = 100 << 10;
-
-#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub struct NewSandbox {
-    /// Another word for it, unique among those that run.
-    pub name: Option<String>,
-    /// The directory to work in, as an absolute path. The one in which the server was started if nothing is said.
-    #[schema(value_type = Option<String>)]
-    pub project: Option<PathBuf>,
-    /// Built-in policies to start from, as `sandbox create --preset`.
-    pub presets: Vec<String>,
-    /// Keys and values of the policy, such as `network.mode` and `"proxy"`. They count as options on a command line do: what the
-    /// organisation has locked stays locked.
-    #[schema(value_type = Object)]
-    pub settings: BTreeMap<String, Value>,
-    /// Keep the project as it is, and changes to be looked at.
-    pub transaction: Option<Transaction>,
-    pub time_to_live_seconds: Option<u64>,
-    pub idle_time_to_live_seconds: Option<u64>,
-    /// Whether questions wait for an answer. While a client reads `/v1/approvals/stream` if nothing is said.
-    pub ask: Option<AskPeople>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Transaction {
-    /// An overlay, or a copy where none can be mounted.
-    Overlay,
-    Copy,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AskPeople {
-    /// Until somebody answers, or the time for that is over.
-    Always,
-    /// Everything that would be asked is denied.
-    Never,
-}
 
 #[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -75,55 +28,6 @@ pub(crate) struct NewFork {
 #[derive(Debug, Deserialize)]
 struct Created {
     id: String,
-}
-
-impl NewSandbox {
-    pub(crate) fn invocation(&self, service: &Shared) -> Result<Invocation, Problem> {
-        let mut create = Invocation::new(["create", "--json", "--quiet"])
-            .option("metrics-file", service.metrics_file())
-            .option_if("name", self.name.as_ref())
-            .option_if("ttl", self.time_to_live_seconds.map(|time| format!("{time}s")))
-            .option_if("idle-ttl", self.idle_time_to_live_seconds.map(|time| format!("{time}s")))
-            .within(CREATE_PATIENCE);
-        for preset in &self.presets {
-            create = create.option("preset", preset);
-        }
-        create = match self.transaction {
-            None => create,
-            Some(Transaction::Overlay) => create.word("--transaction"),
-            Some(Transaction::Copy) => create.option("transaction", "copy"),
-        };
-        create = match self.ask {
-            None => create,
-            Some(AskPeople::Always) => create.option("ask-in", "approve"),
-            Some(AskPeople::Never) => create.option("ask-in", "none"),
-        };
-        for (key, value) in &self.settings {
-            if key.is_empty() || key.contains('=') {
-                return Err(Problem::invalid(format!("settings: `{key}` is no key of a policy")));
-            }
-            let setting = format!("{key}={value}");
-            if setting.len() > MAX_SETTING {
-                return Err(Problem::too_large(format!("settings: `{key}` is too long")));
-            }
-            create = create.option("set", setting);
-        }
-        match &self.project {
-            None => Ok(create),
-            Some(project) if !project.is_absolute() => {
-                Err(Problem::invalid("project: write an absolute path"))
-            }
-            Some(project) => match project.metadata() {
-                Ok(found) if found.is_dir() => Ok(create.in_directory(project)),
-                Ok(_) => {
-                    Err(Problem::invalid(format!("project: {} is no directory", project.display())))
-                }
-                Err(error) => {
-                    Err(Problem::invalid(format!("project: {}: {error}", project.display())))
-                }
-            },
-        }
-    }
 }
 
 /// Make a sandbox
@@ -170,7 +74,7 @@ pub(crate) async fn fork_sandbox(
 
 /// The id of a new sandbox: one that was prepared, or one that these words make.
 async fn new(service: &Shared, wanted: &NewSandbox, create: Invocation) -> Result<String, Problem> {
-    match warm::claim(service, wanted, false).await {
+    match claim(service, wanted, false).await {
         Some(claimed) => {
             service.counters.sandbox_made();
             Ok(claimed.id)

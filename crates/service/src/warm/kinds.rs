@@ -3,7 +3,7 @@
 //!
 //! Only counts; makes nothing.
 
-use crate::sandboxes::NewSandbox;
+use crate::own_program::Invocation;
 use std::collections::VecDeque;
 
 /// Kinds that are remembered without a place.
@@ -14,25 +14,14 @@ const FIRST_MISSES: u32 = 2;
 /// A kind that cannot be prepared needs twice as many each time, up to this.
 const MAX_MISSES: u32 = 1 << 16;
 
-/// What a sandbox is like, but for its name.
+/// What a sandbox is like: the same text for all that are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kind(String);
-
-impl Kind {
-    /// None: sandboxes like this are never prepared, since each is to begin with the project as it is then.
-    pub(super) fn of(wanted: &NewSandbox) -> Option<Self> {
-        if wanted.transaction.is_some() {
-            return None;
-        }
-        let alike = NewSandbox { name: None, ..wanted.clone() };
-        serde_json::to_string(&alike).ok().map(Self)
-    }
-}
+pub(crate) struct Kind(pub(crate) String);
 
 #[derive(Debug)]
 struct Share {
     kind: Kind,
-    wanted: NewSandbox,
+    create: Invocation,
     places: usize,
 }
 
@@ -56,14 +45,18 @@ pub(super) struct Kinds {
 
 impl Kinds {
     pub(super) fn new(places: usize) -> Self {
-        let wanted = NewSandbox { name: None, ..NewSandbox::default() };
-        let shares = Kind::of(&wanted).map(|kind| Share { kind, wanted, places });
-        Self { shares: shares.into_iter().collect(), strangers: VecDeque::new(), free: 0 }
+        Self { shares: Vec::new(), strangers: VecDeque::new(), free: places }
+    }
+
+    /// All places that belong to no kind are for this one.
+    pub(super) fn begin_with(&mut self, kind: Kind, create: Invocation) {
+        let places = std::mem::take(&mut self.free);
+        self.shares.push(Share { kind, create, places });
     }
 
     /// What is to be prepared, and how many.
-    pub(super) fn shares(&self) -> impl Iterator<Item = (&Kind, &NewSandbox, usize)> {
-        self.shares.iter().rev().map(|share| (&share.kind, &share.wanted, share.places))
+    pub(super) fn shares(&self) -> impl Iterator<Item = (&Kind, &Invocation, usize)> {
+        self.shares.iter().rev().map(|share| (&share.kind, &share.create, share.places))
     }
 
     /// How many of this kind are to be prepared.
@@ -79,13 +72,13 @@ impl Kinds {
     }
 
     /// None of this kind was there.
-    pub(super) fn missed(&mut self, kind: &Kind, wanted: &NewSandbox) {
+    pub(super) fn missed(&mut self, kind: &Kind, create: &Invocation) {
         if self.places(kind) == 0 {
             if !self.is_known(kind) {
                 return;
             }
-            let wanted = NewSandbox { name: None, ..wanted.clone() };
-            self.shares.push(Share { kind: kind.clone(), wanted, places: 0 });
+            let create = create.clone();
+            self.shares.push(Share { kind: kind.clone(), create, places: 0 });
         }
         self.hit(kind);
         if self.take_place(kind)

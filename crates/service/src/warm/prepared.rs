@@ -2,9 +2,8 @@
 //! the kernel closes if this process is killed.
 
 use crate::control::ControlConnection;
-use crate::own_program::Invocation;
+use crate::own_program::{Invocation, OwnProgram};
 use crate::problem::Problem;
-use crate::service::Shared;
 use palisade_session::inputs::Inputs;
 use palisade_session::supervise::interface::{ClaimSandbox, Request};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -59,7 +58,7 @@ struct Made {
 impl PreparedSandbox {
     /// By these words of `sandbox create`.
     pub(crate) async fn make(
-        service: &Shared,
+        program: &OwnProgram,
         create: Invocation,
         time: ClaimTime,
     ) -> Result<Self, Problem> {
@@ -71,7 +70,7 @@ impl PreparedSandbox {
         let (ours, theirs) = pair.map_err(failed)?;
         let made = Instant::now();
         let create = create.option("prepare", time.word());
-        let Made { id, inputs } = service.program.done_with(create, theirs.into()).await?.json()?;
+        let Made { id, inputs } = program.done_with(create, theirs.into()).await?.json()?;
         let connection = ControlConnection::over(ours, id.clone()).await?;
         Ok(Self { id, inputs: Arc::new(inputs), made, connection })
     }
@@ -81,7 +80,7 @@ impl PreparedSandbox {
     }
 
     /// Whether one that is made now would be like it.
-    pub(super) async fn is_current(&self) -> bool {
+    pub(crate) async fn is_current(&self) -> bool {
         if self.made.elapsed() >= MAX_AGE {
             return false;
         }

@@ -1,6 +1,6 @@
 //! Which sandboxes may be prepared before anybody asks for them.
 //!
-//! What waits must hold nothing that belongs to whoever claims it later, and nothing that grows old while it waits.
+//! What waits must hold nothing that belongs to the client that claims it later, and nothing that grows old while it waits.
 
 use crate::error::{Result, SessionError};
 use palisade_plan::model::{Egress, Plan};

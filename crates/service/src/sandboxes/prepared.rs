@@ -64,13 +64,10 @@ pub(crate) async fn claim(
         }
     }
     service.counters.warm_asked(claimed.is_some());
-    match &claimed {
-        Some(_) => warm.hit(&kind),
-        // What cannot be made is no kind.
-        None => match wanted.unnamed().invocation(service) {
-            Ok(create) => warm.missed(&kind, &create),
-            Err(_) => {}
-        },
+    if claimed.is_some() {
+        warm.hit(&kind);
+    } else if let Ok(create) = wanted.unnamed().invocation(service) {
+        warm.missed(&kind, &create);
     }
     claimed
 }

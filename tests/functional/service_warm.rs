@@ -100,14 +100,14 @@ fn no_sandbox_is_given_twice_and_each_is_replaced() {
     let _sessions = Sessions::new(&world);
     let server = Server::start(&world, &["--warm", "3"]);
     wait_for_prepared(&server, 3);
-    let ids: Vec<String> = std::thread::scope(|scope| {
-        let create = || {
-            let made = server.post("/v1/sandboxes", &json!({})).expect(201);
-            made["id"].as_str().unwrap().to_owned()
-        };
-        let asking: Vec<_> = (0..6).map(|_| scope.spawn(create)).collect();
-        asking.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
+    let ask = || {
+        let curl = server.curl("/v1/sandboxes").args(["-H", "Content-Type: application/json"]);
+        curl.args(["-d", "{}"]).spawn()
+    };
+    let asking: Vec<_> = (0..6).map(|_| ask()).collect();
+    let made = asking.into_iter().map(|curl| curl.wait());
+    let made = made.map(|curl| serde_json::from_slice::<Value>(&curl.stdout).unwrap());
+    let ids: Vec<String> = made.map(|made| made["id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 6, "{ids:?}");
     assert!(claimed(&server) >= 3);
     wait_for_prepared(&server, 3);

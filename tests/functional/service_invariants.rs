@@ -187,7 +187,7 @@ fn inv_s9_a_redirect_to_an_address_that_is_not_reached_is_not_followed() {
         "http://web.example/redirect?http://web.example/redirect?http://10.0.0.5/",
     ];
     for url in &urls[1..3] {
-        lab.bare(&world, "curl").args(["-sL", "-m", "20", url]).run();
+        let _ = lab.bare(&world, "curl").args(["-sL", "-m", "20", url]).run();
     }
     for reached in ["10.0.0.5:", "169.254.169.254:"] {
         assert!(lab.connected(reached), "without a sandbox it is: {reached}");

@@ -272,6 +272,6 @@ fn a_run_ends_with_its_client() {
     let running = server.get("/v1/sandboxes").expect(200)["sandboxes"].clone();
     let id = running[0]["id"].as_str().unwrap_or_else(|| panic!("{running}")).to_owned();
     client.signal(Signal::KILL);
-    client.wait();
+    let _ = client.wait();
     wait_until("its sandbox is gone", || !directories(&world).contains(&id));
 }

@@ -135,6 +135,7 @@ mod service_files;
 mod service_invariants;
 mod service_refusals;
 mod service_support;
+mod service_warm;
 mod session_files;
 mod sessions;
 mod sessions_attach;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::mcp_support::nothing_is_left;
 use crate::service_support::{Answer, answer};
-use crate::sessions_support::Sessions;
+use crate::sessions_support::{Sessions, wait_until};
 
 const REVISION: &str = "2026-07-28";
 
@@ -118,4 +118,65 @@ fn at_a_unix_socket_the_same_user_is_answered() {
     end(server, &world);
     let far = world.sandbox(["mcp", "--listen", "tcp:0.0.0.0:0"]).run();
     assert_ne!(far.code(), 0, "no other machine without TLS");
+}
+
+/// An answer is told from others by the id of its request: a second request of the same id would get the answer to the first.
+/// Proves: TOOL-1 mcp
+#[test]
+fn an_id_that_is_in_flight_in_a_session_is_refused_there_and_nowhere_else() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    let socket = world.path().join("mcp.sock");
+    let listen = format!("unix:{}", socket.display());
+    let server = world.sandbox(["mcp", "--listen", &listen]).spawn();
+    server.wait_for_stderr("listening at");
+    let curl = || {
+        let curl = world.bare("curl").args(["-sS", "-N", "-m", "60", "--unix-socket"]).arg(&socket);
+        curl.arg("http://localhost/mcp")
+    };
+    // As revision 2025-11-25 begins a session.
+    let begin = || {
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "curl", "version": "1" } } });
+        let said = post(curl().args(["-D", "-"]), &hello, &[]).body;
+        let header = said.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
+        });
+        let session = format!("Mcp-Session-Id: {}", header.unwrap_or_else(|| panic!("{said}")));
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(post(curl(), &ready, &[&session]).status, 202);
+        session
+    };
+    let (session, other) = (begin(), begin());
+    let call = |id: &Value, command: &str| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": "bash", "arguments": { "command": command } } })
+    };
+    let go = world.project().join("go");
+    let waiting = call(&json!(7), "touch begun; until [ -e go ]; do sleep 0.05; done; echo first");
+    let types = ["Content-Type: application/json", "Accept: application/json, text/event-stream"];
+    let first = types.iter().fold(curl(), |curl, header| curl.args(["-H", header]));
+    let first = first.args(["-H", &session, "-d", "@-"]).stdin(waiting.to_string()).spawn();
+    wait_until("the first call runs", || world.project().join("begun").exists());
+
+    let refused = post(curl(), &call(&json!(7), "echo second"), &[&session]);
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    let refused = message(&refused);
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32600)));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("in flight"), "{refused}");
+    // Another id, a text of the same digits, and another session.
+    for (id, session) in [(json!(8), &session), (json!("7"), &session), (json!(7), &other)] {
+        let answered = post(curl(), &call(&id, "echo other"), &[session]);
+        assert_eq!(answered.status, 200, "{}", answered.body);
+        assert_eq!(message(&answered)["id"], id);
+    }
+    std::fs::write(&go, "").unwrap();
+    let first = first.wait();
+    assert!(first.out().contains("first"), "{}", first.out());
+    assert!(!first.out().contains("second"), "{}", first.out());
+    wait_until("the id is free again", || {
+        post(curl(), &call(&json!(7), "echo again"), &[&session]).status == 200
+    });
+    end(server, &world);
 }

@@ -1,12 +1,13 @@
 //! The invariants INV-S1 to INV-S9 of a tool that runs commands for an agent, as far as the service can break them: what a request
-//! gets that says nothing, and what a request cannot get. INV-S8 and INV-S9 are the proxy's own (`egress.rs`).
+//! gets that says nothing, and what a request cannot get. INV-S8 and INV-S9 are tried through the service's own sandboxes, too, in
+//! an internet of the test's (`Lab`).
 
 use std::net::TcpListener;
 
-use palisade_testkit::World;
+use palisade_testkit::{Lab, World};
 use serde_json::{Value, json};
 
-use crate::service_support::{Server, written};
+use crate::service_support::{Answer, Server, answer, written};
 use crate::sessions_support::{Sessions, wait_until};
 
 fn stdout(ended: &Value) -> &str {
@@ -115,4 +116,94 @@ fn inv_s7_more_network_needs_an_approval() {
     assert!(written(&said).contains("denied") || said.contains("\"exitCode\":"), "{said}");
     let log = server.get("/v1/audit?sandbox=s&event=host-decided").expect(200);
     assert!(log["records"][0].to_string().contains("asked.example"), "{log}");
+}
+
+/// A server in the lab, and what curl printed in a new sandbox of it: the status of each address.
+fn fetched(lab: &Lab, world: &World, settings: &Value, urls: &[&str]) -> Vec<String> {
+    let socket = world.path().join("http.sock");
+    let listen = format!("unix:{}", socket.display());
+    let server = world.sandbox(["serve", "--listen", &listen]).started_by(&lab.enter()).spawn();
+    server.wait_for_stderr("listening at");
+    // In the lab, too: who is in another user namespace is not answered.
+    let curl = |path: &str| {
+        let curl = lab.bare(world, "curl").args(["-sS", "-m", "100", "--unix-socket"]).arg(&socket);
+        curl.arg(format!("http://localhost{path}"))
+    };
+    let post = |path: &str, body: &Value| -> Answer {
+        let curl = curl(path).args(["-H", "Content-Type: application/json", "-d", "@-"]);
+        answer(curl.stdin(body.to_string()))
+    };
+    let made = json!({ "name": "s", "settings": settings, "ask": "never" });
+    post("/v1/sandboxes", &made).expect(201);
+    let fetch = |url: &&str| {
+        let argv = ["curl", "-sL", "-o", "page", "-w", "%{http_code}", "-m", "20", *url];
+        let body = json!({ "argv": argv, "wait": true });
+        stdout(&post("/v1/sandboxes/s/commands", &body).expect(200)).to_owned()
+    };
+    let codes = urls.iter().map(fetch).collect();
+    answer(curl("/v1/sandboxes/s?kill=true").args(["-X", "DELETE"])).expect(204);
+    server.signal(rustix::process::Signal::TERM);
+    server.wait().assert_code(0);
+    codes
+}
+
+/// The name is allowed, and what it leads to is not: an address of the private network, alone or beside a public one, or by way of an alias.
+/// Proves: NET-4 pinned, TOOL-1 http-sandboxed
+#[test]
+fn inv_s8_the_address_that_a_name_leads_to_is_judged_and_not_only_the_name() {
+    let (lab, world) = (Lab::start(), World::new());
+    let _sessions = Sessions::new(&world);
+    let bare = lab.bare(&world, "curl").args(["-s", "-m", "20", "http://private.example/"]).run();
+    bare.assert_code(0);
+    assert!(lab.connected("10.0.0.5:"), "without a sandbox it is reached");
+    lab.forget();
+    let open = json!({ "network.mode": "proxy", "network.allowedHosts": ["*.example"] });
+    let codes = fetched(
+        &lab,
+        &world,
+        &open,
+        &[
+            "http://web.example/",
+            "http://private.example/",
+            "http://alias-of-private.example/",
+            "http://mixed.example/",
+        ],
+    );
+    assert_eq!(codes, ["200", "403", "403", "403"]);
+    assert!(lab.connected("203.0.113.10:"), "what may be reached is");
+    assert!(!lab.connected("10.0.0.5:"), "{:#?}", lab.journal());
+}
+
+/// Proves: NET-4 redirects, TOOL-1 http-sandboxed
+#[test]
+fn inv_s9_a_redirect_to_an_address_that_is_not_reached_is_not_followed() {
+    let (lab, world) = (Lab::start(), World::new());
+    let _sessions = Sessions::new(&world);
+    let urls = [
+        "http://web.example/redirect?http://four.example/",
+        "http://web.example/redirect?http://10.0.0.5/",
+        "http://web.example/redirect?http://169.254.169.254/",
+        "http://web.example/redirect?http://private.example/",
+        "http://web.example/redirect?http://web.example/redirect?http://10.0.0.5/",
+    ];
+    for url in &urls[1..3] {
+        let _ = lab.bare(&world, "curl").args(["-sL", "-m", "20", url]).run();
+    }
+    for reached in ["10.0.0.5:", "169.254.169.254:"] {
+        assert!(lab.connected(reached), "without a sandbox it is: {reached}");
+    }
+    // Whether the client follows it or the proxy does.
+    for follows in [false, true] {
+        lab.forget();
+        let settings = json!({
+            "network.mode": "proxy",
+            "network.allowedHosts": ["*.example"],
+            "network.followRedirects": follows,
+        });
+        assert_eq!(fetched(&lab, &world, &settings, &urls), ["200", "403", "403", "403", "403"]);
+        for place in ["10.0.0.5:", "169.254."] {
+            assert!(!lab.connected(place), "{place}: {:#?}", lab.journal());
+        }
+        assert!(lab.connected("203.0.113.11:"), "what may be reached is");
+    }
 }

@@ -15,8 +15,8 @@ use serde::Serialize;
 use crate::measure::{self, BenchContext, Contender, Times, ratio};
 use crate::setup::{self, TestUser};
 use crate::{
-    bench_commands, bench_egress, bench_gate, bench_limits, bench_sessions, bench_trees, dist,
-    programs, stage,
+    bench_commands, bench_egress, bench_gate, bench_limits, bench_service, bench_sessions,
+    bench_trees, dist, programs, stage,
 };
 
 const TRUE: &str = "/bin/true";
@@ -64,6 +64,8 @@ enum Subject {
     Egress,
     /// Sessions and transactions: a further command, a start, whole programs, diff and apply.
     Sessions,
+    /// The service: runs and commands by HTTP, prepared sandboxes, and the memory of idle sandboxes and of the server.
+    Service(bench_service::ServiceArguments),
     /// How far past each limit a run gets, and how late the host's timers are meanwhile.
     Limits,
 }
@@ -91,6 +93,10 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
         Subject::Sessions => {
             let rounds = arguments.rounds.unwrap_or(5);
             return bench_sessions::sessions(&sandbox, arguments.json, rounds);
+        }
+        Subject::Service(service) => {
+            let rounds = arguments.rounds.unwrap_or(100);
+            return bench_service::service(&sandbox, service, arguments.json, rounds);
         }
         Subject::Limits => {
             return bench_limits::limits(&sandbox, arguments.json, arguments.rounds.unwrap_or(10));

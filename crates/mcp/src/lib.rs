@@ -10,6 +10,7 @@ pub mod clients;
 mod context;
 mod denials;
 mod error;
+mod in_flight;
 mod options;
 mod parked;
 mod questions;

@@ -2,10 +2,11 @@
 
 use crate::calls::ServerCalls;
 use crate::error::McpError;
+use crate::in_flight::{RequestsInFlight, refuse_repeated};
 use crate::options::McpOptions;
 use crate::server::McpServer;
 use crate::spans::CallSpans;
-use axum::Router;
+use axum::{Router, middleware};
 use palisade_service::{
     Face, ListenAddress, Listening, Operations, ServeOptions, ServiceError, serve_face,
 };
@@ -130,7 +131,9 @@ pub fn serve_http(
                 note(&said);
             }
         };
-        Ok(Face { router: Router::new().route_service(PATH, service), end })
+        let in_flight = RequestsInFlight::new(MAX_MESSAGE);
+        let once = middleware::from_fn_with_state(in_flight, refuse_repeated);
+        Ok(Face { router: Router::new().route_service(PATH, service).layer(once), end })
     })?;
     Ok(())
 }

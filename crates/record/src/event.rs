@@ -12,8 +12,8 @@ use crate::escape_response::{EscapeResponded, Quarantined, Released};
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
 use crate::session_event::{
-    ChangesApplied, ChangesDiscarded, ChangesHeld, FileOperation, SessionEnding, SessionExec,
-    SessionExecEnded, SessionExtended,
+    ChangesApplied, ChangesDiscarded, ChangesHeld, FileOperation, SessionClaimed, SessionEnding,
+    SessionExec, SessionExecEnded, SessionExtended,
 };
 use crate::severity::{Indicator, Severity};
 use crate::state::State;
@@ -117,6 +117,8 @@ pub enum EventKind {
     SessionExec(Box<SessionExec>),
     SessionExecEnded(Box<SessionExecEnded>),
     SessionExtended(SessionExtended),
+    /// A sandbox that was prepared became a session (LIFE-4).
+    SessionClaimed(SessionClaimed),
     SessionEnding(SessionEnding),
     /// What became of a transaction (LIFE-2).
     ChangesApplied(ChangesApplied),
@@ -144,6 +146,7 @@ impl EventKind {
             | EventKind::SessionExec(_)
             | EventKind::SessionExecEnded(_)
             | EventKind::SessionExtended(_)
+            | EventKind::SessionClaimed(_)
             | EventKind::SessionEnding(_)
             | EventKind::ChangesApplied(_)
             | EventKind::ChangesDiscarded(_)

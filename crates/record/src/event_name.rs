@@ -51,6 +51,7 @@ names! {
     SessionExec => "SESSION_EXEC",
     SessionExecEnded => "SESSION_EXEC_ENDED",
     SessionExtended => "SESSION_EXTENDED",
+    SessionClaimed => "SESSION_CLAIMED",
     SessionEnding => "SESSION_ENDING",
     ChangesApplied => "CHANGES_APPLIED",
     ChangesHeld => "CHANGES_HELD",

@@ -72,8 +72,8 @@ pub use report::{
 pub use report_file::ReportFile;
 pub use rotation::Rotation;
 pub use session_event::{
-    ChangesApplied, ChangesDiscarded, ChangesHeld, EndingCause, FileOperation, SessionEnding,
-    SessionExec, SessionExecEnded, SessionExtended,
+    ChangesApplied, ChangesDiscarded, ChangesHeld, EndingCause, FileOperation, SessionClaimed,
+    SessionEnding, SessionExec, SessionExecEnded, SessionExtended,
 };
 pub use severity::{Indicator, Severity};
 pub use span_context::SpanContext;

@@ -35,6 +35,17 @@ pub struct SessionExecEnded {
     pub duration_ms: u64,
 }
 
+/// A sandbox that was prepared became a session: somebody asked for one like it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionClaimed {
+    /// Of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How long it had waited.
+    pub waited_ms: u64,
+}
+
 /// Somebody gave a session more time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -9,7 +9,7 @@ use palisade_session::supervise::interface::{
 };
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::Interest;
@@ -44,7 +44,11 @@ impl ControlConnection {
         let unresponsive = || unresponsive(session.id());
         let connected = timeout(PATIENCE, connecting).await.map_err(|_| unresponsive())?;
         let socket = connected.map_err(|error| Problem::internal(error.to_string()))?;
-        let socket = socket.map_err(Problem::from)?;
+        Self::over(socket.map_err(Problem::from)?, session.id().to_owned()).await
+    }
+
+    /// Over a socket that is connected to the supervisor of this session.
+    pub(crate) async fn over(socket: OwnedFd, session: String) -> Result<Self, Problem> {
         rustix::io::ioctl_fionbio(&socket, true)
             .map_err(|errno| Problem::internal(errno.to_string()))?;
         let ready = socket
@@ -52,7 +56,6 @@ impl ControlConnection {
             .and_then(|copy| UnixStream::from_std(copy.into()))
             .map_err(|error| Problem::internal(error.to_string()))?;
         let client = Client::new(socket);
-        let session = session.id().to_owned();
         let mut connection = Self { client, ready, events: VecDeque::new(), session };
         connection.ask(&Request::Hello { version: VERSION }, &[]).await?;
         Ok(connection)

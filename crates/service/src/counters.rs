@@ -14,6 +14,9 @@ pub(crate) struct Counters {
     denied: AtomicU64,
     connections: AtomicU64,
     made: AtomicU64,
+    warm_claimed: AtomicU64,
+    warm_missed: AtomicU64,
+    warm_failed: AtomicU64,
 }
 
 impl Default for Counters {
@@ -24,6 +27,9 @@ impl Default for Counters {
             denied: AtomicU64::default(),
             connections: AtomicU64::default(),
             made: AtomicU64::default(),
+            warm_claimed: AtomicU64::default(),
+            warm_missed: AtomicU64::default(),
+            warm_failed: AtomicU64::default(),
         }
     }
 }
@@ -41,12 +47,22 @@ impl Counters {
         self.made.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A request could have had a sandbox that was prepared.
+    pub(crate) fn warm_asked(&self, is_claimed: bool) {
+        let counter = if is_claimed { &self.warm_claimed } else { &self.warm_missed };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn warm_failed(&self) {
+        self.warm_failed.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn connected(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
     /// In the text format of Prometheus.
-    pub(crate) fn text(&self, running: usize) -> String {
+    pub(crate) fn text(&self, running: usize, prepared: usize) -> String {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut text = String::new();
         let mut metric = |name: &str, kind: &str, help: &str, lines: &[(String, u64)]| {
@@ -92,6 +108,26 @@ impl Counters {
             &plain(number(&self.made)),
         );
         metric(
+            "warm_sandboxes",
+            "gauge",
+            "Sandboxes that are prepared and wait for a request.",
+            &plain(prepared as u64),
+        );
+        let asked = [("claimed", &self.warm_claimed), ("missed", &self.warm_missed)];
+        let asked = asked.map(|(word, count)| (format!("{{result=\"{word}\"}}"), number(count)));
+        metric(
+            "warm_requests_total",
+            "counter",
+            "Requests for a sandbox, by whether one was prepared, while the server prepares any.",
+            &asked,
+        );
+        metric(
+            "warm_failures_total",
+            "counter",
+            "Sandboxes that could not be prepared.",
+            &plain(number(&self.warm_failed)),
+        );
+        metric(
             "sandboxes_running",
             "gauge",
             "Sessions of this user that run, whoever made them.",
@@ -111,13 +147,15 @@ mod tests {
         let counters = Counters::default();
         counters.answered(StatusCode::CREATED);
         counters.answered(StatusCode::UNAUTHORIZED);
-        let text = counters.text(3);
+        let text = counters.text(3, 2);
         for line in [
             "palisade_service_requests_total{status=\"2xx\"} 1",
             "palisade_service_requests_total{status=\"4xx\"} 1",
             "palisade_service_requests_total{status=\"5xx\"} 0",
             "palisade_service_denied_total 1",
             "palisade_service_sandboxes_running 3",
+            "palisade_service_warm_sandboxes 2",
+            "palisade_service_warm_requests_total{result=\"claimed\"} 0",
         ] {
             assert!(text.lines().any(|it| it == line), "{line} in {text}");
         }

@@ -118,7 +118,7 @@ impl FaceHost {
 
     /// Makes a sandbox, and says its id.
     pub async fn create(&self, wanted: &NewSandbox) -> Result<String, Problem> {
-        sandboxes::made_by(&self.0, wanted.invocation(&self.0)?).await
+        sandboxes::create(&self.0, wanted).await
     }
 
     /// Kills what runs in a sandbox, and removes it with everything that it changed in a transaction.

@@ -2,6 +2,7 @@
 
 use crate::problem::Problem;
 use crate::service::Shared;
+use crate::warm::WarmSandboxes;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
@@ -23,7 +24,8 @@ pub(crate) async fn read_metrics(State(service): State<Shared>) -> Result<Respon
             Ok((running.count(), read_file(&service.metrics_file()).unwrap_or_default()))
         })
         .await?;
-    let text = service.counters.text(running) + &of_sandboxes;
+    let prepared = service.warm.as_ref().map_or(0, WarmSandboxes::waiting);
+    let text = service.counters.text(running, prepared) + &of_sandboxes;
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())
 }
 

@@ -44,7 +44,7 @@ impl Operations {
         let keys = IdempotencyKeys::open(kept.clone())
             .map_err(|error| ServiceError::io("make", &kept, error))?;
         let parts = (places, program, keys);
-        Ok(Self(Service::new(parts, access, stopping, CLIENT_TIMEOUT)))
+        Ok(Self(Service::new(parts, access, stopping, CLIENT_TIMEOUT, 0)))
     }
 
     /// Makes a sandbox with these options of `sandbox create`. It ends with what is returned, even if this process is killed.

@@ -58,7 +58,7 @@ pub(crate) struct OwnProgram {
 }
 
 /// One start of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Invocation {
     arguments: Vec<OsString>,
     directory: Option<PathBuf>,
@@ -292,8 +292,12 @@ impl OwnProgram {
 
     /// Runs it to its end. If nobody waits for it any more, it is killed.
     pub(crate) async fn ask(&self, invocation: Invocation) -> Result<Answer, Problem> {
+        self.ask_with(invocation, Stdio::null()).await
+    }
+
+    async fn ask_with(&self, invocation: Invocation, stdin: Stdio) -> Result<Answer, Problem> {
         let _place = self.place().await?;
-        let mut child = self.start(&invocation)?;
+        let mut child = self.spawn(&invocation, stdin, true)?;
         let stdout = child.stdout.take();
         let stderr = child.stderr.take();
         let done = async {
@@ -323,6 +327,16 @@ impl OwnProgram {
     /// The same, with an exit code of 0.
     pub(crate) async fn done(&self, invocation: Invocation) -> Result<Answer, Problem> {
         let answer = self.ask(invocation).await?;
+        if answer.code == Some(0) { Ok(answer) } else { Err(answer.problem()) }
+    }
+
+    /// The same with this standard input.
+    pub(crate) async fn done_with(
+        &self,
+        invocation: Invocation,
+        stdin: Stdio,
+    ) -> Result<Answer, Problem> {
+        let answer = self.ask_with(invocation, stdin).await?;
         if answer.code == Some(0) { Ok(answer) } else { Err(answer.problem()) }
     }
 

@@ -4,8 +4,8 @@
 use crate::problem::Problem;
 use crate::service::Shared;
 use crate::{
-    approvals, audit, checkpoints, commands, files, health, metrics, page, recordings, sandboxes,
-    transactions, usage,
+    approvals, audit, checkpoints, commands, files, health, metrics, page, recordings, runs,
+    sandboxes, transactions, usage,
 };
 use axum::Router;
 use axum::extract::{Request, State};
@@ -98,6 +98,7 @@ fn all() -> Routes {
         .add::<sandboxes::__path_extend_sandbox, _, _>(sandboxes::extend_sandbox)
         .add::<sandboxes::__path_fork_sandbox, _, _>(sandboxes::fork_sandbox)
         .add::<commands::__path_start_command, _, _>(commands::start_command)
+        .add::<runs::__path_start_run, _, _>(runs::start_run)
         .add::<commands::__path_list_commands, _, _>(commands::list_commands)
         .add::<commands::__path_get_command, _, _>(commands::get_command)
         .add::<commands::__path_cancel_command, _, _>(commands::cancel_command)
@@ -250,6 +251,6 @@ mod tests {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!((names.len(), count), (42, 42));
+        assert_eq!((names.len(), count), (43, 43));
     }
 }

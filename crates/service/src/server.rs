@@ -10,6 +10,7 @@ use crate::logins::Logins;
 use crate::operations::Operations;
 use crate::own_program::{OwnEnvironment, OwnProgram};
 use crate::routes;
+use crate::sandboxes;
 use crate::service::{Service, own_directory};
 use axum::Extension;
 use axum::Router;
@@ -51,6 +52,8 @@ pub struct ServeOptions {
     pub client_timeout: Duration,
     /// Further faces at the same socket, each with its own way to know who asks.
     pub mounted: Vec<MountedFace>,
+    /// How many sandboxes are prepared before a request asks for them.
+    pub warm: usize,
 }
 
 /// Said when the first connection can come.
@@ -176,10 +179,11 @@ async fn run<E: Future<Output = ()>>(
     let (stop, stopping) = watch::channel(false);
     let client_timeout = options.client_timeout;
     let parts = (options.places.clone(), program, keys);
-    let service = Service::new(parts, access, stopping.clone(), client_timeout);
+    let service = Service::new(parts, access, stopping.clone(), client_timeout, options.warm);
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let Face { router, end } = face(Operations(Arc::clone(&service)))?;
     let server = Server { router, acceptor, stopping, client_timeout };
+    let preparing = tokio::spawn(sandboxes::keep_prepared(Arc::clone(&service)));
     tell(&Listening { address, token_file, has_tls, page });
     loop {
         let accepted = tokio::select! {
@@ -195,6 +199,7 @@ async fn run<E: Future<Output = ()>>(
             Err(_) => sleep(ACCEPT_PAUSE).await,
         }
     }
+    preparing.abort();
     // Nobody connects any more; a new server can begin.
     drop(listener);
     stop.send_replace(true);

@@ -7,6 +7,7 @@ use crate::idempotency::IdempotencyKeys;
 use crate::limits::{MAX_STREAMS, MAX_WAITING_COMMANDS};
 use crate::own_program::OwnProgram;
 use crate::problem::Problem;
+use crate::warm::WarmSandboxes;
 use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
 use palisade_session::{AppDirs, SessionError};
 use std::path::PathBuf;
@@ -24,6 +25,8 @@ pub(crate) struct Service {
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) client_timeout: Duration,
     pub(crate) file_places: FilePlaces,
+    /// None: no sandbox is prepared.
+    pub(crate) warm: Option<WarmSandboxes>,
     streams: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
 }
@@ -36,6 +39,7 @@ impl Service {
         access: Access,
         stopping: watch::Receiver<bool>,
         client_timeout: Duration,
+        warm: usize,
     ) -> Shared {
         Arc::new(Self {
             places,
@@ -46,6 +50,7 @@ impl Service {
             stopping,
             client_timeout,
             file_places: FilePlaces::default(),
+            warm: WarmSandboxes::new(warm),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             waiting: Arc::new(Semaphore::new(MAX_WAITING_COMMANDS)),
         })

@@ -9,8 +9,8 @@ use crate::quarantine;
 use crate::run::{Controller, Finished, RunRequest, run_until};
 use crate::session_id::new_session_id;
 use crate::sessions::{
-    self, CreatorPipe, FirstCommand, HostedSession, Progress, SessionDirectory, SessionRecord,
-    SupervisorLock, TimeToLive,
+    self, CreatorPipe, FirstCommand, HostedSession, Progress, SessionDirectory, SessionOwner,
+    SessionRecord, SupervisorLock, TimeToLive,
 };
 use jiff::Timestamp;
 use palisade_launch::probe::RealTree;
@@ -25,12 +25,14 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// What is special about a new session.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct NewSession {
     pub name: Option<String>,
     pub presets: Vec<String>,
     /// None: the session stays until it is ended.
     pub command: Option<FirstCommand>,
+    /// The client that claims it. None: it is a session from the beginning.
+    pub owner: Option<SessionOwner>,
 }
 
 /// What became of it.
@@ -80,6 +82,7 @@ pub fn create(
         transaction: None,
         recording: None,
         state: State::Created,
+        is_prepared: new.owner.is_some(),
         supervisor: None,
         exit_code: None,
         ended_at: None,
@@ -94,24 +97,29 @@ pub fn create(
         Forked::Child => {
             fault::point("forked", "");
             drop(progress);
-            let code = supervise(caller, request, (made, record, new.command), pipe, conclude);
+            let given = (new.command, new.owner);
+            let code = supervise(caller, request, (made, record, given), pipe, conclude);
             proc::exit_now(code)
         }
         Forked::Parent { .. } => {
-            drop((pipe, made));
+            drop((pipe, made, new.owner));
             fault::point("waiting for the supervisor", "");
             Ok(wait_for(progress, &record.id, tell))
         }
     }
 }
 
-type Made = ((SessionDirectory, SupervisorLock), SessionRecord, Option<FirstCommand>);
+type Made = (
+    (SessionDirectory, SupervisorLock),
+    SessionRecord,
+    (Option<FirstCommand>, Option<SessionOwner>),
+);
 
 /// In the background, until the session is over.
 fn supervise(
     caller: Caller,
     request: &RunRequest,
-    (made, record, command): Made,
+    (made, record, given): Made,
     pipe: OwnedFd,
     conclude: impl FnOnce(&Finished),
 ) -> i32 {
@@ -129,7 +137,7 @@ fn supervise(
             return i32::from(exit_code);
         }
     };
-    let mut hosted = match HostedSession::new(made, record, creator, command) {
+    let mut hosted = match HostedSession::new(&caller.places, made, record, creator, given) {
         Ok(hosted) => hosted,
         // Its creator sees that the pipe is closed, and the log says why.
         Err(error) => {
@@ -147,8 +155,12 @@ fn supervise(
     if let Some(error) = &finished.error {
         let _ = writeln!(&log, "{error}");
     }
+    // One that nobody claimed is counted nowhere.
+    let is_used = !hosted.life.is_prepared();
     let failed = hosted.finish(&finished.report, finished.error.as_ref());
-    conclude(&finished);
+    if is_used {
+        conclude(&finished);
+    }
     if let Some(failed) = failed {
         failed.tell();
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The file names of a layer, in order; two of them at once are refused.
-const NAMES: [&str; 3] = ["policy.yaml", "policy.yml", "policy.json"];
+pub(crate) const NAMES: [&str; 3] = ["policy.yaml", "policy.yml", "policy.json"];
 pub(crate) const PROJECT_DIRECTORY: &str = ".palisade";
 
 /// What the caller requests in addition to the policy files in their usual locations.

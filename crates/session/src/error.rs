@@ -122,6 +122,9 @@ pub enum SessionError {
     #[error("session {session} is not running; `sandbox inspect {session}` shows how it ended")]
     SessionNotRunning { session: String },
 
+    #[error("a sandbox like this cannot be prepared before it is asked for: {why}")]
+    CannotWait { why: &'static str },
+
     #[error("session {session} is running; end it with `sandbox stop {session}` first")]
     SessionRunning { session: String },
 
@@ -345,6 +348,7 @@ impl SessionError {
             | Self::InvalidName { .. }
             | Self::SessionNotRunning { .. }
             | Self::SessionRunning { .. }
+            | Self::CannotWait { .. }
             | Self::NoTransaction { .. }
             | Self::InterruptedApply { .. }
             | Self::NoCheckpoint { .. }

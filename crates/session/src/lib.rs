@@ -24,6 +24,7 @@ mod familiar;
 pub mod files;
 pub mod filter;
 pub mod foreground;
+pub mod inputs;
 mod journal;
 mod kept_layer;
 #[cfg(feature = "layers-off")]

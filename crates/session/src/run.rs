@@ -6,6 +6,7 @@
 mod planning;
 mod recording;
 mod recordings;
+mod waiting;
 
 use crate::answers::{self, Answers};
 use crate::caches::{CacheUse, Leave};
@@ -183,6 +184,11 @@ fn attempt(
     let declared = request.policy.tool.as_deref();
     let checked = quarantine::check(&caller.places, declared, &request.command);
     let prepared = checked.and_then(|()| prepare(caller, (request, lifetime), report, tell));
+    let waits = matches!(&control, Some(Controller::Session(hosted)) if hosted.life.waits());
+    let prepared = prepared.and_then(|prepared| match waits {
+        true => waiting::check(&prepared.plan, prepared.authority.is_some()).map(|()| prepared),
+        false => Ok(prepared),
+    });
     let outcome = prepared.and_then(|mut prepared| {
         if let Some(span) = &span {
             span.put(&mut prepared.plan.command.env);
@@ -418,6 +424,7 @@ fn carry_out(
             places: caller.places.clone(),
             tool: request.policy.tool.clone(),
         })),
+        claim_record: life.as_deref().and_then(SessionLife::claim_record),
         output_logs: life.as_deref().map(SessionLife::output_logs).transpose()?,
         recording,
         recordings: match life.as_deref() {

@@ -10,6 +10,8 @@ pub(crate) struct Deadlines {
     limit: Option<Instant>,
     /// The same, for as long as the run has anything to do.
     whole: Option<Instant>,
+    /// How long that is.
+    time: Option<Duration>,
     /// When the grace time is over.
     grace: Option<Instant>,
     after_signal: Duration,
@@ -27,14 +29,27 @@ pub(crate) enum Due {
 
 impl Deadlines {
     pub(crate) fn of(plan: &Plan, now: Instant) -> Self {
-        let limit = plan.supervision.timeout_ms.map(|limit| now + Duration::from_millis(limit));
+        let time = plan.supervision.timeout_ms.map(Duration::from_millis);
+        let limit = time.map(|time| now + time);
         Self {
             limit,
             whole: limit,
+            time,
             grace: None,
             after_signal: Duration::from_millis(plan.supervision.grace.after_signal_ms),
             after_timeout: Duration::from_millis(plan.supervision.grace.after_timeout_ms),
         }
+    }
+
+    /// The time limit has not begun.
+    pub(crate) fn pause(&mut self) {
+        (self.limit, self.whole) = (None, None);
+    }
+
+    /// The time limit begins now.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.limit = self.time.map(|time| now + time);
+        self.whole = self.limit;
     }
 
     /// The time that a command has to end after a signal.
@@ -91,7 +106,8 @@ mod tests {
 
     fn deadlines(limit: Option<Instant>) -> Deadlines {
         let (after_signal, after_timeout) = (Duration::from_secs(10), Duration::from_secs(2));
-        Deadlines { limit, whole: limit, grace: None, after_signal, after_timeout }
+        let time = None;
+        Deadlines { limit, whole: limit, time, grace: None, after_signal, after_timeout }
     }
 
     /// Proves: PROC-3 grace, RES-2 wall-time

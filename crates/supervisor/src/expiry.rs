@@ -14,6 +14,8 @@ pub enum Expired {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expiry {
     started: Instant,
+    /// Of the whole session.
+    whole: Option<Duration>,
     end: Option<Instant>,
     idle: Option<Duration>,
     /// None while a command runs.
@@ -37,7 +39,17 @@ impl Expiry {
 
     fn new(whole: Option<Duration>, idle: Option<Duration>, now: Instant) -> Self {
         let end = whole.and_then(|whole| now.checked_add(whole));
-        Self { started: now, end, idle, idle_since: Some(now), extended_to: None }
+        Self { started: now, whole, end, idle, idle_since: Some(now), extended_to: None }
+    }
+
+    /// Its time has not begun.
+    pub(crate) fn pause(&mut self) {
+        (self.end, self.idle_since) = (None, None);
+    }
+
+    /// Its time begins now.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        *self = Self::new(self.whole, self.idle, now);
     }
 
     pub(crate) fn age(&self, now: Instant) -> Duration {
@@ -117,6 +129,18 @@ mod tests {
         assert_eq!(expiry.next(), Some(at(60)));
         expiry.command_started();
         assert_eq!(expiry.due(at(100)), Some(Expired::TimeToLive));
+    }
+
+    #[test]
+    fn the_time_of_a_sandbox_that_was_prepared_begins_when_it_is_claimed() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut expiry = Expiry::new(seconds(100), seconds(10), start);
+        expiry.pause();
+        assert_eq!((expiry.due(at(9999)), expiry.next()), (None, None));
+        expiry.begin(at(5000));
+        assert_eq!((expiry.next(), expiry.expires_at()), (Some(at(5010)), Some(at(5100))));
+        assert_eq!(expiry.age(at(5001)), Duration::from_secs(1));
     }
 
     /// Proves: LIFE-4 ttl

@@ -39,4 +39,6 @@ mod terminal;
 pub use error::SupervisorError;
 pub use expiry::Expired;
 pub use start::{StartRequest, start};
-pub use supervisor::{ExitState, Killed, Observers, Reply, RunRegistration, Supervisor};
+pub use supervisor::{
+    ClaimRecord, ExitState, Killed, Observers, Reply, RunRegistration, Supervisor,
+};

@@ -21,7 +21,7 @@ use crate::output::Outputs;
 use crate::project_work::{ProjectWork, ProjectWorkers};
 use crate::recording::RecordingDirectory;
 use crate::signals::Signals;
-use crate::supervisor::{Clock, Control, Display, Endpoints, OwnClient, Supervisor};
+use crate::supervisor::{ClaimRecord, Clock, Control, Display, Endpoints, OwnClient, Supervisor};
 use crate::terminal::HostTerminal;
 use palisade_broker::TreeLocks;
 use palisade_egress::config::Config;
@@ -62,6 +62,8 @@ pub struct StartRequest<'p> {
     pub control: Option<&'p mut Endpoint>,
     /// Of commands that are started later.
     pub veto: Option<Rc<dyn CommandVeto>>,
+    /// Of a sandbox that is prepared for a client that may claim it.
+    pub claim_record: Option<Rc<dyn ClaimRecord>>,
     /// Where the output of commands is kept, one directory a command. None: not in files.
     pub output_logs: Option<OwnedFd>,
     /// Of the one command, if its terminal is recorded.
@@ -87,6 +89,13 @@ pub fn start<'p, E: From<SupervisorError>>(
         // Each command has a terminal of its own, or none.
         SandboxLifetime::UntilEnded => None,
     };
+    let now = Instant::now();
+    let mut expiry = Expiry::of(plan, now);
+    let mut deadlines = Deadlines::of(plan, now);
+    if request.claim_record.is_some() {
+        expiry.pause();
+        deadlines.pause();
+    }
     let control = Control {
         session: request.session.clone(),
         commands: Commands::new(),
@@ -94,14 +103,13 @@ pub fn start<'p, E: From<SupervisorError>>(
         spans: CommandSpans::new(request.session.clone(), request.span),
         outbox: Outbox::new(request.control),
         held: HeldCommands::new(request.output_logs, request.recordings),
-        expiry: Expiry::of(plan, Instant::now()),
+        expiry,
         project_holder: None,
         project_workers: ProjectWorkers::new(request.project_work, plan),
         held_back: Vec::new(),
     };
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
     let limits = Limits::prepare(plan)?;
-    let deadlines = Deadlines::of(plan, Instant::now());
     fault::point("launching", "");
     let launched = palisade_launch::launch(plan, &streams, &inherited, locks);
     let mut running = launched.map_err(SupervisorError::from)?;
@@ -131,7 +139,14 @@ pub fn start<'p, E: From<SupervisorError>>(
     });
     let gate = Gate::of(plan, request.rules, request.home, SharedStore::clone(&stores));
     let egress = EgressControl::of(plan, egress, SharedStore::clone(&stores));
-    let endpoints = Endpoints { asking, stores, veto: request.veto, gate, egress };
+    let endpoints = Endpoints {
+        asking,
+        stores,
+        veto: request.veto,
+        claim_record: request.claim_record,
+        gate,
+        egress,
+    };
     let display = Display::new(
         terminal,
         outputs,

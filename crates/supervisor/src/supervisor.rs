@@ -3,6 +3,7 @@
 //! One poll loop, no threads. It never runs anything of the command's and never waits on it without
 //! also listening for signals.
 
+mod claiming;
 mod display;
 mod end;
 mod escape;
@@ -14,6 +15,7 @@ mod session_requests;
 mod sources;
 mod starting;
 
+pub use claiming::ClaimRecord;
 pub(crate) use display::{Display, ends};
 pub(crate) use own_client::OwnClient;
 pub use requests::Reply;
@@ -121,6 +123,7 @@ pub(crate) struct Endpoints<'p> {
     pub(crate) asking: Asking,
     pub(crate) stores: SharedStore,
     pub(crate) veto: Option<Rc<dyn CommandVeto>>,
+    pub(crate) claim_record: Option<Rc<dyn ClaimRecord>>,
     pub(crate) gate: Option<Gate<'p>>,
     pub(crate) egress: Option<EgressControl<'p>>,
 }
@@ -194,6 +197,8 @@ pub struct Supervisor<'p> {
     pub(crate) asking: Asking,
     pub(crate) stores: SharedStore,
     pub(crate) veto: Option<Rc<dyn CommandVeto>>,
+    /// Of a sandbox that was prepared.
+    pub(crate) claim_record: Option<Rc<dyn ClaimRecord>>,
     /// None where nothing on the host is asked about.
     pub(crate) gate: Option<Gate<'p>>,
     /// None where there is none, or no wall around it.
@@ -228,7 +233,7 @@ impl<'p> Supervisor<'p> {
         (incidents, escape): (Incidents, EscapeWatch),
         endpoints: Endpoints<'p>,
     ) -> Self {
-        let Endpoints { asking, stores, veto, gate, egress } = endpoints;
+        let Endpoints { asking, stores, veto, claim_record, gate, egress } = endpoints;
         if running.spawner().is_none() {
             // The one command that the launch brings with it.
             control.commands.add(None, None);
@@ -249,6 +254,7 @@ impl<'p> Supervisor<'p> {
             asking,
             stores,
             veto,
+            claim_record,
             gate,
             egress,
             unlogged: Vec::new(),

@@ -28,6 +28,7 @@ METHODS = {
     "read_audit": "Palisade.audit",
     "follow_audit": "Palisade.follow_audit",
     "read_usage": "Palisade.usage",
+    "start_run": "Palisade.run",
     "list_recordings": "Recordings.list",
     "read_recording": "Recordings.read",
     "list_approvals": "Approvals.list",
@@ -104,7 +105,7 @@ NAMES = {"Sandbox": "SandboxInfo"}
 #: Bodies of requests, which are checked with the arguments of methods; bytes of files; what only NO_METHOD sends.
 NO_MODEL = {
     "ApplyRequest", "ApprovalAnswer", "FileContent", "Input", "LoggedIn", "LoginProof", "MoreTime", "NewCheckpoint",
-    "NewCommand", "NewDirectory", "NewFork", "NewSandbox", "Renaming", "RollbackRequest", "SignalName",
+    "NewCommand", "NewDirectory", "NewFork", "NewRun", "NewSandbox", "Renaming", "RollbackRequest", "SignalName",
 }
 
 

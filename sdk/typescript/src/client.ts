@@ -10,7 +10,18 @@ import { Approvals } from "./approvals.js";
 import { ConnectionFailed, InProgress, ProblemError, errorOf } from "./errors.js";
 import type { ServerEvent } from "./events.js";
 import { EventParser } from "./events.js";
-import type { AuditLevel, AuditPage, AuditRecord, Problem, SandboxUsage, UsageList } from "./models.js";
+import type {
+  AuditLevel,
+  AuditPage,
+  AuditRecord,
+  CommandResult,
+  NewCommand,
+  NewRun,
+  NewSandbox,
+  Problem,
+  SandboxUsage,
+  UsageList,
+} from "./models.js";
 import { Recordings } from "./recordings.js";
 
 /** Milliseconds before each repetition of a request. */
@@ -104,6 +115,21 @@ export class Palisade {
    */
   async usage(): Promise<SandboxUsage[]> {
     return (await this.json<UsageList>("GET", "/v1/usage")).sandboxes;
+  }
+
+  /**
+   * Runs a command in a sandbox of its own, of which nothing is left: a text is for the shell, a list is the program and its arguments.
+   * The other fields of `options` are those of a new command; after `timeoutSeconds` it is ended, and the result says so (`timedOut`).
+   */
+  async run(
+    command: string | readonly string[],
+    options: Omit<NewCommand, "argv"> & { sandbox?: NewSandbox } = {},
+  ): Promise<CommandResult> {
+    const { sandbox, ...rest } = options;
+    const argv = typeof command === "string" ? ["/bin/sh", "-c", command] : [...command];
+    const body: NewRun = { command: { ...rest, argv }, sandbox: sandbox ?? {} };
+    // It belongs to the connection: if that is lost the command is ended, and must not be started a second time.
+    return this.json("POST", "/v1/runs", { json: body, once: true, repeatable: false });
   }
 
   /** Reads the audit log. */

@@ -100,6 +100,11 @@ export interface NewCommand {
   maxOutputBytes?: number | null;
 }
 
+export interface NewRun {
+  command: NewCommand;
+  sandbox?: NewSandbox;
+}
+
 export interface Command {
   number: number;
   state: CommandState;

@@ -20,6 +20,7 @@ const METHODS = {
   read_audit: "Palisade.audit",
   follow_audit: "Palisade.followAudit",
   read_usage: "Palisade.usage",
+  start_run: "Palisade.run",
   list_recordings: "Recordings.list",
   read_recording: "Recordings.read",
   list_approvals: "Approvals.list",

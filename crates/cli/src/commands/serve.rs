@@ -5,7 +5,9 @@ use crate::commands::sessions::Lasting;
 use crate::output;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use palisade_service::{CLIENT_TIMEOUT, ListenAddress, Listening, ServeOptions, TlsFiles, serve};
+use palisade_service::{
+    CLIENT_TIMEOUT, ListenAddress, Listening, MAX_WARM, ServeOptions, TlsFiles, serve,
+};
 use palisade_session::AppDirs;
 use serde_json::json;
 use std::path::PathBuf;
@@ -20,9 +22,15 @@ describes the requests for programs.
 
 With --e2b it also speaks the API of E2B's hosted sandboxes, and prints the variables by which E2B's own packages find it. docs/e2b.md has what works.
 
+With --warm N a request gets a sandbox in the time that a program takes to start: N of them are made before they are asked for. They hold no secrets
+and no identity, are no sessions, and end with the server. docs/service.md says which requests get one.
+
 Examples:
   sandbox serve
   curl --unix-socket \"$XDG_RUNTIME_DIR/palisade/service/http.sock\" http://localhost/v1/sandboxes
+
+  sandbox serve --warm 4
+  curl --unix-socket \"$XDG_RUNTIME_DIR/palisade/service/http.sock\" http://localhost/v1/runs --json '{\"command\": {\"argv\": [\"make\"]}}'
 
   sandbox serve --listen tcp:127.0.0.1:8080        prints a link to a page for people, too
   curl -H \"Authorization: Bearer $(cat ~/.local/state/palisade/service/token)\" http://127.0.0.1:8080/v1/sandboxes
@@ -63,6 +71,10 @@ pub(crate) struct Serve {
     #[arg(long)]
     e2b: bool,
 
+    /// Keep this many sandboxes prepared, up to 64, for requests that make one or run a command in one of its own
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = warm_count)]
+    warm: usize,
+
     /// Print where it listens as JSON
     #[arg(long)]
     json: bool,
@@ -90,6 +102,7 @@ impl Serve {
                 .map(|(certificates, key)| TlsFiles { certificates, key }),
             directory: std::env::current_dir().context("the working directory")?,
             client_timeout: self.client_timeout.map_or(CLIENT_TIMEOUT, |time| time.0),
+            warm: self.warm,
             mounted: if self.e2b { vec![palisade_e2b::routes] } else { Vec::new() },
         };
         let mut unprinted = None;
@@ -101,6 +114,13 @@ impl Serve {
             Some(error) => Err(error),
             None => Ok(ExitCode::SUCCESS),
         }
+    }
+}
+
+fn warm_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if count <= MAX_WARM => Ok(count),
+        _ => Err(format!("a number from 0 to {MAX_WARM}")),
     }
 }
 

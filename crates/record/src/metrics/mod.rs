@@ -118,6 +118,7 @@ impl Metrics {
             EventKind::SessionExec(_)
             | EventKind::SessionExecEnded(_)
             | EventKind::SessionExtended(_)
+            | EventKind::SessionClaimed(_)
             | EventKind::SessionEnding(_)
             | EventKind::ChangesApplied(_)
             | EventKind::ChangesHeld(_)

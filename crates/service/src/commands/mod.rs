@@ -17,6 +17,7 @@ pub use output::KeptOutput;
 pub(crate) use output::{__path_read_output, read_output};
 pub(crate) use output::{kept_output, until_ended};
 pub(crate) use start::{__path_start_command, in_background, start_command, start_held};
+pub(crate) use waited::{CommandResult, run_waited};
 
 use crate::control::ControlConnection;
 use crate::extract::{Json, Parameters};

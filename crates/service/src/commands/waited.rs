@@ -143,17 +143,24 @@ fn open_pipes(wanted: &NewCommand, most: usize) -> io::Result<Pipes> {
     })
 }
 
-/// Starts it and waits for its end. Dropped, it takes the command with it: the supervisor hangs up what a client that has gone
-/// had started.
+/// In a session that runs.
 pub(super) async fn run(
     directory: &Arc<SessionDirectory>,
+    wanted: &NewCommand,
+) -> Result<CommandResult, Problem> {
+    run_waited(ControlConnection::open(directory).await?, wanted).await
+}
+
+/// Starts it and waits for its end. Dropped, it takes the command with it: the supervisor hangs up what a client that has gone
+/// had started.
+pub(crate) async fn run_waited(
+    mut connection: ControlConnection,
     wanted: &NewCommand,
 ) -> Result<CommandResult, Problem> {
     let most = wanted.max_output_bytes.unwrap_or(DEFAULT_OUTPUT);
     if most > MAX_OUTPUT {
         return Err(Problem::invalid(format!("maxOutputBytes: at most {MAX_OUTPUT}")));
     }
-    let mut connection = ControlConnection::open(directory).await?;
     let failed = |error: io::Error| Problem::internal(format!("cannot make a pipe: {error}"));
     let Pipes { theirs, mut input, mut output, mut error } =
         open_pipes(wanted, most).map_err(failed)?;

@@ -1,5 +1,7 @@
 //! A new sandbox, from nothing or from another one. It is made by our own program: this process has threads.
 
+use super::new_sandbox::{CREATE_PATIENCE, NewSandbox};
+use super::prepared::claim;
 use super::{Sandbox, look};
 use crate::caller_span::CallerSpan;
 use crate::extract::{IdempotencyKey, Json, MaybeJson};
@@ -11,55 +13,8 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
 use utoipa::ToSchema;
-
-/// A project that is copied may be large.
-pub(crate) const CREATE_PATIENCE: Duration = Duration::from_secs(600);
-/// One argument of a program has at most 128 KiB.
-const MAX_SETTING: usize = 100 << 10;
-
-#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub struct NewSandbox {
-    /// Another word for it, unique among those that run.
-    pub name: Option<String>,
-    /// The directory to work in, as an absolute path. The one in which the server was started if nothing is said.
-    #[schema(value_type = Option<String>)]
-    pub project: Option<PathBuf>,
-    /// Built-in policies to start from, as `sandbox create --preset`.
-    pub presets: Vec<String>,
-    /// Keys and values of the policy, such as `network.mode` and `"proxy"`. They count as options on a command line do: what the
-    /// organisation has locked stays locked.
-    #[schema(value_type = Object)]
-    pub settings: BTreeMap<String, Value>,
-    /// Keep the project as it is, and changes to be looked at.
-    pub transaction: Option<Transaction>,
-    pub time_to_live_seconds: Option<u64>,
-    pub idle_time_to_live_seconds: Option<u64>,
-    /// Whether questions wait for an answer. While a client reads `/v1/approvals/stream` if nothing is said.
-    pub ask: Option<AskPeople>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Transaction {
-    /// An overlay, or a copy where none can be mounted.
-    Overlay,
-    Copy,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AskPeople {
-    /// Until somebody answers, or the time for that is over.
-    Always,
-    /// Everything that would be asked is denied.
-    Never,
-}
 
 #[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -76,55 +31,6 @@ struct Created {
     id: String,
 }
 
-impl NewSandbox {
-    pub(crate) fn invocation(&self, service: &Shared) -> Result<Invocation, Problem> {
-        let mut create = Invocation::new(["create", "--json", "--quiet"])
-            .option("metrics-file", service.metrics_file())
-            .option_if("name", self.name.as_ref())
-            .option_if("ttl", self.time_to_live_seconds.map(|time| format!("{time}s")))
-            .option_if("idle-ttl", self.idle_time_to_live_seconds.map(|time| format!("{time}s")))
-            .within(CREATE_PATIENCE);
-        for preset in &self.presets {
-            create = create.option("preset", preset);
-        }
-        create = match self.transaction {
-            None => create,
-            Some(Transaction::Overlay) => create.word("--transaction"),
-            Some(Transaction::Copy) => create.option("transaction", "copy"),
-        };
-        create = match self.ask {
-            None => create,
-            Some(AskPeople::Always) => create.option("ask-in", "approve"),
-            Some(AskPeople::Never) => create.option("ask-in", "none"),
-        };
-        for (key, value) in &self.settings {
-            if key.is_empty() || key.contains('=') {
-                return Err(Problem::invalid(format!("settings: `{key}` is no key of a policy")));
-            }
-            let setting = format!("{key}={value}");
-            if setting.len() > MAX_SETTING {
-                return Err(Problem::too_large(format!("settings: `{key}` is too long")));
-            }
-            create = create.option("set", setting);
-        }
-        match &self.project {
-            None => Ok(create),
-            Some(project) if !project.is_absolute() => {
-                Err(Problem::invalid("project: write an absolute path"))
-            }
-            Some(project) => match project.metadata() {
-                Ok(found) if found.is_dir() => Ok(create.in_directory(project)),
-                Ok(_) => {
-                    Err(Problem::invalid(format!("project: {} is no directory", project.display())))
-                }
-                Err(error) => {
-                    Err(Problem::invalid(format!("project: {}: {error}", project.display())))
-                }
-            },
-        }
-    }
-}
-
 /// Make a sandbox
 ///
 /// It stays until it is ended or its time is over, whatever becomes of this server. A repetition with the same `Idempotency-Key` gets the
@@ -136,9 +42,17 @@ pub(crate) async fn create_sandbox(
     caller: CallerSpan,
     Json(wanted): Json<NewSandbox>,
 ) -> Result<Response, Problem> {
-    let invocation =
-        |service: &Shared| Ok(wanted.invocation(service)?.variables(caller.variables()));
-    make(service, "create", key, &wanted, invocation).await
+    // Before anything is made or claimed: it must be able to be made.
+    let create = wanted.invocation(&service)?.variables(caller.variables());
+    let made = wanted.clone();
+    make(
+        service,
+        "create",
+        key,
+        &wanted,
+        |service| async move { new(&service, &made, create).await },
+    )
+    .await
 }
 
 /// Make a sandbox from the state of another one
@@ -151,14 +65,29 @@ pub(crate) async fn fork_sandbox(
 ) -> Result<Response, Problem> {
     let (directory, _) = service.find(&id).await?;
     let scope = format!("fork {}", directory.id());
-    make(service, &scope, key, &wanted, |_| {
-        Ok(Invocation::new(["fork", "--json", "--quiet"])
-            .option_if("at", wanted.at.map(|number| number.to_string()))
-            .option_if("name", wanted.name.as_ref())
-            .word(directory.id())
-            .within(CREATE_PATIENCE))
-    })
-    .await
+    let fork = Invocation::new(["fork", "--json", "--quiet"])
+        .option_if("at", wanted.at.map(|number| number.to_string()))
+        .option_if("name", wanted.name.as_ref())
+        .word(directory.id())
+        .within(CREATE_PATIENCE);
+    make(service, &scope, key, &wanted, |service| async move { made_by(&service, fork).await })
+        .await
+}
+
+/// The id of a new sandbox: one that was prepared, or one that these words make.
+async fn new(service: &Shared, wanted: &NewSandbox, create: Invocation) -> Result<String, Problem> {
+    match claim(service, wanted, false).await {
+        Some(claimed) => {
+            service.counters.sandbox_made();
+            Ok(claimed.id)
+        }
+        None => made_by(service, create).await,
+    }
+}
+
+/// Makes a sandbox as a request does, and says its id.
+pub(crate) async fn create(service: &Shared, wanted: &NewSandbox) -> Result<String, Problem> {
+    new(service, wanted, wanted.invocation(service)?).await
 }
 
 /// The id of the sandbox that this makes.
@@ -169,20 +98,23 @@ pub(crate) async fn made_by(service: &Shared, invocation: Invocation) -> Result<
 }
 
 /// Goes on if the client is gone: who repeats the request gets this sandbox, and not a second one.
-async fn make(
+async fn make<F>(
     service: Shared,
     scope: &str,
     key: Option<String>,
     wanted: &impl Serialize,
-    invocation: impl FnOnce(&Shared) -> Result<Invocation, Problem>,
-) -> Result<Response, Problem> {
+    making: impl FnOnce(Shared) -> F,
+) -> Result<Response, Problem>
+where
+    F: Future<Output = Result<String, Problem>> + Send + 'static,
+{
     let first = match service.keys.claim(scope, key.as_deref(), wanted)? {
         Claim::Repeat(response) => return Ok(response),
         Claim::CarryOut(first) => first,
     };
-    let invocation = invocation(&service)?;
+    let making = making(Arc::clone(&service));
     let task = tokio::spawn(async move {
-        let id = made_by(&service, invocation).await?;
+        let id = making.await?;
         let sandbox: Sandbox = look(&service, &id).await?;
         let answer = MadeAnswer::json(StatusCode::CREATED, &sandbox)?;
         first.answered(&answer);

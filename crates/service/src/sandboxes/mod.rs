@@ -2,13 +2,16 @@
 
 mod create;
 mod model;
+mod new_sandbox;
+mod prepared;
 
 pub(crate) use create::{
-    __path_create_sandbox, __path_fork_sandbox, CREATE_PATIENCE, create_sandbox, fork_sandbox,
-    made_by,
+    __path_create_sandbox, __path_fork_sandbox, create, create_sandbox, fork_sandbox, made_by,
 };
-pub use create::{AskPeople, NewSandbox, Transaction};
 pub use model::{Sandbox, SandboxStatus};
+pub(crate) use new_sandbox::CREATE_PATIENCE;
+pub use new_sandbox::{AskPeople, NewSandbox, Transaction};
+pub(crate) use prepared::{claim, keep_prepared};
 
 use crate::control::ControlConnection;
 use crate::extract::{Json, Parameters};

@@ -7,11 +7,17 @@ use crate::app_dirs::{self, AppDirs};
 use crate::error::{Result, SessionError};
 use palisade_sys::fault;
 use rustix::fs::Mode;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
 /// Held while a name is checked and taken, and a session has no record yet.
 pub(super) const NAMES_LOCK: &str = "names.lock";
+
+/// While it is held, no session gets a name.
+pub(super) fn lock_names(places: &AppDirs) -> Result<OwnedFd> {
+    let all = all_sessions(places);
+    take_lock(&open_own(rustix::fs::CWD, &all, &all)?, &all, NAMES_LOCK)
+}
 
 /// Makes the directory of a new session, locked by this process. The name must be free.
 pub(crate) fn create(

@@ -11,7 +11,7 @@ use std::io;
 const SHORT_ID: usize = 12;
 const MAX_NAME: usize = 64;
 
-/// This user's sessions, oldest first. What cannot be read as one is left out: it must never hide the others.
+/// This user's sessions, oldest first. What nobody has claimed is none yet. What cannot be read as one is left out: it must never hide the others.
 pub fn list(places: &AppDirs) -> Result<Vec<(SessionDirectory, SessionRecord)>> {
     let all = all_sessions(places);
     let entries = match fs::read_dir(&all) {
@@ -24,7 +24,7 @@ pub fn list(places: &AppDirs) -> Result<Vec<(SessionDirectory, SessionRecord)>> 
     let mut sessions: Vec<_> = directories
         .filter_map(|directory| {
             let record = directory.record().ok().filter(|record| record.id == directory.id())?;
-            Some((directory, record))
+            (!record.is_prepared).then_some((directory, record))
         })
         .collect();
     sessions.sort_by(|(_, one), (_, other)| one.id.cmp(&other.id));
@@ -36,6 +36,10 @@ pub fn find(places: &AppDirs, named: &str) -> Result<(SessionDirectory, SessionR
     // The usual case costs one open: a program knows the whole id.
     if let Some(directory) = SessionDirectory::open(places, named)? {
         let record = directory.record()?;
+        if record.is_prepared {
+            let (named, sessions) = (named.to_owned(), String::new());
+            return Err(SessionError::NoSuchSession { named, sessions });
+        }
         return Ok((directory, record));
     }
     let sessions = list(places)?;

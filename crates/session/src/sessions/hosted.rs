@@ -1,14 +1,16 @@
 //! The session that this process supervises: keeps its record true, tells its creator how the start went, and starts the
 //! command that it is for.
 
+use super::claiming::{KeptRecord, SessionOwner};
 use super::directory::{SessionDirectory, SupervisorLock};
 use super::record::{SessionRecord, TimeToLive};
+use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
 use crate::reporting::word;
 use palisade_launch::{CommandId, CommandKind, ExitCause};
 use palisade_plan::model::Plan;
 use palisade_record::{ErrorKind, Outcome, RunReport, State};
-use palisade_supervisor::Supervisor;
+use palisade_supervisor::control::connection::Connection;
 use palisade_supervisor::control::endpoint::Endpoint;
 use palisade_supervisor::control::interface::{
     CommandStreams, Environment, Event, FromSupervisor, Grace, HeldStreams, Request, Response,
@@ -16,6 +18,7 @@ use palisade_supervisor::control::interface::{
 };
 use palisade_supervisor::error::{OWN_FAILURE, SIGNAL_BASE};
 use palisade_supervisor::recording::RecordingDirectory;
+use palisade_supervisor::{ClaimRecord, Supervisor};
 use palisade_sys::fault;
 use palisade_sys::proc::sig::SIGTERM;
 use serde::{Deserialize, Serialize};
@@ -82,10 +85,12 @@ pub struct HostedSession {
 #[derive(Debug)]
 pub(crate) struct SessionLife {
     directory: SessionDirectory,
-    record: SessionRecord,
+    record: Rc<KeptRecord>,
     _lock: SupervisorLock,
     creator: CreatorPipe,
     first: Option<FirstCommand>,
+    /// Of a sandbox that is prepared: whether it may be long before it is claimed.
+    waits: bool,
     /// Whether its creator was told that it is there.
     has_started: bool,
     /// The number of the first command while it runs.
@@ -96,22 +101,29 @@ pub(crate) struct SessionLife {
 
 impl HostedSession {
     pub(crate) fn new(
+        places: &AppDirs,
         (directory, lock): (SessionDirectory, SupervisorLock),
-        mut record: SessionRecord,
+        record: SessionRecord,
         creator: CreatorPipe,
-        first: Option<FirstCommand>,
+        (first, owner): (Option<FirstCommand>, Option<SessionOwner>),
     ) -> Result<Self> {
+        let record = KeptRecord::new(places.clone(), directory.try_clone()?, record);
         // For who has to kill it before it has started.
-        record.supervisor = Some(std::process::id());
-        directory.write_record(&record)?;
-        let endpoint = Endpoint::listening(directory.listen()?);
+        record.change(|record| record.supervisor = Some(std::process::id()))?;
+        let waits = owner.as_ref().is_some_and(|owner| owner.waits);
+        let listener = directory.listen()?;
+        let endpoint = match owner {
+            Some(owner) => Endpoint::prepared(listener, Connection::new(owner.socket)),
+            None => Endpoint::listening(listener),
+        };
         fault::point("listening", "");
         let life = SessionLife {
             directory,
-            record,
+            record: Rc::new(record),
             _lock: lock,
             creator,
             first,
+            waits,
             has_started: false,
             running: None,
             outcome: None,
@@ -137,12 +149,14 @@ impl HostedSession {
         let failed = life.failure_of_start(error);
         life.record_end(report.outcome, exit_code, message.clone().or(escape));
         endpoint.finish(&FromSupervisor::Event(Event::Ended { exit_code, error: message }));
-        let failed = failed?;
+        if failed.is_none() && !life.record.leaves_nothing() {
+            return None;
+        }
         let SessionLife { directory, creator, _lock: lock, .. } = self.life;
         drop(lock);
-        // If it cannot be removed, its record says why it failed.
+        // If it cannot be removed, its record says how it ended.
         let _ = directory.remove();
-        Some(FailedStart { creator, failed })
+        failed.map(|failed| FailedStart { creator, failed })
     }
 }
 
@@ -164,6 +178,22 @@ impl SessionLife {
         self.directory.id()
     }
 
+    /// For the supervisor of a sandbox that is prepared.
+    pub(crate) fn claim_record(&self) -> Option<Rc<dyn ClaimRecord>> {
+        let record: Rc<dyn ClaimRecord> = self.record.clone();
+        self.record.is_prepared().then_some(record)
+    }
+
+    /// Whether nobody has claimed it.
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.record.is_prepared()
+    }
+
+    /// Whether it may be long before it is claimed.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
+    }
+
     pub(crate) fn output_logs(&self) -> Result<OwnedFd> {
         self.directory.open_output()
     }
@@ -175,19 +205,20 @@ impl SessionLife {
 
     /// Commands can be started.
     pub(crate) fn started(&mut self, plan: &Plan, supervisor: &mut Supervisor<'_>) -> Result<()> {
-        self.record.state = State::Monitoring;
-        self.record.level = Some(word(&plan.explanation.level));
-        self.record.recording = plan.supervision.recording.map(Into::into);
         let seconds = |milliseconds: Option<u64>| milliseconds.map(|time| time.div_ceil(1000));
-        self.record.time_to_live = TimeToLive {
-            seconds: seconds(plan.supervision.time_to_live_ms),
-            idle_seconds: seconds(plan.supervision.idle_time_to_live_ms),
-        };
         let transaction = plan.supervision.transaction.as_ref();
-        self.record.transaction = transaction.map(|transaction| transaction.method);
-        self.record.checkpoint_each_command =
-            transaction.is_some_and(|transaction| transaction.checkpoint_each_command);
-        self.directory.write_record(&self.record)?;
+        self.record.change(|record| {
+            record.state = State::Monitoring;
+            record.level = Some(word(&plan.explanation.level));
+            record.recording = plan.supervision.recording.map(Into::into);
+            record.time_to_live = TimeToLive {
+                seconds: seconds(plan.supervision.time_to_live_ms),
+                idle_seconds: seconds(plan.supervision.idle_time_to_live_ms),
+            };
+            record.transaction = transaction.map(|transaction| transaction.method);
+            record.checkpoint_each_command =
+                transaction.is_some_and(|transaction| transaction.checkpoint_each_command);
+        })?;
         let Some(first) = self.first.take() else { return self.tell_started(supervisor) };
         let start = StartCommand {
             kind: CommandKind::Program,
@@ -283,13 +314,14 @@ impl SessionLife {
     }
 
     fn record_end(&mut self, outcome: Outcome, exit_code: i32, error: Option<String>) {
-        self.record.end(outcome.into(), Some(exit_code));
         let why_not_started = self.outcome.take().and_then(|(_, why)| why);
         let expired = || "its time to live was over".to_owned();
-        self.record.end_reason =
-            error.or(why_not_started).or_else(|| (outcome == Outcome::Timeout).then(expired));
         // If it cannot be written, the next sweep finds a supervisor that is gone.
-        let _ = self.directory.write_record(&self.record);
+        let _ = self.record.change(|record| {
+            record.end(outcome.into(), Some(exit_code));
+            record.end_reason =
+                error.or(why_not_started).or_else(|| (outcome == Outcome::Timeout).then(expired));
+        });
         let _ = self.directory.remove_temporaries();
     }
 }

@@ -12,6 +12,7 @@
 //!
 //! Must never follow a link in there, and never use a directory of another user: root may have been given one.
 
+mod claiming;
 mod create;
 mod directory;
 mod find;
@@ -21,6 +22,7 @@ mod record;
 mod recordings;
 mod sweep;
 
+pub use claiming::SessionOwner;
 pub use directory::{SessionDirectory, SupervisorLock};
 pub use find::{find, list, short_id};
 pub use hosted::{CreatorPipe, FirstCommand, HostedSession, Progress};

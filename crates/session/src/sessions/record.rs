@@ -41,6 +41,9 @@ pub struct SessionRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<Recorded>,
     pub state: State,
+    /// Whether it waits for who it was prepared for: it is no session yet, and nobody finds it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_prepared: bool,
     /// The pid of the supervisor while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<u32>,

@@ -33,6 +33,7 @@ fn record(name: Option<&str>) -> SessionRecord {
         transaction: None,
         recording: None,
         state: State::Created,
+        is_prepared: false,
         supervisor: None,
         exit_code: None,
         ended_at: None,

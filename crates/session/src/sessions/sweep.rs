@@ -73,7 +73,7 @@ pub fn sweep(places: &AppDirs, most: usize) -> Swept {
 enum Looked {
     AsItShould,
     Marked,
-    /// Its creator was killed before it had a record.
+    /// Its creator was killed before it had a record, or it was never claimed.
     Unfinished,
 }
 
@@ -85,6 +85,7 @@ fn mark_if_killed(places: &AppDirs, directory: &SessionDirectory) -> Result<Look
         // Nobody knows what is in it, so it stays.
         Err(error) => return Err(error),
     }
+    // Let go of at the end: what removes the directory takes it.
     let Some(_lock) = directory.try_lock()? else { return Ok(Looked::AsItShould) };
     // Read again: it may have ended in an orderly way since.
     let mut record = directory.record()?;
@@ -100,6 +101,10 @@ fn mark_if_killed(places: &AppDirs, directory: &SessionDirectory) -> Result<Look
     Journal::open(places, &record.id)?.resumed().fail(Failure::of(why.kind(), &why), destroyed)?;
     directory.remove_socket();
     directory.remove_temporaries()?;
+    // Nobody had it, so nobody looks for it.
+    if record.is_prepared {
+        return Ok(Looked::Unfinished);
+    }
     directory.write_record(&record)?;
     Ok(Looked::Marked)
 }

@@ -335,6 +335,7 @@ fn record_of(report: &RunReport, project: PathBuf) -> SessionRecord {
         transaction: None,
         recording: None,
         state: State::Created,
+        is_prepared: false,
         supervisor: Some(std::process::id()),
         exit_code: None,
         ended_at: None,

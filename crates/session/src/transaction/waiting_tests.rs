@@ -34,6 +34,7 @@ impl Ended {
             transaction: None,
             recording: None,
             state: State::Completed,
+            is_prepared: false,
             supervisor: None,
             exit_code: Some(0),
             ended_at: None,

@@ -33,6 +33,8 @@ pub struct Endpoint {
     clients: BTreeMap<ClientId, Client>,
     /// The client that the sandbox ends with.
     owner: Option<ClientId>,
+    /// Whether nobody but the owner is answered yet.
+    is_prepared: bool,
     last_id: u64,
     /// Dropped, and nobody heard of it yet.
     gone: Vec<ClientId>,
@@ -57,13 +59,34 @@ impl Endpoint {
         let owner = ClientId(0);
         // Its greeting came before there was a sandbox.
         let clients = BTreeMap::from([(owner, Client::new(connection, true))]);
-        Self { listener: None, clients, owner: Some(owner), last_id: 0, gone: Vec::new() }
+        Self {
+            listener: None,
+            clients,
+            owner: Some(owner),
+            is_prepared: false,
+            last_id: 0,
+            gone: Vec::new(),
+        }
     }
 
     /// For a session: a socket that listens and never blocks.
     pub fn listening(listener: OwnedFd) -> Self {
-        let clients = BTreeMap::new();
-        Self { listener: Some(listener), clients, owner: None, last_id: 0, gone: Vec::new() }
+        Self {
+            listener: Some(listener),
+            clients: BTreeMap::new(),
+            owner: None,
+            is_prepared: false,
+            last_id: 0,
+            gone: Vec::new(),
+        }
+    }
+
+    /// For a session that nobody has yet: it ends with this client, which alone is answered, until the client claims it.
+    pub fn prepared(listener: OwnedFd, connection: Connection) -> Self {
+        let owner = ClientId(0);
+        let clients = BTreeMap::from([(owner, Client::new(connection, false))]);
+        let owner = Some(owner);
+        Self { clients, owner, is_prepared: true, ..Self::listening(listener) }
     }
 
     /// The connection to the one client.
@@ -85,6 +108,19 @@ impl Endpoint {
         self.owner
     }
 
+    /// Whether it waits for its owner to claim it.
+    pub(super) fn is_prepared(&self) -> bool {
+        self.is_prepared
+    }
+
+    /// It is a session from now on, and ends with its owner only if it is to.
+    pub(super) fn claimed(&mut self, ends_with_owner: bool) {
+        self.is_prepared = false;
+        if !ends_with_owner {
+            self.owner = None;
+        }
+    }
+
     pub(super) fn count(&self) -> usize {
         self.clients.len()
     }
@@ -99,8 +135,8 @@ impl Endpoint {
 
     /// The socket at which new clients come, while there is room for more.
     pub(super) fn listener(&self) -> Option<BorrowedFd<'_>> {
-        let listener = self.listener.as_ref().filter(|_| self.clients.len() < MAX_CLIENTS);
-        listener.map(|listener| listener.as_fd())
+        let has_room = self.clients.len() < MAX_CLIENTS && !self.is_prepared;
+        self.listener.as_ref().filter(|_| has_room).map(|listener| listener.as_fd())
     }
 
     /// The clients' sockets, and what to wait for at each.

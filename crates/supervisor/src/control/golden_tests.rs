@@ -6,7 +6,7 @@ use palisade_wire::encode;
 use std::fmt::Debug;
 
 /// Raise it with any change below.
-const OF_VERSION: u32 = 8;
+const OF_VERSION: u32 = 9;
 
 /// The number of a variant, and how many there are, by a match that has to name all of them.
 macro_rules! numbers {
@@ -51,6 +51,7 @@ numbers!(
     Request::HoldProject,
     Request::WriteCheckpoints,
     Request::CloseInput { command: _ },
+    Request::Claim(ClaimSandbox { name: _, is_temporary: _ }),
 );
 numbers!(
     response: Response,
@@ -156,7 +157,7 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0008"),
+        (Request::Hello { version: VERSION }, "0009"),
         (Request::Create(CreateSandbox::default()), "01000000000000"),
         (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
         (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
@@ -202,11 +203,17 @@ fn requests() -> Vec<(Request, &'static str)> {
         (Request::HoldProject, "0c"),
         (Request::WriteCheckpoints, "0d"),
         (Request::CloseInput { command }, "0eac02"),
+        (Request::Claim(ClaimSandbox::default()), "0f0000"),
+        (claim("n"), "0f01016e01"),
     ]
 }
 
 fn attach(command: Option<CommandId>, from: OutputStart, role: AttachRole) -> Request {
     Request::Attach { command, from, role }
+}
+
+fn claim(name: &str) -> Request {
+    Request::Claim(ClaimSandbox { name: Some(name.to_owned()), is_temporary: true })
 }
 
 fn inspected() -> SessionStatus {
@@ -240,7 +247,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000008"),
+        (Response::Hello { version: VERSION }, "000009"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),

@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -98,6 +98,18 @@ pub enum Request {
     CloseInput {
         command: CommandId,
     },
+    /// Makes a session of a sandbox that was prepared: its time begins now, and others find it. Only from the client for whom it was
+    /// prepared, which is refused everything else before, and only once.
+    Claim(ClaimSandbox),
+}
+
+/// What a sandbox that was prepared could not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimSandbox {
+    /// Another word for the session, unique among those that run.
+    pub name: Option<String>,
+    /// Whether it ends with this client, and leaves nothing.
+    pub is_temporary: bool,
 }
 
 /// Where output begins for who attaches. Output is counted in bytes from its beginning.
@@ -470,7 +482,8 @@ impl Request {
             | Self::Extend { .. }
             | Self::HoldProject
             | Self::WriteCheckpoints
-            | Self::CloseInput { .. } => 0,
+            | Self::CloseInput { .. }
+            | Self::Claim(_) => 0,
         }
     }
 
@@ -490,7 +503,8 @@ impl Request {
             | Self::Extend { .. }
             | Self::HoldProject
             | Self::WriteCheckpoints
-            | Self::CloseInput { .. } => None,
+            | Self::CloseInput { .. }
+            | Self::Claim(_) => None,
         }
     }
 }

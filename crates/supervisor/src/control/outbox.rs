@@ -68,7 +68,7 @@ impl<'p> Outbox<'p> {
     pub(crate) fn created(&mut self, session: &str) {
         let created = FromSupervisor::Response(Response::Created { session: session.to_owned() });
         if let Some(endpoint) = &mut self.endpoint
-            && let Some(owner) = endpoint.owner()
+            && let Some(owner) = endpoint.owner().filter(|owner| endpoint.has_greeted(*owner))
         {
             endpoint.send(owner, &created, None);
         }
@@ -111,6 +111,18 @@ impl<'p> Outbox<'p> {
     /// Whether the sandbox ends with this client.
     pub(crate) fn is_owner(&self, client: ClientId) -> bool {
         self.endpoint.as_ref().is_some_and(|endpoint| endpoint.owner() == Some(client))
+    }
+
+    /// Whether the sandbox waits for its owner to claim it.
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.endpoint.as_ref().is_some_and(|endpoint| endpoint.is_prepared())
+    }
+
+    /// It does so no longer.
+    pub(crate) fn claimed(&mut self, ends_with_owner: bool) {
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.claimed(ends_with_owner);
+        }
     }
 
     /// Where new clients come.

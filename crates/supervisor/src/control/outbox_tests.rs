@@ -97,3 +97,20 @@ fn a_client_that_sends_what_is_no_request_is_dropped_and_the_others_stay() {
     while !matches!(endpoint.receive(ids[0]), Incoming::Closed) {}
     assert_eq!((endpoint.take_gone(), endpoint.ids()), (vec![ids[0]], vec![ids[1]]));
 }
+
+#[test]
+fn a_sandbox_that_is_prepared_takes_no_other_client_until_it_is_claimed() {
+    for ends_with_owner in [false, true] {
+        let (ours, _theirs) = socketpair().unwrap();
+        let (listener, _) = socketpair().unwrap();
+        let mut endpoint = Endpoint::prepared(listener, Connection::new(ours));
+        let owner = endpoint.owner().unwrap();
+        let mut outbox = Outbox::new(Some(&mut endpoint));
+        assert!(outbox.is_prepared() && outbox.is_owner(owner) && outbox.listener().is_none());
+        assert!(!outbox.has_greeted(owner), "it says hello as any other client does");
+        outbox.claimed(ends_with_owner);
+        assert!(!outbox.is_prepared() && outbox.listener().is_some());
+        assert_eq!(outbox.is_owner(owner), ends_with_owner);
+        assert!(outbox.is_connected(owner));
+    }
+}

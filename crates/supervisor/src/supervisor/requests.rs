@@ -58,6 +58,14 @@ impl Supervisor<'_> {
         if let Some(why) = malformed(&request, descriptors.len()) {
             return Ok(refused(RefusalKind::Malformed, why).into());
         }
+        let may_come_before = matches!(
+            request,
+            Request::Hello { .. } | Request::Create(_) | Request::Claim(_) | Request::End { .. }
+        );
+        if client.is_some() && self.is_prepared() && !may_come_before {
+            let why = "the sandbox was prepared and not claimed; the next request is Claim";
+            return Ok(refused(RefusalKind::OutOfOrder, why.to_owned()).into());
+        }
         Ok(match request {
             Request::Hello { .. } | Request::Create(_) => {
                 refused(RefusalKind::OutOfOrder, "the sandbox is there already".to_owned()).into()
@@ -86,6 +94,7 @@ impl Supervisor<'_> {
             Request::HoldProject => self.hold_project(client),
             Request::WriteCheckpoints => self.write_checkpoints().into(),
             Request::CloseInput { command } => self.close_input(client, command).into(),
+            Request::Claim(claim) => self.claim(client, &claim).into(),
         })
     }
 

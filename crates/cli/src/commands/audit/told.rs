@@ -172,6 +172,9 @@ fn told(kind: &EventKind) -> (&'static str, String) {
         EventKind::SessionExtended(extended) => {
             ("extended", format!("{} from then on", seconds(extended.time_ms)))
         }
+        EventKind::SessionClaimed(claimed) => {
+            ("claimed", format!("after waiting {}", seconds(claimed.waited_ms)))
+        }
         EventKind::SessionEnding(ending) => ("ending", word(&ending.cause)),
         EventKind::ChangesApplied(applied) => {
             let (paths, refused, kept) = (applied.paths, applied.refused, applied.kept);

@@ -3,6 +3,7 @@
 use crate::args::AskInWord;
 use crate::commands::changes::waiting;
 use crate::commands::sessions::create::{NAME, ask_in, tell_of_made};
+use crate::commands::sessions::hold;
 use crate::output;
 use anyhow::Context as _;
 use clap::Args;
@@ -10,6 +11,7 @@ use palisade_session::Caller;
 use palisade_session::background::{self, Creation, NewSession};
 use palisade_session::run::RunRequest;
 use palisade_session::transaction::{ForkOptions, ForkOrigin, ForkRequest, StateNumber};
+use serde_json::json;
 use std::process::ExitCode;
 
 const DETAILS: &str = "\
@@ -75,8 +77,12 @@ impl Fork {
             project: session.project.clone(),
             checkpoint: self.at,
         };
-        let new =
-            NewSession { name: self.name.clone(), presets: session.presets.clone(), command: None };
+        let new = NewSession {
+            name: self.name.clone(),
+            presets: session.presets.clone(),
+            command: None,
+            owner: None,
+        };
         drop(waiting);
         let mut caller = Caller::here()?;
         caller.facts.cwd = cwd;
@@ -98,7 +104,11 @@ impl Fork {
         }
         match background::create(caller, &request, new, &mut tell, |_| {})? {
             Creation::Created { session } => {
-                tell_of_made(&session, self.name.as_deref(), self.json, self.hold)?;
+                let made = json!({ "id": session, "name": self.name });
+                tell_of_made(&session, &made, (self.json, self.hold))?;
+                if self.hold {
+                    hold::until_input_ends(&session)?;
+                }
                 Ok(ExitCode::SUCCESS)
             }
             Creation::Failed { exit_code, kind, message } => {

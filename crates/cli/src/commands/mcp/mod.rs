@@ -147,6 +147,7 @@ impl Mcp {
             directory: options.directory.clone(),
             client_timeout: CLIENT_TIMEOUT,
             mounted: Vec::new(),
+            warm: 0,
         };
         let mut unprinted = None;
         let mut tell = |listening: &Listening| unprinted = announce(listening, self.json).err();

@@ -7,12 +7,13 @@ use crate::output;
 use crate::request;
 use crate::starting;
 use anyhow::bail;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use palisade_record::metrics::MetricsFile;
 use palisade_session::background::{self, Creation, NewSession};
 use palisade_session::foreground::window_size;
+use palisade_session::inputs::Inputs;
 use palisade_session::run::{Finished, RunRequest};
-use palisade_session::sessions::FirstCommand;
+use palisade_session::sessions::{FirstCommand, SessionOwner};
 use palisade_session::supervise::interface::{Setting, TerminalSize};
 use palisade_session::{AskIn, Caller};
 use serde_json::json;
@@ -83,12 +84,25 @@ pub(crate) struct Create {
     #[arg(long, hide_short_help = true, help_heading = STAY)]
     hold: bool,
 
+    /// Make a sandbox that is no session until the client at standard input, a socket, claims it; it ends with that client
+    #[arg(long, value_name = "WHEN", hide = true, conflicts_with_all = ["hold", "name", "command"], help_heading = STAY)]
+    prepare: Option<PrepareWord>,
+
     /// The command that the session is for: it ends with it. None: it stays
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
 
     #[command(flatten)]
     help: HelpArgs,
+}
+
+/// When it is claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PrepareWord {
+    /// At once.
+    Now,
+    /// Some time: it must hold no secrets, and no state of the project.
+    Later,
 }
 
 /// What is special about a session.
@@ -122,9 +136,27 @@ impl Create {
         let told = SessionReport { report, metrics_file, quiet, ask_in };
         let settings = self.set.iter().map(|text| setting(text)).collect::<Result<Vec<_>, _>>()?;
         let how = (&self.policy, settings.as_slice());
-        match make(Caller::here()?, how, self.session, &told, first)? {
+        let caller = Caller::here()?;
+        let owner = self.prepare.map(|when| SessionOwner::at_stdin(when == PrepareWord::Later));
+        let owner = owner.transpose()?;
+        let inputs = match &owner {
+            Some(_) => {
+                Some(Inputs::look(&caller, &request::policy_request(&caller, &self.policy)?))
+            }
+            None => None,
+        };
+        match make(caller, how, (self.session, owner), &told, first)? {
             Creation::Created { session } => {
-                tell_of_made(&session, name.as_deref(), self.json, self.hold)?;
+                let mut made = json!({ "id": session, "name": name });
+                if let Some(inputs) = &inputs {
+                    made["inputs"] = serde_json::to_value(inputs)?;
+                }
+                // Who prepares one reads on, too.
+                let is_read_on = self.hold || inputs.is_some();
+                tell_of_made(&session, &made, (self.json, is_read_on))?;
+                if self.hold {
+                    hold::until_input_ends(&session)?;
+                }
                 Ok(ExitCode::SUCCESS)
             }
             Creation::Failed { exit_code, kind, message } => {
@@ -146,21 +178,17 @@ pub(crate) fn ask_in(word: Option<AskInWord>) -> anyhow::Result<AskIn> {
     }
 }
 
-/// Prints what was made. With `hold`, returns when it has ended with our standard input.
+/// Prints what was made. On one line for a reader that does not wait for the end of the output.
 pub(crate) fn tell_of_made(
     session: &str,
-    name: Option<&str>,
-    as_json: bool,
-    hold: bool,
+    made: &serde_json::Value,
+    (as_json, is_read_on): (bool, bool),
 ) -> anyhow::Result<()> {
-    let made = json!({ "id": session, "name": name });
-    match (as_json, hold) {
-        // On one line: a reader does not wait for the end of the output.
-        (true, true) => output::print(&made.to_string())?,
-        (true, false) => output::print_json(&made)?,
-        (false, _) => output::print(session)?,
+    match (as_json, is_read_on) {
+        (true, true) => output::print(&made.to_string()),
+        (true, false) => output::print_json(made),
+        (false, _) => output::print(session),
     }
-    if hold { hold::until_input_ends(session) } else { Ok(()) }
 }
 
 fn setting(text: &str) -> anyhow::Result<Setting> {
@@ -174,7 +202,7 @@ fn setting(text: &str) -> anyhow::Result<Setting> {
 pub(crate) fn make(
     caller: Caller,
     (policy, settings): (&PolicyArgs, &[Setting]),
-    session: SessionArgs,
+    (session, owner): (SessionArgs, Option<SessionOwner>),
     told: &SessionReport,
     mut first: Option<FirstCommand>,
 ) -> anyhow::Result<Creation> {
@@ -195,7 +223,8 @@ pub(crate) fn make(
     }
     let report_file = told.report.as_deref().map(starting::report_file).transpose()?;
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
-    let new = NewSession { name: session.name, presets: policy.preset.clone(), command: first };
+    let presets = policy.preset.clone();
+    let new = NewSession { name: session.name, presets, command: first, owner };
     let mut tell = |note: &str| {
         if !told.quiet {
             output::note(note);

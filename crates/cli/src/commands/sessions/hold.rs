@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const LAST_STEPS: Duration = Duration::from_secs(10);
 
 /// Returns when the session has ended. What it changed in a transaction is kept.
-pub(super) fn until_input_ends(session: &str) -> anyhow::Result<()> {
+pub(crate) fn until_input_ends(session: &str) -> anyhow::Result<()> {
     // An error is an end, too: nobody can say anything any more.
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     let (directory, record) = find(session)?;

@@ -25,7 +25,7 @@ pub(crate) fn run(
     let ReportArgs { report, metrics_file, quiet, ask_in, .. } = report;
     let ask_in = ask_in.map(AskIn::from).unwrap_or_default();
     let told = SessionReport { report, metrics_file, quiet, ask_in };
-    let session = match make(caller, (policy, &[]), SessionArgs::default(), &told, None)? {
+    let session = match make(caller, (policy, &[]), (SessionArgs::default(), None), &told, None)? {
         Creation::Created { session } => session,
         Creation::Failed { exit_code, message, .. } => {
             output::complain(&anyhow::anyhow!("{message}"));

@@ -5,7 +5,7 @@ pub(crate) mod copy;
 pub(crate) mod create;
 pub(crate) mod exec;
 pub(crate) mod extend;
-mod hold;
+pub(crate) mod hold;
 pub(crate) mod inspect;
 pub(crate) mod keep;
 mod lasting;

@@ -10,11 +10,15 @@ pub(super) struct Registration;
 
 impl EventSource for Registration {
     fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
-        supervisor.registration.as_ref().and_then(|entry| entry.next_deadline())
+        let registration = supervisor.registration.as_ref().filter(|_| !supervisor.is_prepared());
+        registration.and_then(|entry| entry.next_deadline())
     }
 
     fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<()> {
-        if let Some(entry) = &mut supervisor.registration {
+        // A sandbox that nobody has claimed is none that others find.
+        if !supervisor.is_prepared()
+            && let Some(entry) = &mut supervisor.registration
+        {
             entry.act();
         }
         Ok(())

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 import uuid
 from types import TracebackType
-from typing import Any, Iterator, Dict, List, Mapping, Optional, Type
+from typing import Any, Iterator, Dict, List, Mapping, Optional, Sequence, Type, Union
 
 import httpx
 
 from .._address import find
 from .._errors import ConnectionFailed, InProgress, error_of
 from .._events import EventParser, ServerEvent
-from .._models import AuditLevel, AuditPage, AuditRecord, SandboxUsage, UsageList, model
+from .._models import AuditLevel, AuditPage, AuditRecord, CommandResult, SandboxUsage, UsageList, model
 from .._pause import IN_PROGRESS_SECONDS, RECONNECT_SECONDS, RETRIES, SILENCE_SECONDS, pause
 from ._approvals import Approvals
 from ._recordings import Recordings
@@ -86,6 +86,38 @@ class Palisade:
         A sandbox is among them a moment after its start.
         """
         return model(UsageList, (self.request("GET", "/v1/usage")).json()).sandboxes
+
+    def run(
+        self,
+        command: Union[str, Sequence[str]],
+        *,
+        sandbox: Optional[Mapping[str, Any]] = None,
+        timeout: Optional[float] = None,
+        cwd: Optional[str] = None,
+        envs: Optional[Mapping[str, str]] = None,
+        stdin: Optional[str] = None,
+        max_output_bytes: Optional[int] = None,
+    ) -> CommandResult:
+        """Runs a command in a sandbox of its own, of which nothing is left: a text is for the shell, a list is the program and its arguments.
+
+        `sandbox` has the fields of a new sandbox as the document spells them, such as `presets` and `settings`. `timeout` ends the command
+        after so many seconds; the result says so (`timed_out`).
+        """
+        new: Dict[str, Any] = {"argv": ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)}
+        if cwd is not None:
+            new["cwd"] = cwd
+        if envs is not None:
+            new["environment"] = dict(envs)
+        if stdin is not None:
+            new["stdin"] = stdin
+        if timeout is not None:
+            new["timeoutSeconds"] = max(1, int(timeout + 0.999))
+        if max_output_bytes is not None:
+            new["maxOutputBytes"] = max_output_bytes
+        body = {"command": new, "sandbox": dict(sandbox or {})}
+        # It belongs to the connection: if that is lost the command is ended, and must not be started a second time.
+        answer = self.request("POST", "/v1/runs", json=body, once=True, repeatable=False)
+        return model(CommandResult, answer.json())
 
     def audit(
         self,

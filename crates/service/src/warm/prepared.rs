@@ -1,0 +1,100 @@
+//! A sandbox that is no session yet: made by our own program, and ours alone until we claim it. It ends with our end of its socket, which
+//! the kernel closes if this process is killed.
+
+use crate::control::ControlConnection;
+use crate::own_program::{Invocation, OwnProgram};
+use crate::problem::Problem;
+use palisade_session::inputs::Inputs;
+use palisade_session::supervise::interface::{ClaimSandbox, Request};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// One that waited longer is given to nobody: what it sees of the host was decided when it was made.
+pub(super) const MAX_AGE: Duration = Duration::from_secs(600);
+
+/// When it is claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClaimTime {
+    /// By the request that it is made for.
+    Now,
+    /// It waits, and so it must hold no secrets.
+    Later,
+}
+
+impl ClaimTime {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Now => "now",
+            Self::Later => "later",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct PreparedSandbox {
+    id: String,
+    inputs: Arc<Inputs>,
+    made: Instant,
+    connection: ControlConnection,
+}
+
+/// It is a session now.
+#[derive(Debug)]
+pub(crate) struct ClaimedSandbox {
+    pub(crate) id: String,
+    /// For one that is temporary, the sandbox ends with it.
+    pub(crate) connection: ControlConnection,
+}
+
+/// What our own program prints.
+#[derive(Debug, Deserialize)]
+struct Made {
+    id: String,
+    inputs: Inputs,
+}
+
+impl PreparedSandbox {
+    /// By these words of `sandbox create`.
+    pub(crate) async fn make(
+        program: &OwnProgram,
+        create: Invocation,
+        time: ClaimTime,
+    ) -> Result<Self, Problem> {
+        let failed = |errno: rustix::io::Errno| {
+            Problem::internal(format!("cannot make a pair of sockets: {errno}"))
+        };
+        let pair =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        let (ours, theirs) = pair.map_err(failed)?;
+        let made = Instant::now();
+        let create = create.option("prepare", time.word());
+        let Made { id, inputs } = program.done_with(create, theirs.into()).await?.json()?;
+        let connection = ControlConnection::over(ours, id.clone()).await?;
+        Ok(Self { id, inputs: Arc::new(inputs), made, connection })
+    }
+
+    pub(super) fn made(&self) -> Instant {
+        self.made
+    }
+
+    /// Whether one that is made now would be like it.
+    pub(crate) async fn is_current(&self) -> bool {
+        if self.made.elapsed() >= MAX_AGE {
+            return false;
+        }
+        let inputs = Arc::clone(&self.inputs);
+        let looked = tokio::task::spawn_blocking(move || inputs.are_unchanged()).await;
+        looked.unwrap_or(false)
+    }
+
+    /// An error leaves it unclaimed.
+    pub(crate) async fn claim(&mut self, claim: &ClaimSandbox) -> Result<(), Problem> {
+        self.connection.ask(&Request::Claim(claim.clone()), &[]).await.map(drop)
+    }
+
+    pub(crate) fn into_claimed(self) -> ClaimedSandbox {
+        ClaimedSandbox { id: self.id, connection: self.connection }
+    }
+}

@@ -1,0 +1,116 @@
+//! What the plan of a sandbox was made from, as far as it is in files: the layers of policy, who trusts them, the settings of git, and
+//! which directory the project is. The service looks at them again before it gives a prepared sandbox to a request.
+//!
+//! Must be looked at before the files are read: what changes in between counts as a change then.
+
+use crate::caller::Caller;
+use crate::config::{NAMES, PROJECT_DIRECTORY, PolicyRequest};
+use palisade_launch::probe::RealTree;
+use serde::{Deserialize, Serialize};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Files and directories, and which they were.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inputs(Vec<Input>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Input {
+    path: PathBuf,
+    /// None: there is nothing.
+    identity: Option<Identity>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Identity {
+    /// What is in it changes all the time.
+    Directory { device: u64, inode: u64 },
+    /// Size, modification and change: no content is replaced without one of them.
+    File { device: u64, inode: u64, size: u64, modified: (i64, i64), changed: (i64, i64) },
+}
+
+impl Identity {
+    fn of(found: &Metadata) -> Self {
+        let (device, inode) = (found.dev(), found.ino());
+        match found.is_dir() {
+            true => Self::Directory { device, inode },
+            false => Self::File {
+                device,
+                inode,
+                size: found.len(),
+                modified: (found.mtime(), found.mtime_nsec()),
+                changed: (found.ctime(), found.ctime_nsec()),
+            },
+        }
+    }
+}
+
+impl Input {
+    fn look(path: PathBuf) -> Self {
+        // What cannot be looked at is as good as missing: a start says why it cannot be read.
+        let identity = path.metadata().ok().as_ref().map(Identity::of);
+        Self { path, identity }
+    }
+}
+
+impl Inputs {
+    /// Those of a sandbox that this caller would make now.
+    pub fn look(caller: &Caller, request: &PolicyRequest) -> Self {
+        let project = palisade_plan::project_root(&caller.facts, &RealTree);
+        let places = &caller.places;
+        let policies = [places.organisation.clone(), places.user.clone()];
+        let own = project.join(PROJECT_DIRECTORY);
+        let policies = policies.iter().chain([&own]);
+        let mut paths: Vec<PathBuf> = policies
+            .flat_map(|directory| NAMES.iter().map(move |name| directory.join(name)))
+            .collect();
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        paths.extend(request.files.iter().map(absolute));
+        paths.push(places.trust_store());
+        // Programs that git runs by its settings are kept from being replaced.
+        paths.push(project.join(".git/config"));
+        let home = caller.facts.home.as_deref();
+        let of_git = |home: &Path| [".gitconfig", ".config/git/config"].map(|name| home.join(name));
+        paths.extend(home.into_iter().flat_map(of_git));
+        paths.push(caller.facts.cwd.clone());
+        paths.push(project);
+        Self(paths.into_iter().map(Input::look).collect())
+    }
+
+    /// Whether a sandbox that is made now would be made from the same.
+    pub fn are_unchanged(&self) -> bool {
+        self.0.iter().all(|input| *input == Input::look(input.path.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Input, Inputs};
+    use std::fs;
+
+    #[test]
+    fn a_file_that_appears_is_replaced_or_goes_and_another_directory_are_changes() {
+        let place = tempfile::tempdir().unwrap();
+        let (file, directory) = (place.path().join("policy.yaml"), place.path().join("project"));
+        fs::create_dir(&directory).unwrap();
+        let look = || Inputs([&file, &directory].map(|path| Input::look(path.clone())).into());
+        let before = look();
+        assert!(before.are_unchanged());
+        fs::write(directory.join("new"), "").unwrap();
+        assert!(before.are_unchanged(), "work in the project is none");
+        fs::write(&file, "one").unwrap();
+        assert!(!before.are_unchanged());
+        let with_file = look();
+        // Of the same length; its inode tells them apart, whatever the clock says.
+        fs::write(place.path().join("other"), "two").unwrap();
+        fs::rename(place.path().join("other"), &file).unwrap();
+        assert!(!with_file.are_unchanged());
+        let with_other = look();
+        fs::rename(&directory, place.path().join("moved")).unwrap();
+        fs::create_dir(&directory).unwrap();
+        assert!(!with_other.are_unchanged());
+        let text = serde_json::to_string(&look()).unwrap();
+        assert_eq!(serde_json::from_str::<Inputs>(&text).unwrap(), look());
+    }
+}

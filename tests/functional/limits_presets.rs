@@ -36,7 +36,7 @@ fn usable_presets_run_as_they_are_where_groups_hold() {
     let usable = presets.as_array().unwrap().iter().filter(|preset| preset["usable"] == true);
     for name in usable.map(|preset| preset["name"].as_str().unwrap()) {
         // Its build directory is the host's: what is written there can only be counted.
-        let counted: &[&str] = if name == "cargo-runner" { &["disk"] } else { &[] };
+        let counted: &[&str] = if name == "cargo" { &["disk"] } else { &[] };
         let mut flags = vec!["--preset", name];
         flags.extend(counted.iter().map(|_| "--best-effort-limits"));
         let output = world.sandbox_run(&flags, ["git", "--version"]).run();

@@ -92,7 +92,7 @@ fn each_language_has_its_own_registries_and_a_writable_project() {
         let policy = policy(&Subject::Run, Some(name));
         assert_eq!(policy.network.mode, NetworkMode::Proxy, "{name}");
         assert_eq!(policy.network.allowed_for, tools, "{name}");
-        assert!(policy.network.allowed_hosts.is_empty() && policy.approvals.is_empty(), "{name}");
+        assert!(policy.network.allowed_hosts.is_empty(), "{name}");
         assert_eq!(policy.filesystem.project, ProjectAccess::ReadWrite, "{name}");
         assert_eq!(policy.filesystem.caches, CacheAccess::Own, "{name}");
         assert!(policy.filesystem.hide_secrets && policy.filesystem.protect_names, "{name}");
@@ -117,6 +117,11 @@ fn the_cargo_preset_lists_a_linker_and_writes_only_to_target() {
     assert!(policy.process.allowed_executables.iter().any(|name| name == "cc"));
     assert_eq!(policy.filesystem.project, ProjectAccess::ReadOnly);
     assert_eq!(policy.filesystem.read_write_paths, ["target"]);
+    assert!(!policy.filesystem.execute_written);
+    assert_eq!(policy.filesystem.executable_dirs, ["target"]);
+    for shell in ["sh", "bash", "python", "python3", "node"] {
+        assert!(!policy.process.allowed_executables.iter().any(|name| name == shell), "{shell}");
+    }
 }
 
 /// One row of a table of limits, in the words of a document: what a run has by itself, the most it may
@@ -234,6 +239,7 @@ fn the_cargo_preset_has_its_own_limits() {
         row("process.maxProcesses", ["25", "50", "51"], "cargo"),
         row("resources.maxThreads", ["50", "100", "101"], "cargo"),
         row("resources.maxFileDescriptors", ["500", "1000", "1001"], "cargo"),
+        row("resources.maxOutputSize", ["100m", "100m", "101m"], "cargo"),
         row("filesystem.maxTotalSize", ["10g", "10g", "10241m"], "cargo"),
         row("filesystem.tmpSize", ["1g", "1g", "1025m"], "cargo"),
     ];

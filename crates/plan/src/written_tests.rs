@@ -86,7 +86,8 @@ fn a_named_directory_that_cannot_be_executed_from_is_told() {
 #[test]
 fn a_list_of_programs_allows_what_is_built_in_the_named_directory() {
     let mut tree = tree();
-    tree.file("/usr/bin/cargo", "").file("/home/u/project/target/app", "");
+    tree.file("/usr/bin/cargo", "").file("/usr/bin/other", "");
+    tree.file("/home/u/project/target/app", "").file("/home/u/project/app", "");
     let mut policy = without_execution(&["target"]);
     policy.process.allowed_executables = vec!["cargo".to_owned()];
     let planned = |command: &str| plan_of(&policy, &user(), &tree, command);
@@ -94,7 +95,9 @@ fn a_list_of_programs_allows_what_is_built_in_the_named_directory() {
     let landlock = plan.sandbox.landlock.unwrap();
     let listed = &landlock.executables.listed().unwrap().listed;
     assert_eq!(*listed, ["/home/u/project/target", "/usr/bin/cargo"].map(PathBuf::from));
-    assert!(matches!(planned("/usr/bin/env"), Ok(_) | Err(PlanError::NotAllowed { .. })));
+    for other in ["/usr/bin/other", "./app"] {
+        assert!(matches!(planned(other), Err(PlanError::NotAllowed { .. })), "{other}");
+    }
 }
 
 /// Proves: FS-1 mount-flags

@@ -240,7 +240,7 @@ fn the_cargo_preset_has_its_own_limits() {
         row("resources.maxThreads", ["50", "100", "101"], "cargo"),
         row("resources.maxFileDescriptors", ["500", "1000", "1001"], "cargo"),
         row("resources.maxOutputSize", ["100m", "100m", "101m"], "cargo"),
-        row("filesystem.maxTotalSize", ["10g", "10g", "10241m"], "cargo"),
+        row("filesystem.maxTotalSize", ["5g", "10g", "10241m"], "cargo"),
         row("filesystem.tmpSize", ["1g", "1g", "1025m"], "cargo"),
     ];
     holds(&Subject::Run, Some("cargo"), &limits);

@@ -96,7 +96,7 @@ fn each_language_has_its_own_registries_and_a_writable_project() {
         assert_eq!(policy.filesystem.project, ProjectAccess::ReadWrite, "{name}");
         assert_eq!(policy.filesystem.caches, CacheAccess::Own, "{name}");
         assert!(policy.filesystem.hide_secrets && policy.filesystem.protect_names, "{name}");
-        assert_eq!(policy.process.max_processes, Some(4096), "{name}");
+        assert_eq!(policy.process.max_processes, Some(2048), "{name}");
     }
 }
 

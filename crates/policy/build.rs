@@ -14,7 +14,7 @@ use std::{env, fs};
 use tree::{Entry, Format, Node, Position, Tree};
 
 /// In the order they are listed.
-const PRESETS: [&str; 11] = [
+const PRESETS: [&str; 16] = [
     "default",
     "tool",
     "bash",
@@ -22,7 +22,12 @@ const PRESETS: [&str; 11] = [
     "write",
     "edit",
     "web_fetch",
-    "cargo-runner",
+    "read-only",
+    "node",
+    "python",
+    "rust",
+    "go",
+    "cargo",
     "agent",
     "minimal",
     "strict",

@@ -1,4 +1,4 @@
-//! Programs that a policy does not allow, started by a way around (K07, K08).
+//! Programs that a policy does not allow, started by a way around (K07, K08, K14).
 
 use palisade_testkit::{Attack, Demonstration, World};
 
@@ -125,4 +125,114 @@ fn k08_a_list_that_a_loader_gets_around_is_called_advice() {
         assert!(remark.contains(way), "{remark}");
     }
     shown.held();
+}
+
+fn whole_policy(world: &World, text: &str) -> Vec<String> {
+    let file = world.write("policy.yaml", text);
+    vec!["--policy".into(), file.display().to_string()]
+}
+
+const NOTHING_WRITTEN: &str = "filesystem: { executeWritten: false }\n";
+
+/// A program is copied there and started.
+fn copy_in(place: &str) -> Vec<String> {
+    let script = format!("cp /bin/echo {place}/copy && {place}/copy it ran || echo held");
+    strings(&["sh", "-c", &script])
+}
+
+/// Wherever the command can write: its private home, its own file systems, the project and caches.
+///
+/// Proves: FS-1 mount-flags, CARGO-1 no-executables
+#[test]
+fn k14_what_the_command_wrote_is_not_executed_where_the_policy_says_so() {
+    for place in ["~", "/tmp", "/var/tmp", "/dev/shm", ".", "~/.cache/pip", "~/.cache/uv"] {
+        Attack::new("K14", format!("run a program that was copied to {place}"))
+            .held_by(&["noexec-mounts"])
+            .prepare(|world| {
+                world.write("home/.cache/pip/known", "");
+                world.write("home/.cache/uv/known", "");
+            })
+            .flags(|world| whole_policy(world, NOTHING_WRITTEN))
+            .command(move |_| copy_in(place))
+            // Nothing is left behind on this machine.
+            .bare_command(move |_| copy_in(if place.starts_with('/') { "~" } else { place }))
+            .succeeded(|_, output| output.out() == "it ran\n")
+            .contained(|_, output| output.out() == "held\n")
+            .check();
+    }
+}
+
+/// The kernel refuses to map it as code, so its loader gains nothing either.
+///
+/// Proves: FS-1 mount-flags, CARGO-1 no-executables
+#[test]
+fn k14_the_loader_does_not_start_what_the_command_wrote() {
+    Attack::new("K14", "run a program that was copied to the home directory by its loader")
+        .needs("a loader at its usual place", loader().is_some())
+        .held_by(&["noexec-mounts"])
+        .flags(|world| whole_policy(world, NOTHING_WRITTEN))
+        .command(|_| {
+            let loader = loader().unwrap_or_default();
+            let script = format!("cp /bin/echo ~/copy && {loader} ~/copy it ran || echo held");
+            strings(&["sh", "-c", &script])
+        })
+        .succeeded(|_, output| output.out() == "it ran\n")
+        .contained(|_, output| output.out() == "held\n")
+        .check();
+}
+
+/// Proves: FS-1 mount-flags, CARGO-1 no-executables
+#[test]
+fn k14_a_program_in_memory_was_written_too() {
+    Attack::new("K14", "run a program from memory though nothing that was written may run")
+        .held_by(&["seccomp"])
+        .flags(|world| whole_policy(world, NOTHING_WRITTEN))
+        .command(from_memory)
+        .succeeded(|_, output| output.out().contains("it ran"))
+        .contained(|_, output| output.out().starts_with("refused 13 "))
+        .check();
+}
+
+/// As in the preset `cargo`: two layers, each of which suffices.
+///
+/// Proves: CARGO-1 no-executables, CARGO-1 executables
+#[test]
+fn k14_a_list_of_programs_is_a_second_layer() {
+    Attack::new("K14", "run a copied program that is on no list and where nothing written may run")
+        .held_by(&["noexec-mounts", "landlock"])
+        .flags(|world| {
+            let list = "process: { allowedExecutables: [sh, cp] }\n";
+            whole_policy(world, &format!("{NOTHING_WRITTEN}{list}"))
+        })
+        .command(|_| copy_in("~"))
+        .succeeded(|_, output| output.out() == "it ran\n")
+        .contained(|_, output| output.out() == "held\n")
+        .check();
+}
+
+/// A directory that is named is one that the kernel tells apart: what is moved out of it is not executed.
+///
+/// Proves: CARGO-1 no-executables
+#[test]
+fn k14_what_leaves_the_named_directory_does_not_run() {
+    Attack::new(
+        "K14",
+        "run a program that was built in the one directory for that and moved out of it",
+    )
+    .held_by(&["noexec-mounts"])
+    .flags(|world| {
+        let text = "filesystem: { executeWritten: false, executableDirs: [target] }\n";
+        whole_policy(world, text)
+    })
+    .prepare(|world| {
+        world.write_in_project("target/kept", "");
+    })
+    .command(|_| {
+        let script = "cp /bin/echo target/built && target/built first && mv target/built moved && \
+                          ./moved it ran || echo held";
+        strings(&["sh", "-c", script])
+    })
+    .succeeded(|_, output| output.out() == "first\nit ran\n")
+    .contained(|_, output| output.out() == "first\nheld\n")
+    .check();
 }

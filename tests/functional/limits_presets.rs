@@ -36,10 +36,8 @@ fn usable_presets_run_as_they_are_where_groups_hold() {
     let usable = presets.as_array().unwrap().iter().filter(|preset| preset["usable"] == true);
     for name in usable.map(|preset| preset["name"].as_str().unwrap()) {
         // Its build directory is the host's: what is written there can only be counted.
-        let counted: &[&str] = if name == "cargo-runner" { &["disk"] } else { &[] };
-        let mut flags = vec!["--preset", name];
-        flags.extend(counted.iter().map(|_| "--best-effort-limits"));
-        let output = world.sandbox_run(&flags, ["git", "--version"]).run();
+        let counted: &[&str] = if name == "cargo" { &["disk"] } else { &[] };
+        let output = world.sandbox_run(["--preset", name], ["git", "--version"]).run();
         output.assert_code(0);
         assert_eq!(loose(&output), counted, "{name}");
         let relaxations = output.report.as_ref().unwrap()["relaxations"].to_string();

@@ -422,9 +422,9 @@ fn nothing_is_lost_in_silence_when_a_policy_is_carried_over() {
     for (name, text, lines) in [
         (
             "cargo.yaml",
-            "sandbox_config:\n  file_system:\n    target_size_mb: 10\n    log_size_mb: 10\n  \
-             security:\n    strict_mode: true\n    block_shell_access: true\n",
-            &["lost", "cargo.yaml:3:5", "cargo.yaml:4:5", "cargo.yaml:6:5", "cargo.yaml:7:5"][..],
+            "directory_permissions:\n  workspace: wo\n  logs: rw\nexecution_policy:\n  \
+             blocked_executables: [sh]\n",
+            &["lost", "cargo.yaml:2:3", "cargo.yaml:3:3", "cargo.yaml:5:3"][..],
         ),
         (
             "tools.json",

@@ -225,6 +225,9 @@ pub(crate) fn set_limit(resource: Resource, value: u64) -> Result<()> {
         Resource::Processes => proc::Resource::Nproc,
         Resource::CpuSeconds => proc::Resource::Cpu,
     };
+    // An ordinary user's process can have no more than its parent, whose limit holds anyway.
+    let own = (resource == proc::Resource::Nproc).then(|| proc::get_rlimit(resource).hard);
+    let value = own.flatten().map_or(value, |own| value.min(own));
     let limit = ResourceLimit { soft: Some(value), hard: Some(value) };
     proc::set_rlimit(resource, limit).during("setting a limit")
 }

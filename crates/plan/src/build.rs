@@ -20,7 +20,7 @@ use crate::see::{self, Outside, RestOfHost, Seen, SeenOn};
 use crate::selfcheck::{self, CheckedLayers};
 use crate::{
     caches, environment, gate, guard, identity, landlock, listed, locate, namespaces, own,
-    promises, seccomp, unheld_rules,
+    promises, seccomp, unheld_rules, written,
 };
 use palisade_policy::model::{
     Level, Mode, NetworkMode, Policy, ProjectAccess, RecordedStreams, View,
@@ -194,6 +194,7 @@ fn view(
     };
     add_name_files(parts.identity, facts, host, &mut seen);
     let egress = egress(request, parts.hostname, host, &mut seen)?;
+    written::forbid_execution(&policy.filesystem, facts, host, &mut seen)?;
     if gate::serves_files(policy, facts) {
         seen.view.frame_areas(&own::FRAMED_AREAS);
     }
@@ -502,7 +503,12 @@ fn list_executables(
         return Ok(Vec::new());
     }
     let reach = Reach::new(&kept.confinement, kept.landlock.as_ref(), host);
-    let chosen = executables::choose(list, &SearchContext { facts, command, reach })?;
+    let mounts = match &kept.confinement {
+        Confinement::Namespaces(inside) => inside.mounts.as_slice(),
+        Confinement::NoNamespaces | Confinement::None => &[],
+    };
+    let built = written::executable_places(&policy.filesystem, mounts);
+    let chosen = executables::choose(list, &built, &SearchContext { facts, command, reach })?;
     let landlock = kept.landlock.as_mut().ok_or(PlanError::ExecutablesUnheld)?;
     landlock.executables = Execution::Listed(chosen.executables);
     Ok(chosen.notes)

@@ -83,6 +83,11 @@ fn reason_against(
     if kind != EntryKind::Dir || !is_itself {
         return Some("it is not a directory, or behind a link".to_owned());
     }
+    if guard.trees.iter().any(|tree| tree == place) {
+        return Some(
+            "nothing around it is writable, and names at its top are protected".to_owned(),
+        );
+    }
     if let Some((_, why)) = MARKS.iter().find(|(name, _)| host.exists(&path.join(name))) {
         return Some((*why).to_owned());
     }

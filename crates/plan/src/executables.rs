@@ -12,12 +12,14 @@ use crate::program::{self, Needs};
 use crate::reach::{Found, Reach};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The same as `execvp` and the launcher use without a `PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
 /// How many files of a listed directory are examined for loaders and interpreters.
 const MAX_LOOKED_INTO: usize = 10_000;
+/// In a path of the list.
+const ANY_NAME: &str = "*";
 
 /// The context in which names are resolved.
 pub(crate) struct SearchContext<'a> {
@@ -32,16 +34,27 @@ pub(crate) struct Chosen {
     pub(crate) notes: Vec<String>,
 }
 
-/// `list` is not empty. Refuses a command that is not on it.
-pub(crate) fn choose(list: &[String], ground: &SearchContext<'_>) -> Result<Chosen> {
+/// `list` is not empty. `built` are directories for what the command builds and runs. Refuses a command that is in
+/// neither.
+pub(crate) fn choose(
+    list: &[String],
+    built: &[PathBuf],
+    ground: &SearchContext<'_>,
+) -> Result<Chosen> {
     let mut search = Search::new(ground);
     for text in list {
-        match ground.named(text)? {
-            Some(found) => search.add_listed(found),
-            None => search.notes.push(format!(
+        let found = ground.named(text)?;
+        if found.is_empty() && !has_pattern(text) {
+            search.notes.push(format!(
                 "allowedExecutables: `{text}` is not visible in the sandbox, so this entry allows nothing"
-            )),
+            ));
         }
+        for found in found {
+            search.add_listed(found);
+        }
+    }
+    for path in built {
+        search.add_built(path);
     }
     search.refuse_unlisted_command()?;
     search.add_needs();
@@ -49,10 +62,11 @@ pub(crate) fn choose(list: &[String], ground: &SearchContext<'_>) -> Result<Chos
 }
 
 impl SearchContext<'_> {
-    /// Resolves a program's name, or the path of a file or directory.
-    fn named(&self, text: &str) -> Result<Option<Found>> {
+    /// Resolves a program's name, or the path of a file or directory. In a path `*` stands for any one name, so that
+    /// versions need not be listed.
+    fn named(&self, text: &str) -> Result<Vec<Found>> {
         if !text.contains('/') && text != "~" {
-            return Ok(self.candidates(OsStr::new(text)).into_iter().next());
+            return Ok(self.candidates(OsStr::new(text)).into_iter().take(1).collect());
         }
         let path = if text.starts_with(['/', '~', '$']) {
             Scope::new(self.facts).typed(text)?
@@ -60,7 +74,20 @@ impl SearchContext<'_> {
             self.command.cwd.join(text)
         };
         let is_known = |found: &Found| found.kind.is_node();
-        Ok(self.reach.resolve(&path).filter(is_known))
+        Ok(self.matching(&path).into_iter().filter(is_known).collect())
+    }
+
+    fn matching(&self, path: &Path) -> Vec<Found> {
+        let mut places = vec![PathBuf::new()];
+        for part in path.components() {
+            if part != Component::Normal(OsStr::new(ANY_NAME)) {
+                places.iter_mut().for_each(|place| place.push(part));
+                continue;
+            }
+            let dirs = places.iter().filter_map(|place| self.reach.resolve(place));
+            places = dirs.flat_map(|dir| self.reach.children(&dir)).collect();
+        }
+        places.iter().filter_map(|place| self.reach.resolve(place)).collect()
     }
 
     /// Every file that a command name could refer to, in the order in which they are tried.
@@ -111,6 +138,12 @@ impl<'a> Search<'a> {
             _ => self.wait(found.clone()),
         }
         self.listed.push(found);
+    }
+
+    /// What will be there is not there yet, so nothing is looked into.
+    fn add_built(&mut self, path: &Path) {
+        self.add_detour(path, DetourKind::Writable);
+        self.listed.push(Found { path: path.to_owned(), kind: EntryKind::Dir, on_host: None });
     }
 
     /// Adds everything below, and the real files that links in it lead to.
@@ -228,6 +261,10 @@ impl<'a> Search<'a> {
             notes: self.notes,
         }
     }
+}
+
+fn has_pattern(text: &str) -> bool {
+    text.split('/').any(|name| name == ANY_NAME)
 }
 
 fn is_interpreter(path: &Path) -> bool {

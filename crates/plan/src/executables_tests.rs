@@ -67,6 +67,25 @@ fn names_paths_and_links_mean_the_real_file_with_what_it_needs() {
 
 /// Proves: PROC-2 executables
 #[test]
+fn a_star_stands_for_any_one_name_and_nothing_is_said_of_what_is_missing() {
+    let mut tree = tree();
+    tree.file("/usr/lib/gcc/one/12/collect2", "").file("/usr/lib/gcc/one/13/collect2", "");
+    tree.file("/usr/lib/gcc/one/collect2", "").file("/usr/lib/gcc/one/12/deep/collect2", "");
+    let list = listing(&["ls", "/usr/lib/gcc/*/*/collect2", "/usr/*/absent", "~/*/tool"]);
+    let plan = plan_of(&list, &user(), &tree, "ls").unwrap();
+    assert!(!format!("{:?}", plan.explanation.notes).contains("allows nothing"));
+    let landlock = plan.sandbox.landlock.unwrap();
+    let expected = [
+        "/home/u/project/tool",
+        "/usr/bin/ls",
+        "/usr/lib/gcc/one/12/collect2",
+        "/usr/lib/gcc/one/13/collect2",
+    ];
+    assert_eq!(landlock.executables.listed().unwrap().listed, paths(&expected));
+}
+
+/// Proves: PROC-2 executables
+#[test]
 fn a_directory_means_everything_below_and_what_its_links_lead_to() {
     let found = executables(&["/opt/tools"], "/opt/tools/bin/a");
     assert_eq!(found.listed, paths(&["/opt/tools", "/usr/bin/other"]));

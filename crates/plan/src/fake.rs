@@ -209,6 +209,8 @@ pub(crate) fn policy() -> Policy {
             protect_names: true,
             unprotected_paths: Vec::new(),
             build_dirs: Vec::new(),
+            execute_written: true,
+            executable_dirs: Vec::new(),
             max_file_size: None,
             max_total_size: None,
             max_inodes: None,

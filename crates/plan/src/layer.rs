@@ -35,6 +35,8 @@ layers! {
     ReadOnlyMounts = "read-only-mounts",
     /// Mounts have `nosuid` and `nodev`.
     MountFlags = "mount-flags",
+    /// Mounts from which nothing may be executed have `noexec`.
+    NoexecMounts = "noexec-mounts",
     /// An own `/proc` with its dangerous parts sealed.
     PrivateProc = "private-proc",
     /// An own `/dev` with a few harmless nodes, and an own devpts.

@@ -91,6 +91,7 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         Layer::MountView
         | Layer::FilteredSettings
         | Layer::ReadOnlyMounts
+        | Layer::NoexecMounts
         | Layer::PrivateProc
         | Layer::MinimalDev
         | Layer::PidNamespace
@@ -168,6 +169,16 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
             for op in &mut inside.mounts {
                 if let MountOp::Bind { access, .. } = op {
                     *access = MountAccess::ReadWrite;
+                }
+            }
+        }
+        Layer::NoexecMounts => {
+            for op in &mut inside.mounts {
+                if let MountOp::Bind { exec, .. }
+                | MountOp::Overlay { exec, .. }
+                | MountOp::Tmpfs { exec, .. } = op
+                {
+                    *exec = true;
                 }
             }
         }

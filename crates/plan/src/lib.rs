@@ -62,6 +62,7 @@ mod unheld_rules;
 mod view;
 mod virtualenv;
 mod writable;
+mod written;
 
 #[cfg(test)]
 mod fake;

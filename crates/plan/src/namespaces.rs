@@ -90,6 +90,12 @@ pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Resul
     if policy.filesystem.root_path.is_some() {
         return needs("rootPath", "take it out");
     }
+    if !policy.filesystem.execute_written {
+        return needs(
+            "executeWritten: false",
+            "take it out, or list programs (allowedExecutables)",
+        );
+    }
     if let Some(what) = of_a_network_of_its_own(policy) {
         return needs(what, "use --network none or host, or do without --no-userns");
     }
@@ -120,6 +126,7 @@ pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<()> {
         ("--blacklist", !filesystem.denied_paths.is_empty()),
         ("--allow-write", !filesystem.unprotected_paths.is_empty()),
         ("--build-dir", !filesystem.build_dirs.is_empty()),
+        ("executeWritten: false", !filesystem.execute_written),
         ("rootPath", filesystem.root_path.is_some()),
         ("a host name of its own", policy.process.hostname != DEFAULT_HOSTNAME),
         ("a time offset", policy.process.time_offset.is_some()),

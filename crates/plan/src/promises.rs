@@ -5,6 +5,7 @@
 use crate::layer::{Layer, Promise, Strength};
 use crate::limit::{Grip, Limit, LimitKind};
 use crate::model::{Answers, Confinement, Egress, MountOp, OnUnknown, Plan, Probe, ProxyPlan};
+use crate::written;
 use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
 /// The promises of an otherwise complete plan.
@@ -205,6 +206,7 @@ fn programs(plan: &Plan, policy: &Policy) -> Vec<Promise> {
                 .remark(Some("code that a program loads or interprets itself is not restricted")),
         );
     }
+    promises.extend(written(plan, policy));
     let executables =
         plan.sandbox.landlock.as_ref().and_then(|landlock| landlock.executables.listed());
     promises.extend(executables.map(|executables| {
@@ -217,6 +219,18 @@ fn programs(plan: &Plan, policy: &Policy) -> Vec<Promise> {
         }
     }));
     promises
+}
+
+fn written(plan: &Plan, policy: &Policy) -> Option<Promise> {
+    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return None };
+    if policy.filesystem.execute_written {
+        return None;
+    }
+    let places = written::executable_places(&policy.filesystem, &inside.mounts);
+    let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+    let but = (!places.is_empty()).then(|| format!("except in {}", places.join(", ")));
+    let promise = Promise::new("FS-1", "the command executes nothing of what it wrote");
+    Some(promise.held(&[Layer::NoexecMounts, Layer::Seccomp]).remark(but.as_deref()))
 }
 
 fn network(plan: &Plan) -> Vec<Promise> {

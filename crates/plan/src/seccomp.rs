@@ -42,7 +42,8 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp> {
         deny_others: unheld.processes,
         deny_fork: !policy.process.allow_fork,
         pin_cpus: unheld.cpus,
-        deny_anonymous_programs: !policy.process.allowed_executables.is_empty(),
+        deny_anonymous_programs: !policy.process.allowed_executables.is_empty()
+            || !policy.filesystem.execute_written,
         guard_writes: unheld.creations,
         gate_paths: unheld.paths == Some(Trigger::Notify),
         gate_stubs: unheld.paths == Some(Trigger::Fuse),

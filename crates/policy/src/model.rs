@@ -267,6 +267,10 @@ pub struct Filesystem {
     pub unprotected_paths: Vec<String>,
     /// Directories that only hold build output: written without the broker, so names in them are not protected.
     pub build_dirs: Vec<String>,
+    /// Whether files may be executed that the command can write.
+    pub execute_written: bool,
+    /// Directories in which that is possible although `execute_written` is false.
+    pub executable_dirs: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_file_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

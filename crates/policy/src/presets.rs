@@ -24,11 +24,16 @@ pub(crate) const TOOL: &str = "tool";
 /// Tools with their own shipped values (POL-7).
 pub(crate) const NAMED_TOOLS: [&str; 5] = ["bash", "read", "write", "edit", "web_fetch"];
 
+/// Earlier names that policies may still use.
+const RENAMED: [(&str, &str); 1] = [("cargo-runner", "cargo")];
+
 pub fn presets() -> &'static [Preset] {
     PRESETS
 }
 
 pub fn preset(name: &str) -> Option<&'static Preset> {
+    let renamed = RENAMED.iter().find(|(earlier, _)| *earlier == name);
+    let name = renamed.map_or(name, |(_, today)| *today);
     PRESETS.iter().find(|preset| preset.name == name)
 }
 

@@ -19,6 +19,7 @@ fn every_preset_loads_says_what_it_is_for_and_merges() {
         policy(&Subject::Run, Some(preset.name));
     }
     assert!(preset("nothing").is_none());
+    assert_eq!(preset("cargo-runner").unwrap().name, "cargo");
     assert!(preset("bash").unwrap().description().contains("no network"));
 }
 
@@ -79,13 +80,48 @@ fn each_tool_has_its_own_level_and_network() {
     }
 }
 
+/// Proves: POL-7 presets
+#[test]
+fn each_language_has_its_own_registries_and_a_writable_project() {
+    for (name, tools) in [
+        ("node", &["npm", "yarn", "pnpm", "bun", "git"][..]),
+        ("python", &["pip", "uv", "poetry", "git"]),
+        ("rust", &["cargo", "git"]),
+        ("go", &["go", "git"]),
+    ] {
+        let policy = policy(&Subject::Run, Some(name));
+        assert_eq!(policy.network.mode, NetworkMode::Proxy, "{name}");
+        assert_eq!(policy.network.allowed_for, tools, "{name}");
+        assert!(policy.network.allowed_hosts.is_empty(), "{name}");
+        assert_eq!(policy.filesystem.project, ProjectAccess::ReadWrite, "{name}");
+        assert_eq!(policy.filesystem.caches, CacheAccess::Own, "{name}");
+        assert!(policy.filesystem.hide_secrets && policy.filesystem.protect_names, "{name}");
+        assert_eq!(policy.process.max_processes, Some(2048), "{name}");
+    }
+}
+
+/// Proves: POL-7 presets
+#[test]
+fn the_preset_read_only_grants_no_writing_and_no_network() {
+    let policy = policy(&Subject::Run, Some("read-only"));
+    assert_eq!(policy.filesystem.project, ProjectAccess::ReadOnly);
+    assert_eq!(policy.filesystem.caches, CacheAccess::Off);
+    assert!(policy.filesystem.read_write_paths.is_empty());
+    assert_eq!((policy.network.mode, policy.on_ask), (NetworkMode::None, OnAsk::Deny));
+}
+
 /// Proves: CARGO-1 preset
 #[test]
 fn the_cargo_preset_lists_a_linker_and_writes_only_to_target() {
-    let policy = policy(&Subject::Run, Some("cargo-runner"));
+    let policy = policy(&Subject::Run, Some("cargo"));
     assert!(policy.process.allowed_executables.iter().any(|name| name == "cc"));
     assert_eq!(policy.filesystem.project, ProjectAccess::ReadOnly);
     assert_eq!(policy.filesystem.read_write_paths, ["target"]);
+    assert!(!policy.filesystem.execute_written);
+    assert_eq!(policy.filesystem.executable_dirs, ["target"]);
+    for shell in ["sh", "bash", "python", "python3", "node"] {
+        assert!(!policy.process.allowed_executables.iter().any(|name| name == shell), "{shell}");
+    }
 }
 
 /// One row of a table of limits, in the words of a document: what a run has by itself, the most it may
@@ -197,16 +233,17 @@ fn tools_on_files_and_pages_have_the_limits_of_a_process() {
 #[test]
 fn the_cargo_preset_has_its_own_limits() {
     let limits = [
-        row("resources.maxCPU", ["5m", "5m", "301s"], "cargo-runner"),
-        row("resources.timeout", ["10m", "10m", "601s"], "cargo-runner"),
-        row("resources.maxMemory", ["512m", "2g", "2049m"], "cargo-runner"),
-        row("process.maxProcesses", ["25", "50", "51"], "cargo-runner"),
-        row("resources.maxThreads", ["50", "100", "101"], "cargo-runner"),
-        row("resources.maxFileDescriptors", ["500", "1000", "1001"], "cargo-runner"),
-        row("filesystem.maxTotalSize", ["10g", "10g", "10241m"], "cargo-runner"),
-        row("filesystem.tmpSize", ["1g", "1g", "1025m"], "cargo-runner"),
+        row("resources.maxCPU", ["5m", "5m", "301s"], "cargo"),
+        row("resources.timeout", ["10m", "10m", "601s"], "cargo"),
+        row("resources.maxMemory", ["512m", "2g", "2049m"], "cargo"),
+        row("process.maxProcesses", ["25", "50", "51"], "cargo"),
+        row("resources.maxThreads", ["50", "100", "101"], "cargo"),
+        row("resources.maxFileDescriptors", ["500", "1000", "1001"], "cargo"),
+        row("resources.maxOutputSize", ["100m", "100m", "101m"], "cargo"),
+        row("filesystem.maxTotalSize", ["5g", "10g", "10241m"], "cargo"),
+        row("filesystem.tmpSize", ["1g", "1g", "1025m"], "cargo"),
     ];
-    holds(&Subject::Run, Some("cargo-runner"), &limits);
+    holds(&Subject::Run, Some("cargo"), &limits);
 }
 
 /// Proves: POL-6 maximum
@@ -215,7 +252,7 @@ fn no_tool_gets_around_its_memory_limit_by_swap() {
     for (subject, preset, from) in [
         (Subject::Tool("bash".into()), None, "tool"),
         (Subject::Tool("edit".into()), None, "tool"),
-        (Subject::Run, Some("cargo-runner"), "cargo-runner"),
+        (Subject::Run, Some("cargo"), "cargo"),
     ] {
         let plain = with(&subject, preset, None).unwrap();
         assert_eq!(plain.policy.resources.max_swap, None, "which is none, beside a memory limit");

@@ -1,10 +1,11 @@
 //! A cargo runner's `sandbox_config:` and the sections that belong to it.
 
-use super::foreign::{Field, Foreign};
+use super::foreign::{Field, Foreign, texts_under};
 use super::{LoadedDocument, SourceKind};
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
-use crate::settings::{Settings, Value};
+use crate::presets::preset;
+use crate::settings::{Setting, Settings, Value};
 use crate::syntax::tree::{Node, Tree};
 
 pub(super) const SECTIONS: &[&str] = &[
@@ -21,6 +22,7 @@ pub(super) const SECTIONS: &[&str] = &[
     "log_levels",
 ];
 
+const PRESET: &str = "cargo";
 const MEBI: u64 = 1 << 20;
 const SECOND: u64 = 1000;
 
@@ -34,9 +36,7 @@ pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagno
     for field in foreign.fields(node, "", SECTIONS) {
         match field.name() {
             "sandbox_config" => config(&mut foreign, &field, settings),
-            "directory_permissions" => {
-                foreign.refuse(&field, "the runner's own directories are not laid out yet");
-            }
+            "directory_permissions" => permissions(&mut foreign, &field, settings),
             "size_limits" => sizes(&mut foreign, &field, settings, 1),
             "process_limits" => limits(&mut foreign, &field, settings),
             "network_allowlist" => hosts(&mut foreign, &field, settings),
@@ -98,21 +98,64 @@ fn limits(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
 }
 
 fn sizes(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings, factor: u64) {
+    const TOTAL: &str = "filesystem.maxTotalSize";
     let known: &[&str] = if factor == 1 {
         &["total_workspace", "target_directory", "log_files", "temp_files"]
     } else {
         &["workspace_size_mb", "target_size_mb", "log_size_mb", "temp_size_mb"]
     };
+    let mut totals = Vec::new();
     for size in foreign.fields(section.node(), &section.path, known) {
         match size.name() {
-            "total_workspace" | "workspace_size_mb" => {
-                foreign.copy_scaled(&size, "filesystem.maxTotalSize", factor, settings);
-            }
             "temp_files" | "temp_size_mb" => {
                 foreign.copy_scaled(&size, "filesystem.tmpSize", factor, settings);
             }
-            _ => foreign.refuse(&size, "directories have no size of their own yet"),
+            // What a command prints is its log.
+            "log_files" | "log_size_mb" => {
+                foreign.copy_scaled(&size, "resources.maxOutputSize", factor, settings);
+            }
+            _ => {
+                let mut total = Settings::new();
+                foreign.copy_scaled(&size, TOTAL, factor, &mut total);
+                totals.extend(total.remove(TOTAL).map(|total| (size, total)));
+            }
         }
+    }
+    let bytes = |(_, total): &(Field<'_>, Setting)| match total.value {
+        Value::Number(bytes) => bytes,
+        _ => u64::MAX,
+    };
+    totals.sort_by_key(bytes);
+    if let [(least, _), .., (most, _)] = totals.as_slice() {
+        let message = format!(
+            "all that a run adds counts as one: the smaller `{}` is the limit on both",
+            least.name()
+        );
+        foreign.warn(most, message);
+    }
+    settings.extend(totals.into_iter().take(1).map(|(_, total)| (TOTAL, total)));
+}
+
+/// The runner's directories are the project, its target, cargo's caches, and what Palisade keeps of a run.
+fn permissions(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
+    let known = ["workspace", "cargo_home", "target", "logs", "metadata"];
+    for field in foreign.fields(section.node(), &section.path, &known) {
+        let Some(mode) = foreign.text(&field) else { continue };
+        let (path, value) = match (field.name(), mode.as_str()) {
+            ("workspace", "ro") => ("filesystem.project", Value::Word("read-only")),
+            ("workspace", "rw") => ("filesystem.project", Value::Word("read-write")),
+            ("cargo_home", "rw") => ("filesystem.caches", Value::Word("own")),
+            ("target", "rw") => {
+                ("filesystem.readWritePaths", Value::List(vec!["target".to_owned()]))
+            }
+            // The output is passed on to a process outside, and no record of the run is visible inside.
+            ("target", "ro") | ("logs", "wo") | ("metadata", "rw") => continue,
+            _ => {
+                foreign.refuse(&field, &format!("`{mode}` is not possible for this directory"));
+                continue;
+            }
+        };
+        foreign.set(&field, path, value, settings);
     }
 }
 
@@ -153,16 +196,24 @@ fn security(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings)
             ("strict_mode", Some(true)) => {
                 foreign.set(&field, "onAsk", Value::Word("deny"), settings);
                 foreign.set(&field, "process.debug", Value::Bool(false), settings);
-                foreign.refuse(&field, "a run does not end at the first indicator yet");
+                foreign.set(&field, "escape.strict", Value::Bool(true), settings);
             }
             ("audit_logging", Some(false)) => {
                 foreign.refuse(&field, "the audit log cannot be turned off");
             }
-            ("block_shell_access", Some(true)) => {
-                foreign.refuse(&field, "executables cannot be blocked by name");
-            }
+            ("block_shell_access", Some(true)) => block_shells(foreign, &field, settings),
             _ => {}
         }
+    }
+}
+
+/// A list of what may run blocks everything else. If the file has no list of its own, that of the preset holds.
+fn block_shells(foreign: &Foreign, field: &Field<'_>, settings: &mut Settings) {
+    const LIST: &str = "process.allowedExecutables";
+    let shipped = preset(PRESET).and_then(|preset| preset.document().ok());
+    let list = shipped.and_then(|mut document| document.settings.remove(LIST));
+    if let (Some(list), false) = (list, settings.contains_key(LIST)) {
+        foreign.set(field, LIST, list.value, settings);
     }
 }
 
@@ -226,6 +277,11 @@ fn paths(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
 fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
     const LINKERS: [&str; 5] = ["cc", "gcc", "clang", "ld", "lld"];
     let known = ["allowed_executables", "blocked_executables", "command_validation"];
+    let allowed = texts_under(section.node(), "allowed_executables");
+    // The list of a shell that is blocked elsewhere in the file gives way to the file's own.
+    if !allowed.is_empty() {
+        settings.remove("process.allowedExecutables");
+    }
     for field in foreign.fields(section.node(), &section.path, &known) {
         match field.name() {
             "allowed_executables" => {
@@ -236,14 +292,22 @@ fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings
                         .warn(&field, "no linker here (cc, gcc, ld …): rustc cannot make a binary");
                 }
             }
-            "blocked_executables" => {
-                foreign.refuse(&field, "executables cannot be blocked by name");
-            }
+            "blocked_executables" => blocked(foreign, &field, &allowed),
             _ => {
                 patterns(foreign, &field);
                 foreign.refuse(&field, "command lines are not matched against patterns yet");
             }
         }
+    }
+}
+
+/// What is not listed as allowed does not start, so a list of what is blocked adds nothing to one.
+fn blocked(foreign: &mut Foreign, field: &Field<'_>, allowed: &[String]) {
+    let names = foreign.texts(field);
+    if allowed.is_empty() {
+        foreign.refuse(field, "executables are blocked by a list of those that are allowed");
+    } else if let Some(both) = names.iter().find(|name| allowed.contains(name)) {
+        foreign.refuse(field, &format!("`{both}` is among the allowed ones, too"));
     }
 }
 

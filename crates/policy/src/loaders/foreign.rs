@@ -149,6 +149,16 @@ impl Foreign {
         }
     }
 
+    pub(super) fn text(&mut self, field: &Field<'_>) -> Option<String> {
+        match &field.node().tree {
+            Tree::Text(text) => Some(text.clone()),
+            _ => {
+                self.decoder.wrong_type(field.node(), &field.path, "text");
+                None
+            }
+        }
+    }
+
     pub(super) fn texts(&mut self, field: &Field<'_>) -> Vec<String> {
         let Tree::List(items) = &field.node().tree else {
             self.decoder.wrong_type(field.node(), &field.path, "a list of text");

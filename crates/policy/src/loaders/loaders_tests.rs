@@ -126,21 +126,45 @@ fn a_cargo_runners_configuration_loads_in_its_own_units() {
     assert_eq!(policy.process.max_processes, Some(50));
     assert_eq!(policy.resources.max_threads, Some(100));
     assert_eq!(policy.resources.max_file_descriptors, Some(1000));
-    assert_eq!(policy.filesystem.max_total_size, Some(10 << 30));
+    assert_eq!(policy.filesystem.max_total_size, Some(5 << 30), "that of target, which is smaller");
+    assert!(warns(&loaded, "the smaller `target_size_mb` is the limit on both"));
+    assert_eq!(policy.resources.max_output_size, Some(100 << 20));
     assert_eq!(policy.filesystem.tmp_size, Some(1 << 30));
     assert_eq!(policy.network.mode, NetworkMode::Proxy);
-    assert!(!policy.process.debug);
-    let file_system = "sandbox_config.file_system";
-    let security = "sandbox_config.security";
-    assert_eq!(
-        refusals(&loaded),
-        [
-            &format!("{file_system}.target_size_mb"),
-            &format!("{file_system}.log_size_mb"),
-            &format!("{security}.strict_mode"),
-            &format!("{security}.block_shell_access"),
-        ]
-    );
+    assert!(!policy.process.debug && policy.escape.strict);
+    let programs = &policy.process.allowed_executables;
+    assert!(programs.iter().any(|name| name == "cargo"), "{programs:?}");
+    assert!(!programs.iter().any(|name| name == "sh" || name == "bash"), "{programs:?}");
+    assert_eq!(refusals(&loaded), [""; 0]);
+}
+
+/// Proves: POL-3 cargo-yaml, CARGO-1 layout, CARGO-1 executables
+#[test]
+fn a_cargo_runners_directories_and_blocked_programs_become_what_enforces_them() {
+    let text = r#"
+directory_permissions: { workspace: "ro", cargo_home: "rw", target: "rw", logs: "wo", metadata: "rw" }
+execution_policy:
+  allowed_executables: [cargo, rustc, rustup, git, cc]
+  blocked_executables: [sh, bash, powershell, cmd, python, node]
+"#;
+    let runner = loaded(text, "cargo.yaml");
+    assert_eq!(refusals(&runner), [""; 0]);
+    let policy = policy(&runner);
+    assert_eq!(policy.filesystem.project, ProjectAccess::ReadOnly);
+    assert_eq!(policy.filesystem.read_write_paths, ["target"]);
+    assert_eq!(policy.filesystem.caches, crate::CacheAccess::Own);
+    assert_eq!(policy.process.allowed_executables, ["cargo", "rustc", "rustup", "git", "cc"]);
+    for (text, refused) in [
+        ("directory_permissions: { workspace: wo }", "directory_permissions.workspace"),
+        ("directory_permissions: { logs: rw }", "directory_permissions.logs"),
+        ("execution_policy: { blocked_executables: [sh] }", "execution_policy.blocked_executables"),
+        (
+            "execution_policy: { allowed_executables: [cc, sh], blocked_executables: [sh] }",
+            "execution_policy.blocked_executables",
+        ),
+    ] {
+        assert_eq!(refusals(&loaded(text, "cargo.yaml")), [refused], "{text}");
+    }
 }
 
 /// Proves: POL-3 contradiction-warning

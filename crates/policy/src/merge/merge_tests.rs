@@ -487,8 +487,7 @@ mod properties {
             (0..keys::KEYS.len()).prop_map(|index| &keys::KEYS[index]).prop_flat_map(|key| {
                 (Just(key.path), value(key)).prop_map(|(path, text)| (path, text))
             });
-        let preset =
-            proptest::option::weighted(0.2, one_of(&["bash", "read", "strict", "cargo-runner"]));
+        let preset = proptest::option::weighted(0.2, one_of(&["bash", "read", "strict", "cargo"]));
         (proptest::collection::vec(entry, 0..12), preset).prop_map(|(entries, preset)| {
             let mut flags: Vec<crate::Flag> = Vec::new();
             for (path, text) in entries {

@@ -40,6 +40,7 @@ mod session_id;
 pub mod sessions;
 pub mod stores;
 pub mod supervise;
+pub mod tools;
 mod trail;
 pub mod transaction;
 mod tree_locks;

@@ -47,7 +47,7 @@ pub(super) fn run(
     let request = RunRequest {
         command: vec![built_in.name().into()],
         policy,
-        ask_in: AskIn::Approve,
+        ask_in: AskIn::default(),
         fork_of: None,
         record_to: None,
         listed: None,

@@ -76,7 +76,7 @@ impl Run {
         let request = RunRequest {
             command,
             policy,
-            ask_in: if self.json { AskIn::Approve } else { AskIn::default() },
+            ask_in: AskIn::default(),
             fork_of: None,
             record_to: None,
             listed: None,

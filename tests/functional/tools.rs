@@ -40,7 +40,7 @@ input:
   required: [script]
 limits: { timeout: 20s }
 policy:
-  filesystem: { transaction: keep }
+  filesystem: { project: transaction }
 ";
 
 /// Proves: TOOL-1 declared, TOOL-1 typed-result
@@ -76,7 +76,7 @@ fn a_limit_that_was_reached_is_in_the_result() {
         &world,
         &WORK
             .replace("timeout: 20s", "timeout: 300ms")
-            .replace("transaction: keep", "project: read-only"),
+            .replace("project: transaction", "project: read-only"),
     );
     let result = result(&world, "work", &json!({ "script": "echo begun; sleep 1000" }));
     assert_eq!((&result["outcome"], &result["exitCode"]), (&json!("timeout"), &json!(124)));

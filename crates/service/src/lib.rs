@@ -39,6 +39,7 @@ mod secret;
 mod server;
 mod service;
 mod stream;
+mod tool_documents;
 mod tools;
 mod transactions;
 mod usage;

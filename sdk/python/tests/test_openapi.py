@@ -30,6 +30,11 @@ METHODS = {
     "read_usage": "Palisade.usage",
     "list_recordings": "Recordings.list",
     "read_recording": "Recordings.read",
+    "list_tools": "Tools.list",
+    "declare_tool": "Tools.declare",
+    "get_tool": "Tools.get",
+    "remove_tool": "Tools.remove",
+    "run_tool": "Tools.run",
     "list_approvals": "Approvals.list",
     "follow_approvals": "Approvals.stream",
     "decide_approval": "Approvals.decide",
@@ -95,6 +100,7 @@ BY_ITSELF = {
     ("start_command", "separateStderr"),
     ("write_stdin", "encoding"),
     ("write_stdin", "close"),  # CommandHandle.close_stdin
+    ("declare_tool", "version"),
     ("follow_audit", "limit"),  # Not for the stream.
 }
 
@@ -104,7 +110,7 @@ NAMES = {"Sandbox": "SandboxInfo"}
 #: Bodies of requests, which are checked with the arguments of methods; bytes of files; what only NO_METHOD sends.
 NO_MODEL = {
     "ApplyRequest", "ApprovalAnswer", "FileContent", "Input", "LoggedIn", "LoginProof", "MoreTime", "NewCheckpoint",
-    "NewCommand", "NewDirectory", "NewFork", "NewSandbox", "Renaming", "RollbackRequest", "SignalName",
+    "NewCommand", "NewDirectory", "NewFork", "NewSandbox", "NewToolCall", "Renaming", "RollbackRequest", "SignalName", "ToolDeclaration",
 }
 
 

@@ -97,7 +97,7 @@ fn edit(files: &mut Client, path: &Path, values: &Value) -> Result<FileAnswer> {
     let word = |name: &str| values[name].as_str().unwrap_or_default();
     let (old, new) = (word("oldText"), word("newText"));
     let (content, info) = files.read(path, MAX_EDITED)?;
-    let replaced = replaced(&content, (old, new), values["replaceAll"] == json!(true));
+    let replaced = replaced_text(&content, (old, new), values["replaceAll"] == json!(true));
     let (content, count) = replaced
         .map_err(|why| SessionError::ToolRefused { why: format!("{}: {why}", path.display()) })?;
     // Only what was read is replaced: a change in between is not lost.
@@ -106,11 +106,12 @@ fn edit(files: &mut Client, path: &Path, values: &Value) -> Result<FileAnswer> {
     Ok(FileAnswer { text, data: json!({ "size": size, "replacements": count }) })
 }
 
-fn replaced(
+/// A text with another one in the place of a part of it, and how often. What is wrong otherwise is said behind the name of the file.
+pub fn replaced_text(
     content: &[u8],
     (old, new): (&str, &str),
     all: bool,
-) -> std::result::Result<(String, usize), String> {
+) -> Result<(String, usize), String> {
     let text = std::str::from_utf8(content).map_err(|_| "it is not UTF-8 text".to_owned())?;
     match text.matches(old).count() {
         0 => Err("oldText does not occur; it has to match exactly, with all spaces and line ends"
@@ -146,14 +147,22 @@ fn list(files: &mut Client, path: &Path, values: &Value) -> Result<FileAnswer> {
 
 #[cfg(test)]
 mod tests {
-    use super::replaced;
+    use super::replaced_text;
 
     #[test]
     fn an_edit_is_exact_and_of_one_place() {
-        assert_eq!(replaced(b"one two one", ("two", "2"), false), Ok(("one 2 one".to_owned(), 1)));
-        assert_eq!(replaced(b"one two one", ("one", "1"), true), Ok(("1 two 1".to_owned(), 2)));
-        assert!(replaced(b"one two one", ("one", "1"), false).unwrap_err().contains("2 times"));
-        assert!(replaced(b"one", ("x", "1"), false).unwrap_err().contains("does not occur"));
-        assert!(replaced(b"\xff", ("x", "1"), false).is_err());
+        assert_eq!(
+            replaced_text(b"one two one", ("two", "2"), false),
+            Ok(("one 2 one".to_owned(), 1))
+        );
+        assert_eq!(
+            replaced_text(b"one two one", ("one", "1"), true),
+            Ok(("1 two 1".to_owned(), 2))
+        );
+        assert!(
+            replaced_text(b"one two one", ("one", "1"), false).unwrap_err().contains("2 times")
+        );
+        assert!(replaced_text(b"one", ("x", "1"), false).unwrap_err().contains("does not occur"));
+        assert!(replaced_text(b"\xff", ("x", "1"), false).is_err());
     }
 }

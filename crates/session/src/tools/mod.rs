@@ -9,7 +9,7 @@ mod result;
 mod violation;
 
 pub use approvals::{MissingApproval, ToolApprovals, missing_approvals, with_approvals};
-pub use built_in_files::{FileAnswer, carry_out};
+pub use built_in_files::{FileAnswer, carry_out, replaced_text};
 pub use declared::{
     DeclaredTool, Ignored, ToolOrigin, ToolSet, declare, find, load, remove, request_of,
 };

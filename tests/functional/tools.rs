@@ -8,6 +8,13 @@ use serde_json::{Value, json};
 
 use crate::escape_response::{SETNS, calling_and_ending};
 
+/// With a policy that lets tools run where the host has no control groups for their limits.
+pub(crate) fn world() -> World {
+    let world = World::new();
+    world.write("home/.config/palisade/policy.yaml", "resources: { bestEffort: true }\n");
+    world
+}
+
 /// Keeps a declaration as the user's own.
 #[track_caller]
 pub(crate) fn declare(world: &World, text: &str) {
@@ -46,7 +53,7 @@ policy:
 /// Proves: TOOL-1 declared, TOOL-1 typed-result
 #[test]
 fn one_result_says_all_of_a_call() {
-    let world = World::new();
+    let world = world();
     declare(&world, WORK);
     world.write("home/.ssh/id_ed25519", "secret\n");
     let script =
@@ -71,11 +78,11 @@ fn one_result_says_all_of_a_call() {
 /// Proves: TOOL-1 typed-result
 #[test]
 fn a_limit_that_was_reached_is_in_the_result() {
-    let world = World::new();
+    let world = world();
     declare(
         &world,
         &WORK
-            .replace("timeout: 20s", "timeout: 300ms")
+            .replace("timeout: 20s", "timeout: 1s")
             .replace("project: transaction", "project: read-only"),
     );
     let result = result(&world, "work", &json!({ "script": "echo begun; sleep 1000" }));
@@ -87,7 +94,7 @@ fn a_limit_that_was_reached_is_in_the_result() {
 /// Proves: TOOL-1 declared
 #[test]
 fn a_value_becomes_no_option_and_no_second_argument() {
-    let world = World::new();
+    let world = world();
     let unguarded = "name: show\ndescription: d\ncommand: [printf, '{format}', '{list}']\ninput:\n  properties:\n    format: { type: string }\n    list: { type: array, items: { type: string } }\n";
     declare(&world, unguarded);
     let shown = result(&world, "show", &json!({ "format": "[%s]", "list": ["a b", "$(id)"] }));
@@ -106,7 +113,7 @@ fn a_value_becomes_no_option_and_no_second_argument() {
 /// Proves: CARGO-1 patterns
 #[test]
 fn patterns_refuse_what_is_blocked_not_allowed_or_too_long() {
-    let world = World::new();
+    let world = world();
     let cargo = "name: shell\ndescription: d\nbuiltin: bash\npatterns:\n  maxLength: 60\n  allowed: ['^echo (build|check)( |$)']\n  blocked: ['--config', '[;&|`$<>]']\n";
     declare(&world, cargo);
     assert_eq!(
@@ -135,7 +142,7 @@ fn patterns_refuse_what_is_blocked_not_allowed_or_too_long() {
 /// Proves: TOOL-1 declared, POL-4 trust
 #[test]
 fn a_tool_of_a_project_runs_only_once_its_content_is_trusted() {
-    let world = World::new();
+    let world = world();
     let file = world.write_in_project(
         ".palisade/tools/hello.yaml",
         "name: hello\ndescription: d\ncommand: [echo, hello]\n",
@@ -158,7 +165,7 @@ const LOWER: &str = "name: lower\ndescription: d\nlevel: LEVEL_1\ncommand: [echo
 /// Proves: POL-7 lowering-approval
 #[test]
 fn neither_a_declaration_nor_a_caller_lowers_a_level_or_opens_the_network() {
-    let world = World::new();
+    let world = world();
     declare(&world, LOWER);
     declare(
         &world,
@@ -182,7 +189,7 @@ fn neither_a_declaration_nor_a_caller_lowers_a_level_or_opens_the_network() {
     // A policy of the user's own is a person's word.
     world.write(
         "home/.config/palisade/policy.yaml",
-        "approvals: [{ what: 'lower:no-sandbox', reason: 'tests' }]\n",
+        "resources: { bestEffort: true }\napprovals: [{ what: 'lower:no-sandbox', reason: 'tests' }]\n",
     );
     let lowered = result(&world, "lower", &json!({}));
     assert_eq!((&lowered["stdout"], &lowered["level"]), (&json!("ran\n"), &json!("LEVEL_1")));
@@ -192,7 +199,7 @@ fn neither_a_declaration_nor_a_caller_lowers_a_level_or_opens_the_network() {
 /// Proves: ESC-1 quarantine, TOOL-1 typed-result
 #[test]
 fn a_tool_that_tried_to_break_out_is_refused_afterwards() {
-    let world = World::new();
+    let world = world();
     declare(
         &world,
         "name: py\ndescription: d\ncommand: [python3, -c, '{script}']\ninput:\n  properties:\n    script: { type: string }\n",
@@ -215,7 +222,7 @@ fn a_tool_that_tried_to_break_out_is_refused_afterwards() {
 /// Proves: TOOL-3 same-plan, TOOL-1 typed-result
 #[test]
 fn built_in_file_tools_obey_the_plan_of_their_sandbox() {
-    let world = World::new();
+    let world = world();
     for name in ["read", "write", "edit", "list"] {
         declare(&world, &format!("name: {name}\ndescription: d\nbuiltin: {name}\n"));
     }
@@ -259,7 +266,7 @@ fn built_in_file_tools_obey_the_plan_of_their_sandbox() {
 fn the_documented_example_works() {
     const PAGE: &str = include_str!("../../docs/tools.md");
     let example = PAGE.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let world = World::new();
+    let world = world();
     fs::create_dir(world.path().join("bin")).unwrap();
     symlink(sandbox_program(), world.path().join("bin/sandbox")).unwrap();
     let path = format!("{}:/usr/bin:/bin", world.path().join("bin").display());
@@ -278,7 +285,7 @@ fn the_documented_parts_are_accepted() {
     let parts: Vec<&str> =
         PAGE.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert_eq!(parts.len(), 2);
-    let world = World::new();
+    let world = world();
     let input = "input: { properties: { ignoreCase: { type: boolean }, pattern: { type: string }, path: { type: string } } }\n";
     let texts = [
         format!("name: a\ndescription: d\n{}{input}", parts[0]),

@@ -1,13 +1,12 @@
 //! Declared tools over HTTP, for models, and a person who agrees to what one needs.
 
-use palisade_testkit::World;
 use serde_json::{Value, json};
 
 use crate::escape_response::{SETNS, calling_and_ending};
 use crate::mcp_support::McpClient;
 use crate::service_support::Server;
 use crate::tmux::Tmux;
-use crate::tools::declare;
+use crate::tools::{declare, world};
 
 fn count() -> Value {
     json!({
@@ -22,7 +21,7 @@ fn count() -> Value {
 /// Proves: TOOL-1 declared, TOOL-1 typed-result, TOOL-1 http
 #[test]
 fn a_tool_is_declared_shown_run_and_removed_over_http() {
-    let world = World::new();
+    let world = world();
     let server = Server::start(&world, &[]);
     world.write_in_project("notes", "one\ntwo\n");
     server.post("/v1/tools", &count()).expect(201);
@@ -69,7 +68,7 @@ fn a_tool_is_declared_shown_run_and_removed_over_http() {
 /// Proves: POL-7 lowering-approval, ESC-1 quarantine, TOOL-1 http
 #[test]
 fn what_is_refused_is_a_problem_with_its_kind() {
-    let world = World::new();
+    let world = world();
     let server = Server::start(&world, &[]);
     let lower =
         json!({ "name": "lower", "description": "d", "level": "LEVEL_1", "command": ["id"] });
@@ -91,7 +90,7 @@ fn what_is_refused_is_a_problem_with_its_kind() {
 /// Proves: TOOL-1 mcp, TOOL-1 typed-result
 #[test]
 fn a_model_is_offered_the_tools_of_a_file() {
-    let world = World::new();
+    let world = world();
     world.write_in_project("notes", "one\ntwo\n");
     let file = world.write("home/declared/count.json", count().to_string());
     let file = file.display().to_string();
@@ -115,7 +114,7 @@ fn a_model_is_offered_the_tools_of_a_file() {
 /// Proves: POL-7 lowering-approval
 #[test]
 fn a_person_at_a_terminal_approves_a_tool_until_it_changes() {
-    let world = World::new();
+    let world = world();
     let lower = "name: lower\ndescription: d\nlevel: LEVEL_1\ncommand: [echo, ran]\n";
     declare(&world, lower);
     let run = || world.sandbox(["tool", "run", "--json", "lower"]).run();

@@ -40,12 +40,12 @@ fn every_wrong_value_is_named_with_what_it_must_be() {
         errors,
         [
             "the tool takes no `pth`; did you mean `path`?",
-            "`path` has 7 characters; at most 5 are allowed",
-            "`mode` must be one of: fast, slow",
-            "`lines` is 11; it must be 10 or less",
-            "`ratio` must be a number, not text",
             "`all` must be true or false, not a number",
             "`files` has 3 items; 0 to 2 are allowed",
+            "`lines` is 11; it must be 10 or less",
+            "`mode` must be one of: fast, slow",
+            "`path` has 7 characters; at most 5 are allowed",
+            "`ratio` must be a number, not text",
         ]
     );
     assert_eq!(

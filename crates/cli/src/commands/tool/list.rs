@@ -5,7 +5,6 @@ use crate::args::PolicyArgs;
 use crate::output;
 use crate::request;
 use clap::Args;
-use palisade_policy::show_json;
 use palisade_policy::tool::{Action, parse_tool};
 use palisade_session::tools::{self, DeclaredTool};
 use palisade_session::{Caller, SessionError, config};
@@ -83,7 +82,7 @@ impl Show {
         if self.json {
             let mut shown = document(tool);
             shown["needsApproval"] = json!(needs);
-            shown["policy"] = policy.as_ref().map_or(Value::Null, show_json);
+            shown["policy"] = json!(policy.map(|merged| merged.policy));
             output::print_json(&shown)?;
             return Ok(ExitCode::SUCCESS);
         }

@@ -81,7 +81,10 @@ impl Run {
             record_to: None,
             listed: None,
         };
-        streams::set_stdin(stdin.as_deref())?;
+        // A person at the terminal may have to answer questions there. Nothing else of our input is for the tool.
+        if self.json || stdin.is_some() || !io::stdin().is_terminal() {
+            streams::set_stdin(stdin.as_deref())?;
+        }
         let cwd = caller.facts.cwd.clone();
         if !self.json {
             let mut tell = |note: &str| output::note(note);

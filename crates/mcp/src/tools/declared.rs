@@ -26,7 +26,7 @@ pub(crate) fn tool(offered: &OfferedTool) -> Tool {
         Value::Object(members) => Arc::new(members),
         _ => Arc::default(),
     };
-    // What it does nobody knows but who declared it: clients ask as for the worst.
+    // What it does is not known here, so clients ask as for the worst.
     let annotations = ToolAnnotations::with_title(&offered.name).read_only(false).destructive(true);
     Tool::new(offered.name.clone(), offered.description.clone(), object(offered.input.clone()))
         .with_raw_output_schema(object(output_schema()))

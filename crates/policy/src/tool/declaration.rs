@@ -28,7 +28,7 @@ const KEYS: [&str; 11] = [
     "policy",
 ];
 const PATTERN_KEYS: [&str; 3] = ["maxLength", "allowed", "blocked"];
-/// What a file cannot say about itself: who declares a tool approves nothing, and bounds nobody else.
+/// What a declaration cannot say: it approves nothing, and sets no bounds for other layers.
 const NOT_HERE: [&str; 4] = ["approvals", "locks", "maximum", "tools"];
 /// Of what a tool may write, unless its declaration or a policy says otherwise: an answer has to fit into memory.
 const OUTPUT: &str = "1m";

@@ -1,6 +1,6 @@
 //! The input of a tool: a small part of JSON Schema that says which values there are, and the check of what a caller gave.
 //!
-//! A keyword that is not known is an error and is never ignored: it would be a check that nobody makes. What is not declared is
+//! A keyword that is not known is an error and is never ignored: it would be a check that is not made. What is not declared is
 //! refused.
 
 use super::pattern::Pattern;

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 const SOURCE: &str = "sandbox tool approve";
 const VERSION: u32 = 1;
 
-/// Something that a tool needs and nobody has agreed to.
+/// Something that a tool needs and no person has agreed to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingApproval {
     /// As in `approvals` of a policy: `NAME:network` or `NAME:no-sandbox`.
@@ -98,7 +98,7 @@ impl ToolApprovals {
     }
 }
 
-/// What the policy of a call needs that nobody has agreed to. Any other complaint about the policy is an error.
+/// What the policy of a call needs and no person has agreed to. Any other complaint about the policy is an error.
 pub fn missing_approvals(caller: &Caller, request: &PolicyRequest) -> Result<Vec<MissingApproval>> {
     let complaints = match config::load(caller, request) {
         Ok(_) => return Ok(Vec::new()),

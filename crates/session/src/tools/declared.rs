@@ -170,7 +170,7 @@ impl ToolSet {
         let parsed = parse_tool(&file.text, &file.path.to_string_lossy());
         let declaration = match parsed {
             Ok(declaration) => declaration,
-            // What nobody has trusted must not keep the tools of others from running.
+            // An untrusted file must not keep other tools from running.
             Err(problems) if !is_trusted => {
                 let why = problems.first().map(ToString::to_string).unwrap_or_default();
                 self.ignored.push(Ignored {

@@ -121,7 +121,7 @@ pub(super) fn question(what: &str, tool: &str) -> String {
     }
 }
 
-/// Only a person at a terminal can agree: whoever calls a tool could answer anything else.
+/// Only a person at a terminal can agree: the caller of a tool, a program, must not answer for one.
 pub(super) fn agrees(what: &str) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         bail!("cannot ask: there is no terminal");

@@ -84,7 +84,7 @@ pub(super) fn run(
     Ok(result(name, &report, done))
 }
 
-/// If this process is killed, nobody else ends the session.
+/// If this process is killed, the session has to end by itself.
 fn bound_life(caller: &Caller, policy: &mut PolicyRequest) -> anyhow::Result<()> {
     const KEY: &str = "resources.timeToLive";
     let stated = config::load(caller, policy)?.merged.policy.resources.time_to_live;

@@ -64,12 +64,10 @@ fn text_of(result: &Value) -> String {
     let word = |name: &str| result[name].as_str().unwrap_or_default();
     let mut text = lossy(word("stdout").as_bytes());
     let errors = lossy(word("stderr").as_bytes());
-    for part in [errors.as_str()] {
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(part);
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
     }
+    text.push_str(&errors);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

@@ -343,7 +343,7 @@ fn decode_patterns(decoder: &mut Decoder, node: &Node, action: Option<&Action>) 
                 _ => decoder.wrong_type(&entry.value, &shown, "a number from 1 to 65536"),
             },
             ("maxLength", _) => {
-                decoder.wrong_type(&entry.value, &shown, "a number from 1 to 65536")
+                decoder.wrong_type(&entry.value, &shown, "a number from 1 to 65536");
             }
             ("allowed", Tree::List(items)) => {
                 patterns.allowed = decode_list(decoder, items, &shown);

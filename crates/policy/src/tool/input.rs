@@ -330,14 +330,9 @@ pub(crate) fn decode(decoder: &mut Decoder, node: &Node, shown: &str) -> InputSc
         match entry.key.as_str() {
             "type" if is_text(&entry.value, "object") => {}
             "type" => decoder.wrong_type(&entry.value, &path, "object"),
+            "additionalProperties" if matches!(entry.value.tree, Tree::Bool(false)) => {}
             "additionalProperties" => {
-                if !matches!(entry.value.tree, Tree::Bool(false)) {
-                    decoder.wrong_type(
-                        &entry.value,
-                        &path,
-                        "false: only declared values are taken",
-                    );
-                }
+                decoder.wrong_type(&entry.value, &path, "false: only declared values are taken");
             }
             "required" => {
                 required = texts(decoder, &entry.value, &path);

@@ -149,7 +149,7 @@ const LENGTH: u64 = 8;
 fn read_report(file: &File) -> anyhow::Result<RunReport> {
     let deadline = Instant::now() + LAST_WORDS;
     loop {
-        let mut length = [0; LENGTH as usize];
+        let mut length = [0; size_of::<u64>()];
         if file.read_at(&mut length, 0).context("cannot read the report")? == length.len() {
             let length = usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX);
             if length > MAX_REPORT {

@@ -1,11 +1,13 @@
 use super::{InputError, InputSchema};
 use serde_json::{Value, json};
 
+#[expect(clippy::needless_pass_by_value, reason = "written where it is used")]
 fn schema(properties: Value, required: &[&str]) -> InputSchema {
     let document = json!({ "type": "object", "properties": properties, "required": required });
     InputSchema::of_json(&document.to_string()).unwrap()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "written where it is used")]
 fn wrong(schema: &InputSchema, input: Value) -> Vec<String> {
     let errors = schema.check(&input).err().unwrap_or_default();
     errors.iter().map(ToString::to_string).collect()

@@ -30,6 +30,7 @@ fn values(input: &Value) -> InputValues {
     schema.check(input).unwrap()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "written where it is used")]
 fn filled(command: Value, input: Value) -> Result<Vec<String>, TemplateError> {
     template(&command).fill(&values(&input))
 }

@@ -26,7 +26,7 @@ fn a_tool_of_the_user_is_found_and_its_policy_is_a_layer() {
     assert!(loaded.read_from.contains(&tool.file.named));
     match find(&set, "coumt") {
         Err(SessionError::NoSuchTool { nearest, .. }) => {
-            assert_eq!(nearest.as_deref(), Some("count"))
+            assert_eq!(nearest.as_deref(), Some("count"));
         }
         other => panic!("{other:?}"),
     }

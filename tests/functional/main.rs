@@ -151,6 +151,8 @@ mod signals;
 mod static_mode;
 mod terminal;
 mod tmux;
+mod tools;
+mod tools_faces;
 mod top;
 mod transaction;
 mod transaction_copy;

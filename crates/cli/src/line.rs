@@ -12,7 +12,7 @@ use crate::commands::sessions::{
 use crate::commands::{
     approve, audit, bwrap, cache, check_path, complete, doctor, explain_syscall, generate, hook,
     learn, manual, mcp, net, plan, policy, proxy, quarantine, replay, revoke, run, serve,
-    supervise, top, why,
+    supervise, tool, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -114,6 +114,9 @@ pub(crate) enum Command {
     Serve(serve::Serve),
     /// Offer tools in a sandbox to a client of the Model Context Protocol
     Mcp(mcp::Mcp),
+    /// Declare tools, and run them in sandboxes of their own
+    #[command(subcommand)]
+    Tool(tool::Tool),
     /// Answer the questions of running sandboxes
     Approve(approve::Approve),
     /// Take back what was granted to a running sandbox
@@ -243,6 +246,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "check-path" => Command::CheckPath(arguments(line)?),
         "policy" => Command::Policy(subcommand(line)?),
         "audit" => Command::Audit(arguments(line)?),
+        "tool" => Command::Tool(subcommand(line)?),
         "quarantine" => Command::Quarantine(subcommand(line)?),
         _ => return None,
     })

@@ -103,6 +103,7 @@ fn main() -> ExitCode {
         Command::Top(top) => top.execute(),
         Command::Net(net) => net.execute(),
         Command::Audit(audit) => audit.execute(),
+        Command::Tool(tool) => tool.execute(),
         Command::Quarantine(quarantine) => quarantine.execute(),
         Command::CheckPath(check_path) => check_path.execute(),
         Command::Supervise(supervise) => supervise.execute(),

@@ -22,6 +22,7 @@ pub(crate) fn policy_request(caller: &Caller, args: &PolicyArgs) -> anyhow::Resu
         command_line: flags(args, Written::CommandLine, variables)?,
         files,
         tool: args.tool.clone().or_else(|| inherited.tool.clone()),
+        declared: None,
         project: None,
         preset_paths: Vec::new(),
     };

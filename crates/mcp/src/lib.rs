@@ -25,5 +25,6 @@ mod tools;
 pub mod wrap;
 
 pub use error::McpError;
-pub use options::{AskWhom, McpOptions, WhichSandbox};
+pub use options::{AskWhom, McpOptions, OfferedTool, WhichSandbox};
 pub use serving::{serve_http, serve_streams};
+pub use tools::is_own_tool;

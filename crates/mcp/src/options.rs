@@ -22,6 +22,15 @@ pub enum AskWhom {
     Others,
 }
 
+/// A declared tool that is offered beside ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfferedTool {
+    pub name: String,
+    pub description: String,
+    /// A JSON Schema.
+    pub input: serde_json::Value,
+}
+
 #[derive(Clone, Debug)]
 pub struct McpOptions {
     pub places: AppDirs,
@@ -31,4 +40,7 @@ pub struct McpOptions {
     pub ask: AskWhom,
     /// Let a call apply a transaction's changes to the project without asking a person first.
     pub may_apply: bool,
+    /// Declared tools, and the files that declare them.
+    pub tools: Vec<OfferedTool>,
+    pub tool_files: Vec<PathBuf>,
 }

@@ -79,11 +79,11 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools()))
+        Ok(ListToolsResult::with_all_items(tools(&self.0.state.tools)))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools().into_iter().find(|tool| tool.name == name)
+        tools(&self.0.state.tools).into_iter().find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -153,7 +153,11 @@ impl McpServer {
         server.parked.sweep();
         let (call, may_be_task) = match &request.request_state {
             Some(sealed) => (self.take_up(sealed, &request).await?, false),
-            None => match ToolCall::parse(&request.name, request.arguments.clone()) {
+            None => match ToolCall::parse_offered(
+                &request.name,
+                request.arguments.clone(),
+                &server.state.tools,
+            ) {
                 Ok(tool) => {
                     let may_be_task = skills.knows_tasks && tool.may_be_task();
                     (RunningCall::start(&server.state, tool, skills.can_ask, trace), may_be_task)

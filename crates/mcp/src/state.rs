@@ -1,10 +1,11 @@
 //! What all calls of a server share.
 
 use crate::denials::Denials;
-use crate::options::{AskWhom, McpOptions};
+use crate::options::{AskWhom, McpOptions, OfferedTool};
 use crate::questions::Questions;
 use crate::sandbox::LazySandbox;
 use palisade_service::Operations;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) struct ServerState {
@@ -14,6 +15,8 @@ pub(crate) struct ServerState {
     pub(crate) denials: Denials,
     pub(crate) ask: AskWhom,
     pub(crate) may_apply: bool,
+    pub(crate) tools: Vec<OfferedTool>,
+    pub(crate) tool_files: Vec<PathBuf>,
 }
 
 impl std::fmt::Debug for ServerState {
@@ -31,6 +34,8 @@ impl ServerState {
             denials: Denials::default(),
             ask: options.ask,
             may_apply: options.may_apply,
+            tools: options.tools.clone(),
+            tool_files: options.tool_files.clone(),
         })
     }
 }

@@ -21,6 +21,7 @@ mod schema;
 mod settings;
 mod show;
 mod syntax;
+pub mod tool;
 pub mod units;
 
 pub use decode::document::{Flag, PolicyDocument};

@@ -41,6 +41,8 @@ mod secret;
 mod server;
 mod service;
 mod stream;
+mod tool_documents;
+mod tools;
 mod transactions;
 mod usage;
 mod warm;

@@ -297,12 +297,38 @@ impl OwnProgram {
 
     async fn ask_with(&self, invocation: Invocation, stdin: Stdio) -> Result<Answer, Problem> {
         let _place = self.place().await?;
-        let mut child = self.spawn(&invocation, stdin, true)?;
+        let child = self.spawn(&invocation, stdin, true)?;
+        Self::follow(child, None, &invocation).await
+    }
+
+    /// The same with this at its standard input. Who calls this bounds how many there are.
+    pub(crate) async fn ask_with_input(
+        &self,
+        invocation: Invocation,
+        input: Vec<u8>,
+    ) -> Result<Answer, Problem> {
+        let child = self.spawn(&invocation, Stdio::piped(), true)?;
+        Self::follow(child, Some(input), &invocation).await
+    }
+
+    async fn follow(
+        mut child: Child,
+        input: Option<Vec<u8>>,
+        invocation: &Invocation,
+    ) -> Result<Answer, Problem> {
+        use tokio::io::AsyncWriteExt as _;
+        let stdin = child.stdin.take();
         let stdout = child.stdout.take();
         let stderr = child.stderr.take();
+        let feed = async {
+            if let (Some(mut stdin), Some(input)) = (stdin, input) {
+                // Who does not read it says why.
+                let _ = stdin.write_all(&input).await;
+            }
+        };
         let done = async {
-            let (stdout, stderr) =
-                tokio::join!(read_up_to(stdout, MAX_STDOUT), read_up_to(stderr, MAX_STDERR));
+            let (stdout, stderr, ()) =
+                tokio::join!(read_up_to(stdout, MAX_STDOUT), read_up_to(stderr, MAX_STDERR), feed);
             let status: ExitStatus = child.wait().await?;
             Ok::<_, io::Error>((status, stdout?, stderr?))
         };

@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::service::Shared;
 use crate::{
     approvals, audit, checkpoints, commands, files, health, metrics, page, recordings, runs,
-    sandboxes, transactions, usage,
+    sandboxes, tools, transactions, usage,
 };
 use axum::Router;
 use axum::extract::{Request, State};
@@ -128,6 +128,11 @@ fn all() -> Routes {
         .add::<usage::__path_read_usage, _, _>(usage::read_usage)
         .add::<recordings::__path_list_recordings, _, _>(recordings::list_recordings)
         .add::<recordings::__path_read_recording, _, _>(recordings::read_recording)
+        .add::<tools::__path_list_tools, _, _>(tools::list_tools)
+        .add::<tools::__path_declare_tool, _, _>(tools::declare_tool)
+        .add::<tools::__path_get_tool, _, _>(tools::get_tool)
+        .add::<tools::__path_remove_tool, _, _>(tools::remove_tool)
+        .add::<tools::__path_run_tool, _, _>(tools::run_tool)
         .add::<page::__path_log_in, _, _>(page::log_in)
         .add::<page::__path_log_out, _, _>(page::log_out)
         .add::<metrics::__path_read_metrics, _, _>(metrics::read_metrics)
@@ -251,6 +256,6 @@ mod tests {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!((names.len(), count), (43, 43));
+        assert_eq!((names.len(), count), (48, 48));
     }
 }

@@ -94,6 +94,11 @@ impl AppDirs {
         self.state.join("trust.json")
     }
 
+    /// What people agreed to for declared tools.
+    pub(crate) fn tool_approvals(&self) -> PathBuf {
+        self.state.join("tool-approvals.json")
+    }
+
     /// Never visible in a sandbox, whatever is granted around them.
     pub fn own_paths(&self) -> Vec<PathBuf> {
         let mut own = vec![self.organisation.clone(), self.user.clone(), self.state.clone()];

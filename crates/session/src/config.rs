@@ -31,6 +31,8 @@ pub struct PolicyRequest {
     pub files: Vec<PathBuf>,
     /// A declared tool's name.
     pub tool: Option<String>,
+    /// Its declaration, which is a layer of its own, and the file.
+    pub declared: Option<(PolicyLayer, DocumentFile)>,
     /// A project other than that of the working directory.
     pub project: Option<PathBuf>,
     /// The writable paths above that come from a preset and not from a person.
@@ -113,6 +115,11 @@ pub fn load_supposing(
             _ => trust_of(&TrustStore::load(&caller.places)?, &file),
         };
         reading.add(LayerKind::Project(trust), &file)?;
+    }
+    if let Some((layer, file)) = &request.declared {
+        reading.sources.push(PolicySource { kind: layer.kind, path: file.path.clone() });
+        reading.read_from.push(file.named.clone());
+        reading.layers.push(layer.clone());
     }
     let user = match supposing {
         Some(Supposing::User(file)) => Some(file.clone()),

@@ -6,6 +6,7 @@ use palisade_launch::LaunchError;
 use palisade_launch::probe::FactsError;
 use palisade_plan::PlanError;
 use palisade_plan::limit::LimitKind;
+use palisade_policy::tool::CallError;
 use palisade_policy::{Diagnostic, Problem};
 use palisade_record::{ErrorKind, RecordError};
 use palisade_supervisor::SupervisorError;
@@ -219,6 +220,52 @@ pub enum SessionError {
     )]
     QuarantineStore { path: PathBuf, why: String },
 
+    #[error("the declaration is invalid: {}", list(.0))]
+    ToolDeclaration(Vec<Diagnostic>),
+
+    #[error(
+        "no tool {name} is declared{}; `sandbox tool list` lists what is",
+        nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default()
+    )]
+    NoSuchTool { name: String, nearest: Option<String> },
+
+    #[error(
+        "two files declare the tool {name}: {} and {}; remove one of them",
+        first.display(), second.display()
+    )]
+    ToolTwice { name: String, first: PathBuf, second: PathBuf },
+
+    #[error("{} declares the tool {name} already; use --replace", path.display())]
+    ToolThere { name: String, path: PathBuf },
+
+    #[error("more than {limit} tools are declared; remove some")]
+    TooManyTools { limit: usize },
+
+    #[error(
+        "{} declares the tool {name}, and a command in a sandbox could have written it; read it, then run \
+         `sandbox tool trust {}`",
+        path.display(), path.display()
+    )]
+    ToolNotTrusted { name: String, path: PathBuf },
+
+    #[error(transparent)]
+    ToolCall(#[from] CallError),
+
+    #[error(
+        "{tool} needs the approval of a person: {}; `sandbox tool approve {tool}` asks for it",
+        missing.join("; ")
+    )]
+    ToolNotApproved { tool: String, missing: Vec<String> },
+
+    #[error("{why}")]
+    ToolRefused { why: String },
+
+    #[error(
+        "what was approved for tools, in {}, cannot be used: {why}; restore the file, or move it away and approve again",
+        path.display()
+    )]
+    ToolApprovalStore { path: PathBuf, why: String },
+
     #[error(
         "several quarantined tools are meant by {named}; name more of the id (`sandbox quarantine ls`)"
     )]
@@ -320,7 +367,9 @@ impl SessionError {
         match self {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => REFUSED,
             Self::Plan(error) if error.refused_by_policy() => REFUSED,
-            Self::Quarantined { .. } => REFUSED,
+            Self::Quarantined { .. } | Self::ToolNotApproved { .. } => REFUSED,
+            Self::ToolNotTrusted { .. } => REFUSED,
+            Self::ToolCall(error) if error.is_refusal() => REFUSED,
             Self::Launch(error) => u8::try_from(error.exit_code()).unwrap_or(OWN_FAILURE),
             Self::Supervisor(error) => error.exit_code(),
             _ => OWN_FAILURE,
@@ -367,6 +416,17 @@ impl SessionError {
             | Self::Ambiguous { .. } => ErrorKind::Validation,
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
             Self::Quarantined { .. } | Self::QuarantineStore { .. } => ErrorKind::Security,
+            Self::ToolNotTrusted { .. }
+            | Self::ToolNotApproved { .. }
+            | Self::ToolApprovalStore { .. } => ErrorKind::Security,
+            Self::ToolCall(error) if error.is_refusal() => ErrorKind::Security,
+            Self::ToolCall(_)
+            | Self::ToolDeclaration(_)
+            | Self::NoSuchTool { .. }
+            | Self::ToolTwice { .. }
+            | Self::ToolThere { .. }
+            | Self::TooManyTools { .. }
+            | Self::ToolRefused { .. } => ErrorKind::Validation,
             Self::Policy(_) => ErrorKind::Validation,
             Self::Plan(error) if error.refused_by_policy() => ErrorKind::Security,
             Self::Plan(
@@ -404,7 +464,8 @@ impl SessionError {
     /// Whether it is about the present state of sessions.
     pub fn reason(&self) -> ErrorReason {
         match self {
-            Self::NoSuchSession { .. } => ErrorReason::NotFound,
+            Self::NoSuchSession { .. } | Self::NoSuchTool { .. } => ErrorReason::NotFound,
+            Self::ToolThere { .. } => ErrorReason::Conflict,
             Self::NameTaken { .. } => ErrorReason::NameTaken,
             Self::SeveralSessions { .. }
             | Self::SessionNotRunning { .. }

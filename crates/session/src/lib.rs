@@ -43,6 +43,7 @@ pub mod sessions;
 pub mod stores;
 pub mod supervise;
 mod telemetry;
+pub mod tools;
 mod trail;
 pub mod transaction;
 mod tree_locks;

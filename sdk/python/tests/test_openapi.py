@@ -31,6 +31,11 @@ METHODS = {
     "start_run": "Palisade.run",
     "list_recordings": "Recordings.list",
     "read_recording": "Recordings.read",
+    "list_tools": "Tools.list",
+    "declare_tool": "Tools.declare",
+    "get_tool": "Tools.get",
+    "remove_tool": "Tools.remove",
+    "run_tool": "Tools.run",
     "list_approvals": "Approvals.list",
     "follow_approvals": "Approvals.stream",
     "decide_approval": "Approvals.decide",
@@ -96,6 +101,7 @@ BY_ITSELF = {
     ("start_command", "separateStderr"),
     ("write_stdin", "encoding"),
     ("write_stdin", "close"),  # CommandHandle.close_stdin
+    ("declare_tool", "version"),
     ("follow_audit", "limit"),  # Not for the stream.
 }
 
@@ -105,7 +111,7 @@ NAMES = {"Sandbox": "SandboxInfo"}
 #: Bodies of requests, which are checked with the arguments of methods; bytes of files; what only NO_METHOD sends.
 NO_MODEL = {
     "ApplyRequest", "ApprovalAnswer", "FileContent", "Input", "LoggedIn", "LoginProof", "MoreTime", "NewCheckpoint",
-    "NewCommand", "NewDirectory", "NewFork", "NewRun", "NewSandbox", "Renaming", "RollbackRequest", "SignalName",
+    "NewCommand", "NewDirectory", "NewFork", "NewRun", "NewSandbox", "NewToolCall", "Renaming", "RollbackRequest", "SignalName", "ToolDeclaration",
 }
 
 

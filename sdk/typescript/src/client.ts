@@ -23,6 +23,7 @@ import type {
   UsageList,
 } from "./models.js";
 import { Recordings } from "./recordings.js";
+import { Tools } from "./tools.js";
 
 /** Milliseconds before each repetition of a request. */
 const RETRIES = [100, 300, 900];
@@ -73,6 +74,8 @@ export class Palisade {
   readonly approvals = new Approvals(this);
   /** Recordings of terminals, of all sandboxes and runs. */
   readonly recordings = new Recordings(this);
+  /** Declared tools. */
+  readonly tools = new Tools(this);
   readonly #address: Address;
   readonly #agent: http.Agent;
   readonly #certificates: string | undefined;

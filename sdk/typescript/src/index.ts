@@ -12,5 +12,6 @@ export type { WriteOptions } from "./files.js";
 export { Files } from "./files.js";
 export * from "./models.js";
 export { Recordings } from "./recordings.js";
+export { Tools } from "./tools.js";
 export type { CreateOptions, DiffOptions } from "./sandbox.js";
 export { Sandbox } from "./sandbox.js";

@@ -19,6 +19,11 @@ export type ProblemKind = "resource" | "security" | "validation" | "cancelled" |
 export type Scope = "file" | "directory" | "directory-to-run" | "private-copy";
 export type Store = "user" | "project" | "org";
 export type Stream = "stdout" | "stderr";
+export type ToolOrigin = "named" | "user" | "project";
+export type ToolViolationKind =
+  | "access" | "protectedWrite" | "execution" | "systemCall" | "network" | "limit" | "escape";
+/** An argument, or several that are left out together. */
+export type ToolWord = string | string[];
 export type Transaction = "overlay" | "copy";
 
 /** Bytes: text where they are UTF-8, base64 where they are not. `textOf` and `bytesOf` read them. */
@@ -421,6 +426,115 @@ export interface Recording {
 
 export interface RecordingList {
   recordings: Recording[];
+}
+
+/** What the command line of a tool has to be like. */
+export interface ToolPatterns {
+  maxLength: number;
+  allowed: string[];
+  blocked: string[];
+}
+
+/** A tool: what it is called, takes and runs. */
+export interface DeclaredTool {
+  name: string;
+  description: string;
+  command?: ToolWord[] | null;
+  builtin?: string | null;
+  stdin?: string | null;
+  /** A JSON Schema. */
+  input: Record<string, unknown>;
+  patterns: ToolPatterns;
+  origin: ToolOrigin;
+  file: string;
+  sha256: string;
+  needsApproval?: string[] | null;
+  policy?: Record<string, unknown> | null;
+}
+
+export interface IgnoredDeclaration {
+  name: string;
+  path: string;
+  why: string;
+}
+
+export interface ToolList {
+  tools: DeclaredTool[];
+  ignored: IgnoredDeclaration[];
+}
+
+/** A declaration, with the words of the files: see docs/tools.md. */
+export interface ToolDeclaration {
+  version?: number | null;
+  name: string;
+  description: string;
+  level?: string | null;
+  command?: ToolWord[] | null;
+  builtin?: string | null;
+  stdin?: string | null;
+  input?: Record<string, unknown> | null;
+  limits?: Record<string, unknown> | null;
+  patterns?: Record<string, unknown> | null;
+  policy?: Record<string, unknown> | null;
+}
+
+export interface KeptDeclaration {
+  file: string;
+}
+
+export interface NewToolCall {
+  input?: Record<string, unknown>;
+  project?: string | null;
+}
+
+/** One thing that a tool tried and was not allowed. Names in it come from inside. */
+export interface ToolViolation {
+  kind: ToolViolationKind;
+  subject: string;
+  access?: string | null;
+  rule?: string | null;
+  detail?: string | null;
+  executable?: string | null;
+  count: number;
+}
+
+/** What became of a tool's changes to the project. */
+export interface ToolTransaction {
+  waitingChanges: number;
+  appliedChanges: number;
+}
+
+export interface ToolApproval {
+  what: string;
+  reason: string;
+}
+
+/** Why a tool was stopped, with its class. */
+export interface ToolFailure {
+  kind: ProblemKind;
+  message: string;
+  causes?: string[] | null;
+}
+
+/** The result of one call of a tool. */
+export interface ToolResult {
+  tool: string;
+  /** The sandbox in which it ran. */
+  sessionId: string;
+  outcome: string;
+  exitCode: number;
+  signal?: number | null;
+  stdout: string;
+  stderr: string;
+  truncated: boolean;
+  data?: Record<string, unknown> | null;
+  usage?: Record<string, unknown> | null;
+  violations: ToolViolation[];
+  transaction?: ToolTransaction | null;
+  level?: string | null;
+  network?: string | null;
+  approvals: ToolApproval[];
+  failure?: ToolFailure | null;
 }
 
 /** Why a request was not carried out (RFC 9457). */

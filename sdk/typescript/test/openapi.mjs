@@ -23,6 +23,11 @@ const METHODS = {
   start_run: "Palisade.run",
   list_recordings: "Recordings.list",
   read_recording: "Recordings.read",
+  list_tools: "Tools.list",
+  declare_tool: "Tools.declare",
+  get_tool: "Tools.get",
+  remove_tool: "Tools.remove",
+  run_tool: "Tools.run",
   list_approvals: "Approvals.list",
   follow_approvals: "Approvals.stream",
   decide_approval: "Approvals.decide",
@@ -63,7 +68,7 @@ const NO_METHOD = {
 };
 
 /** Parameters of a query, as the sources of the client have to name them. */
-const SOURCES = ["client", "approvals", "sandbox", "commands", "files", "recordings"];
+const SOURCES = ["client", "approvals", "sandbox", "commands", "files", "recordings", "tools"];
 
 function typeOf(schema) {
   if (schema.$ref !== undefined) {

@@ -27,5 +27,6 @@ pub(crate) mod running;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod supervise;
+pub(crate) mod tool;
 pub(crate) mod top;
 pub(crate) mod why;

@@ -5,6 +5,7 @@ use crate::context::CallContext;
 use crate::text::{lossy, whole};
 use palisade_service::Problem;
 use palisade_session::files::{Client, FileType, FileVersion, IfExists, MAX_CONTENT, WriteOptions};
+use palisade_session::tools::replaced_text;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -213,17 +214,10 @@ pub(crate) async fn edit(call: &CallContext, wanted: Edit) -> Result<ToolAnswer,
 }
 
 fn replaced(content: &[u8], wanted: &Edit) -> Result<(Vec<u8>, usize), Problem> {
-    let path = wanted.path.display();
-    let text = std::str::from_utf8(content)
-        .map_err(|_| Problem::invalid(format!("{path} is not UTF-8 text")))?;
-    match text.matches(&wanted.old_text).count() {
-        0 => Err(Problem::invalid(format!(
-            "{path}: oldText does not occur; it has to match exactly, with all spaces and line ends"
-        ))),
-        count if count > 1 && !wanted.replace_all => Err(Problem::invalid(format!(
-            "{path}: oldText occurs {count} times; give more of the text around it, or set replaceAll"
-        ))),
-        count => Ok((text.replace(&wanted.old_text, &wanted.new_text).into_bytes(), count)),
+    let texts = (wanted.old_text.as_str(), wanted.new_text.as_str());
+    match replaced_text(content, texts, wanted.replace_all) {
+        Ok((text, count)) => Ok((text.into_bytes(), count)),
+        Err(why) => Err(Problem::invalid(format!("{}: {why}", wanted.path.display()))),
     }
 }
 

@@ -3,6 +3,7 @@
 mod answer;
 mod changes;
 mod commands;
+mod declared;
 mod files;
 mod program;
 mod schema;
@@ -10,12 +11,26 @@ mod search;
 mod web;
 
 pub(crate) use answer::{ToolAnswer, ToolError, result};
-pub(crate) use schema::tools;
+
+use rmcp::model::Tool;
 
 use crate::context::CallContext;
+use crate::options::OfferedTool;
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+/// Ours, and those that are declared, in the order in which clients show them.
+pub(crate) fn tools(offered: &[OfferedTool]) -> Vec<Tool> {
+    let mut tools = schema::tools();
+    tools.extend(offered.iter().map(declared::tool));
+    tools
+}
+
+/// Whether one of our tools has this name.
+pub fn is_own_tool(name: &str) -> bool {
+    schema::tools().iter().any(|tool| tool.name == name)
+}
 
 /// A call with its arguments read.
 #[derive(Debug)]
@@ -34,6 +49,7 @@ pub(crate) enum ToolCall {
     Checkpoint(changes::Checkpoint),
     Rollback(changes::Rollback),
     Status(changes::Status),
+    Declared(declared::DeclaredCall),
 }
 
 /// Why a call cannot be read.
@@ -70,9 +86,24 @@ impl ToolCall {
         })
     }
 
+    /// The same where further tools are offered.
+    pub(crate) fn parse_offered(
+        name: &str,
+        arguments: Option<JsonObject>,
+        offered: &[OfferedTool],
+    ) -> Result<Self, BadCall> {
+        match offered.iter().any(|tool| tool.name == name) {
+            true => Ok(Self::Declared(declared::DeclaredCall {
+                name: name.to_owned(),
+                input: arguments.unwrap_or_default(),
+            })),
+            false => Self::parse(name, arguments),
+        }
+    }
+
     /// Whether it may take so long that a client would rather look at it later.
     pub(crate) fn may_be_task(&self) -> bool {
-        matches!(self, Self::Bash(_))
+        matches!(self, Self::Bash(_) | Self::Declared(_))
     }
 
     pub(crate) async fn run(self, call: &CallContext) -> Result<ToolAnswer, ToolError> {
@@ -91,6 +122,7 @@ impl ToolCall {
             Self::Checkpoint(wanted) => changes::checkpoint(call, wanted).await,
             Self::Rollback(wanted) => changes::rollback(call, wanted).await,
             Self::Status(wanted) => changes::status(call, wanted).await,
+            Self::Declared(wanted) => declared::run(call, wanted).await,
         }
     }
 }

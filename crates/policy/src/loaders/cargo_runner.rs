@@ -295,7 +295,7 @@ fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings
             "blocked_executables" => blocked(foreign, &field, &allowed),
             _ => {
                 patterns(foreign, &field);
-                foreign.refuse(&field, "command lines are not matched against patterns yet");
+                foreign.refuse(&field, "patterns of command lines belong to a declared tool (`patterns`, docs/tools.md)");
             }
         }
     }

@@ -16,6 +16,8 @@ pub enum LayerKind {
     BuiltIn,
     Organisation,
     Project(Trust),
+    /// The declaration of the tool that runs. It approves nothing, wherever its file is.
+    Declaration,
     User,
     /// A file given as the user's own that a command of an earlier run could have written: the file, or a link
     /// on the way to it, is in a project or a cache.
@@ -38,6 +40,7 @@ impl LayerKind {
             LayerKind::BuiltIn => "built-in",
             LayerKind::Organisation => "organisation",
             LayerKind::Project(_) => "project",
+            LayerKind::Declaration => "tool declaration",
             LayerKind::User => "user",
             LayerKind::Writable(_) => "file",
             LayerKind::Environment => "environment",
@@ -51,15 +54,16 @@ impl LayerKind {
             LayerKind::BuiltIn => 0,
             LayerKind::Organisation => 1,
             LayerKind::Project(_) => 2,
-            LayerKind::User | LayerKind::Writable(_) => 3,
-            LayerKind::Environment => 4,
-            LayerKind::CommandLine => 5,
+            LayerKind::Declaration => 3,
+            LayerKind::User | LayerKind::Writable(_) => 4,
+            LayerKind::Environment => 5,
+            LayerKind::CommandLine => 6,
         }
     }
 
-    /// Whether a command could have written it, so that it cannot approve anything on the user's behalf.
+    /// Whether others could have written it, so that it cannot approve anything on the user's behalf.
     pub(crate) fn is_writable(self) -> bool {
-        matches!(self, LayerKind::Project(_) | LayerKind::Writable(_))
+        matches!(self, LayerKind::Project(_) | LayerKind::Writable(_) | LayerKind::Declaration)
     }
 
     /// Whether it may only tighten.
@@ -121,6 +125,7 @@ pub(crate) fn store_of(kind: LayerKind) -> Store {
         LayerKind::Organisation => Store::Organisation,
         LayerKind::Project(_) => Store::Project,
         LayerKind::BuiltIn
+        | LayerKind::Declaration
         | LayerKind::User
         | LayerKind::Writable(_)
         | LayerKind::Environment

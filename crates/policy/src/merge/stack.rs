@@ -73,6 +73,7 @@ impl<'a> Stack<'a> {
 
     pub(crate) fn layer(&mut self, layer: &PolicyLayer) {
         let document = &layer.document;
+        self.says_nothing_of_tool &= layer.kind != LayerKind::Declaration;
         for named in &document.presets {
             self.preset(named, layer.kind, &mut Vec::new());
         }
@@ -363,6 +364,10 @@ impl<'a> Stack<'a> {
                 "a file that commands in a sandbox could have written cannot approve anything"
                     .to_owned(),
                 "remove `approvals`, or move the file out of the project",
+            ),
+            ("approvals", LayerKind::Declaration) => (
+                "the declaration of a tool cannot approve anything".to_owned(),
+                "remove `approvals`",
             ),
             ("approvals", _) => {
                 ("a project cannot approve on its user's behalf".to_owned(), "remove `approvals`")

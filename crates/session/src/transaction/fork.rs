@@ -188,6 +188,7 @@ impl ForkOptions {
             command_line,
             files: self.files.into_iter().map(path).collect(),
             tool: self.tool,
+            declared: None,
             project: None,
             preset_paths: self.preset_paths,
         };

@@ -146,8 +146,8 @@ impl Transaction {
                 (Baseline::started(now_on_files()), commit)
             }
         };
-        // Nobody forks a run of one command.
-        if own.is_none() {
+        // Nobody forks a run of one command, nor a call of a declared tool: without its declaration a fork could do more.
+        if own.is_none() && policy.declared.is_none() {
             ForkOptions::of(caller, policy).keep(&directory)?;
         }
         // After the time from which on changes of the host are told from those of the session.

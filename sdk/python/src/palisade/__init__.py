@@ -14,6 +14,7 @@ from ._async._commands import AsyncCommandHandle, AsyncCommands
 from ._async._files import AsyncFiles
 from ._async._recordings import AsyncRecordings
 from ._async._sandbox import AsyncSandbox
+from ._async._tools import AsyncTools
 from ._errors import (
     Busy,
     Cancelled,
@@ -51,6 +52,7 @@ from ._models import (
     CommandResult,
     Conflict,
     Decision,
+    DeclaredTool,
     FileDocument,
     Held,
     Lifetime,
@@ -66,6 +68,8 @@ from ._models import (
     Scope,
     Size,
     Store,
+    ToolResult,
+    ToolViolation,
     Transaction,
     UsageLimit,
     Written,
@@ -76,6 +80,7 @@ from ._sync._commands import CommandHandle, Commands
 from ._sync._files import Files
 from ._sync._recordings import Recordings
 from ._sync._sandbox import Sandbox
+from ._sync._tools import Tools
 
 __all__ = [
     "Applied",
@@ -90,6 +95,7 @@ __all__ = [
     "AsyncPalisade",
     "AsyncRecordings",
     "AsyncSandbox",
+    "AsyncTools",
     "AuditLevel",
     "AuditPage",
     "AuditRecord",
@@ -110,6 +116,7 @@ __all__ = [
     "ConflictError",
     "ConnectionFailed",
     "Decision",
+    "DeclaredTool",
     "Failed",
     "FileDocument",
     "Files",
@@ -141,6 +148,9 @@ __all__ = [
     "Store",
     "TimedOut",
     "TooLarge",
+    "ToolResult",
+    "ToolViolation",
+    "Tools",
     "Transaction",
     "UsageLimit",
     "Written",

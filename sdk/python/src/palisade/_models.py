@@ -44,6 +44,12 @@ ProblemKind = Literal["resource", "security", "validation", "cancelled", "timeou
 Scope = Literal["file", "directory", "directory-to-run", "private-copy"]
 Store = Literal["user", "project", "org"]
 Stream = Literal["stdout", "stderr"]
+ToolOrigin = Literal["named", "user", "project"]
+ToolViolationKind = Literal[
+    "access", "protectedWrite", "execution", "systemCall", "network", "limit", "escape"
+]
+#: An argument, or several that are left out together.
+ToolWord = Union[str, List[str]]
 Transaction = Literal["overlay", "copy"]
 
 
@@ -446,6 +452,111 @@ class Recording:
 @dataclass(frozen=True)
 class RecordingList:
     recordings: List[Recording]
+
+
+@dataclass(frozen=True)
+class ToolPatterns:
+    """What the command line of a tool has to be like."""
+
+    max_length: int
+    allowed: List[str]
+    blocked: List[str]
+
+
+@dataclass(frozen=True)
+class DeclaredTool:
+    """A tool: what it is called, takes and runs. `input` is a JSON Schema."""
+
+    name: str
+    description: str
+    input: Dict[str, Any]
+    patterns: ToolPatterns
+    origin: ToolOrigin
+    file: str
+    sha256: str
+    command: Optional[List[ToolWord]] = None
+    builtin: Optional[str] = None
+    stdin: Optional[str] = None
+    needs_approval: Optional[List[str]] = None
+    policy: Optional[Dict[str, Any]] = None
+
+
+@dataclass(frozen=True)
+class IgnoredDeclaration:
+    """A declaration that does not count."""
+
+    name: str
+    path: str
+    why: str
+
+
+@dataclass(frozen=True)
+class ToolList:
+    tools: List[DeclaredTool]
+    ignored: List[IgnoredDeclaration]
+
+
+@dataclass(frozen=True)
+class KeptDeclaration:
+    file: str
+
+
+@dataclass(frozen=True)
+class ToolViolation:
+    """One thing that a tool tried and was not allowed. Names in it come from inside."""
+
+    kind: ToolViolationKind
+    subject: str
+    count: int
+    access: Optional[str] = None
+    rule: Optional[str] = None
+    detail: Optional[str] = None
+    executable: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class ToolTransaction:
+    """What became of a tool's changes to the project."""
+
+    waiting_changes: int
+    applied_changes: int
+
+
+@dataclass(frozen=True)
+class ToolApproval:
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ToolFailure:
+    """Why a tool was stopped, with its class."""
+
+    kind: ProblemKind
+    message: str
+    causes: Optional[List[str]] = None
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """The result of one call of a tool. `session_id` is the sandbox in which it ran."""
+
+    tool: str
+    session_id: str
+    outcome: str
+    exit_code: int
+    stdout: str
+    stderr: str
+    truncated: bool
+    violations: List[ToolViolation]
+    approvals: List[ToolApproval]
+    signal: Optional[int] = None
+    data: Optional[Dict[str, Any]] = None
+    usage: Optional[Dict[str, Any]] = None
+    transaction: Optional[ToolTransaction] = None
+    level: Optional[str] = None
+    network: Optional[str] = None
+    failure: Optional[ToolFailure] = None
 
 
 @dataclass(frozen=True)

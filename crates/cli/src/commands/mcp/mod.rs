@@ -10,9 +10,12 @@ use crate::output;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use forwarded::ForwardedOptions;
-use palisade_mcp::{AskWhom, McpOptions, WhichSandbox, serve_http, serve_streams};
+use palisade_mcp::{
+    AskWhom, McpOptions, OfferedTool, WhichSandbox, is_own_tool, serve_http, serve_streams,
+};
 use palisade_service::{CLIENT_TIMEOUT, ListenAddress, Listening, ServeOptions, TlsFiles};
-use palisade_session::AppDirs;
+use palisade_session::tools::{self, ToolOrigin};
+use palisade_session::{AppDirs, Caller};
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -73,6 +76,10 @@ pub(crate) struct Mcp {
     /// Another word for the session, unique among those that run
     #[arg(long, value_name = "NAME", conflicts_with = "session", hide_short_help = true, help_heading = SERVER)]
     name: Option<String>,
+
+    /// Also offer the tools that this file declares, or those in this directory; each call has a sandbox of its own; repeatable
+    #[arg(long, value_name = "FILE|DIRECTORY", help_heading = SERVER)]
+    tools: Vec<PathBuf>,
 
     /// Let sandbox_apply change the project without asking a person
     #[arg(long, hide_short_help = true, help_heading = SERVER)]
@@ -186,7 +193,38 @@ impl Mcp {
             },
             ask: if self.ask_in.is_some() { AskWhom::Others } else { AskWhom::Client },
             may_apply: self.allow_apply,
+            tools: self.offered()?,
+            tool_files: self.tools.clone(),
         })
+    }
+
+    /// The declared tools that are offered: those of the files that were named.
+    fn offered(&self) -> anyhow::Result<Vec<OfferedTool>> {
+        if self.tools.is_empty() {
+            return Ok(Vec::new());
+        }
+        let set = tools::load(&Caller::here()?, &self.tools)?;
+        if let Some(ignored) = set.ignored.iter().find(|it| it.needs_trust) {
+            output::note(&format!("{} not used: {}", ignored.path.display(), ignored.why));
+        }
+        let named = set.tools.into_values().filter(|tool| tool.origin == ToolOrigin::Named);
+        let mut offered = Vec::new();
+        for tool in named {
+            let declaration = tool.declaration;
+            if is_own_tool(&declaration.name) {
+                bail!(
+                    "{}: the server has a tool `{}` of its own; give the declared one another name",
+                    tool.file.path.display(),
+                    declaration.name
+                );
+            }
+            offered.push(OfferedTool {
+                input: declaration.input.to_json(),
+                name: declaration.name,
+                description: declaration.description,
+            });
+        }
+        Ok(offered)
     }
 }
 

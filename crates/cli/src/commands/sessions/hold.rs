@@ -34,7 +34,7 @@ pub(crate) fn until_input_ends(session: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn end(directory: &SessionDirectory) -> anyhow::Result<()> {
+pub(crate) fn end(directory: &SessionDirectory) -> anyhow::Result<()> {
     if !directory.is_alive() {
         return Ok(());
     }

@@ -15,6 +15,7 @@ pub(crate) mod ps;
 pub(crate) mod remove;
 pub(crate) mod stop;
 
+pub(crate) use hold::end as end_now;
 pub(crate) use lasting::{Lasting, shown};
 
 use palisade_session::foreground::{self, Left};

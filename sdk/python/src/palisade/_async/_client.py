@@ -16,6 +16,7 @@ from .._models import AuditLevel, AuditPage, AuditRecord, CommandResult, Sandbox
 from .._pause import IN_PROGRESS_SECONDS, RECONNECT_SECONDS, RETRIES, SILENCE_SECONDS, pause_async
 from ._approvals import AsyncApprovals
 from ._recordings import AsyncRecordings
+from ._tools import AsyncTools
 
 
 class AsyncPalisade:
@@ -47,6 +48,8 @@ class AsyncPalisade:
         self.approvals = AsyncApprovals(self)
         #: Recordings of terminals, of all sandboxes and runs.
         self.recordings = AsyncRecordings(self)
+        #: Declared tools.
+        self.tools = AsyncTools(self)
 
     async def aclose(self) -> None:
         """Ends the connection. Sandboxes stay."""

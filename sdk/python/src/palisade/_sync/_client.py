@@ -16,6 +16,7 @@ from .._models import AuditLevel, AuditPage, AuditRecord, CommandResult, Sandbox
 from .._pause import IN_PROGRESS_SECONDS, RECONNECT_SECONDS, RETRIES, SILENCE_SECONDS, pause
 from ._approvals import Approvals
 from ._recordings import Recordings
+from ._tools import Tools
 
 
 class Palisade:
@@ -47,6 +48,8 @@ class Palisade:
         self.approvals = Approvals(self)
         #: Recordings of terminals, of all sandboxes and runs.
         self.recordings = Recordings(self)
+        #: Declared tools.
+        self.tools = Tools(self)
 
     def close(self) -> None:
         """Ends the connection. Sandboxes stay."""

@@ -1,0 +1,96 @@
+use super::{Action, ToolDeclaration, parse_tool};
+use crate::{Diagnostic, Level};
+use serde_json::json;
+
+fn parsed(text: &str) -> Result<ToolDeclaration, Vec<Diagnostic>> {
+    parse_tool(text, "t.yaml")
+}
+
+fn complaints(text: &str) -> Vec<String> {
+    let problems = parsed(text).err().unwrap_or_default();
+    problems.iter().map(ToString::to_string).collect()
+}
+
+const WHOLE: &str = "\
+version: 1
+name: head
+description: The first lines of a file
+level: LEVEL_2
+command: [head, [-n, '{lines}'], --, '{path}']
+input:
+  type: object
+  properties:
+    path: { type: string }
+    lines: { type: integer, minimum: 1 }
+  required: [path]
+limits: { timeout: 10s, maxMemory: 64m }
+patterns: { maxLength: 200, blocked: ['\\.env'] }
+policy:
+  filesystem: { project: read-only }
+";
+
+/// Proves: TOOL-1 declared
+#[test]
+fn a_declaration_has_a_name_a_level_a_policy_and_a_command() {
+    let tool = parsed(WHOLE).unwrap();
+    assert_eq!((tool.name.as_str(), tool.level()), ("head", Some(Level::Full)));
+    let policy = tool.policy.to_json();
+    assert_eq!(policy["filesystem"], json!({ "project": "read-only" }));
+    assert_eq!(policy["resources"]["timeout"], json!(10_000));
+    assert_eq!(policy["resources"]["maxOutputSize"], json!(1 << 20), "an answer is bounded");
+    let shown = tool.to_json();
+    assert_eq!(shown["command"], json!(["head", ["-n", "{lines}"], "--", "{path}"]));
+    assert_eq!(shown["input"]["required"], json!(["path"]));
+    let built_in = parsed("name: r\ndescription: d\nbuiltin: read\n").unwrap();
+    assert!(matches!(built_in.action, Action::BuiltIn(_)));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    assert_eq!(
+        complaints("name: x\ndescription: d\ncomand: [x]\n"),
+        [
+            "t.yaml:1:1: a tool needs a `command` or a `builtin`",
+            "t.yaml:3:1: unknown key `comand`; did you mean `command`?",
+        ]
+    );
+    assert_eq!(complaints("name: 1x\ndescription: d\ncommand: [x]\n").len(), 1);
+    let both = complaints("name: x\ndescription: d\ncommand: [x]\nbuiltin: bash\n");
+    assert!(both[0].contains("do not go together"), "{both:?}");
+    let built_in = complaints("name: x\ndescription: d\nbuiltin: raed\n");
+    assert!(built_in[0].ends_with("did you mean `read`?"), "{built_in:?}");
+    let unquoted = complaints("name: x\ndescription: d\ncommand: [x, {path}]\n");
+    assert!(unquoted[0].contains("in quotes"), "{unquoted:?}");
+    let policy = complaints("name: x\ndescription: d\ncommand: [x]\npolicy: { filesytem: {} }\n");
+    assert!(policy[0].contains("filesystem"), "{policy:?}");
+    let allowed = complaints("name: x\ndescription: d\ncommand: [x]\npatterns: { allowed: [] }\n");
+    assert!(allowed[0].contains("at least one pattern"), "{allowed:?}");
+    let of_read =
+        complaints("name: x\ndescription: d\nbuiltin: read\npatterns: { blocked: [a] }\n");
+    assert!(of_read[0].contains("has none"), "{of_read:?}");
+}
+
+#[test]
+fn places_and_values_belong_together() {
+    let text = "name: x\ndescription: d\ncommand: [x, '{path}', '-I{dir}']\ninput: { properties: { dir: { type: string } } }\n";
+    let found = complaints(text);
+    assert!(found.iter().any(|it| it.contains("a place for `path`")), "{found:?}");
+    assert!(found.iter().any(|it| it.contains("`input.properties.dir` has no place")), "{found:?}");
+    assert!(found.iter().any(|it| it.contains("`-I{dir}` is no place")), "{found:?}");
+    assert_eq!(complaints("name: x\ndescription: d\ncommand: [awk, '{{print}}']\n"), [""; 0]);
+}
+
+#[test]
+fn a_declaration_approves_nothing() {
+    for key in ["approvals: []", "locks: [network]", "maximum: {}", "tools: {}"] {
+        let text = format!("name: x\ndescription: d\ncommand: [x]\npolicy: {{ {key} }}\n");
+        let found = complaints(&text);
+        assert!(found.len() == 1 && found[0].contains("cannot say this"), "{found:?}");
+    }
+}
+
+#[test]
+fn a_short_word_and_its_key_do_not_go_together() {
+    let text = "name: x\ndescription: d\ncommand: [x]\nlevel: LEVEL_1\npolicy: { isolationLevel: LEVEL_2 }\n";
+    assert!(complaints(text)[0].contains("are the same"));
+}

@@ -57,14 +57,12 @@ fn carry_out(sandbox: &Sandbox, call: Call) -> palisade::Result<Value> {
 
 /// A model acts better on a denial that it is told about.
 fn told(output: &Output) -> Value {
-    let denied = output.violations.iter().flatten();
-    let denied = denied.map(|it| format!("{:?} {} ({})", it.kind, it.subject, it.reason));
     json!({
         "exitCode": output.exit_code(),
         "timedOut": output.timed_out,
         "stdout": output.stdout_text(),
         "stderr": output.stderr_text(),
-        "denied": denied.collect::<Vec<_>>(),
+        "denied": output.violations,
     })
 }
 

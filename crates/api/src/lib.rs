@@ -58,11 +58,11 @@ pub use error::{Error, ErrorKind, Result};
 pub use files::{FileInfo, FileType, Files, IfExists, Listed, Write};
 pub use info::{Info, State, Status};
 pub use output::{Chunk, Exit, Output, Stream, TransactionState};
+pub use palisade_session::tools::{Violation, ViolationKind};
 pub use questions::{Access, Answer, Lifetime, Question, Questions, Scope, Store, Subject};
 pub use running::{Reader, Running};
 pub use sandbox::Sandbox;
 pub use usage::Usage;
-pub use violations::{Violation, ViolationKind};
 
 /// The page about this crate: its examples are compiled.
 #[cfg(doctest)]

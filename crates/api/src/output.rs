@@ -2,9 +2,9 @@
 
 use crate::change_set::Changes;
 use crate::usage::Usage;
-use crate::violations::Violation;
 use palisade_session::SIGNAL_BASE;
 use palisade_session::supervise::interface::ExitCause;
+use palisade_session::tools::Violation;
 use std::borrow::Cow;
 use std::time::Duration;
 

@@ -100,9 +100,8 @@ fn a_directory_that_is_moved_while_it_is_listed_tells_no_secret_names() {
     for name in ["gh", "myapp"] {
         world.write(format!("home/.config/{name}/file"), "x\n");
     }
-    let script = "python3 -c 'import os\n\
+    let script = "mkdir -p ~/.config/mine && python3 -c 'import os\n\
          home = os.path.expanduser(\"~\")\n\
-         os.mkdir(home + \"/.config/mine\")\n\
          fd = os.open(home + \"/.config\", os.O_RDONLY)\n\
          print(sorted(os.listdir(fd)))\n\
          os.rename(home + \"/.config\", home + \"/moved\")\n\

@@ -4,6 +4,7 @@
 use crate::changeset::{ChangeKind, ChangeSet};
 use crate::contents::Located;
 use crate::error::{ChangesError, Result};
+use crate::hard_links::HardLinks;
 use crate::layers::Layers;
 use crate::listing::names_in;
 use crate::paths::{MAX_PATH_BYTES, order};
@@ -27,6 +28,7 @@ pub fn compare(layers: &Layers) -> Result<ChangeSet> {
 fn compare_once(layers: &Layers) -> Result<ChangeSet> {
     let Pairs { pairs, too_deep, .. } = pairs(layers)?;
     let mut set = ChangeSet { too_deep, ..ChangeSet::default() };
+    let mut hard_links = HardLinks::default();
     for Pair { path, before, now } in pairs {
         let kind = match (before, now) {
             (None, None) => None,
@@ -37,10 +39,15 @@ fn compare_once(layers: &Layers) -> Result<ChangeSet> {
             }
             (Some(old), Some(new)) => difference(layers, &path, old, new)?,
         };
+        if let Some(now) = now {
+            hard_links.note(&path, kind, before, now);
+        }
         if let Some(kind) = kind {
             set.changes.push(change(layers, path, kind, (before, now))?);
         }
     }
+    hard_links.name(layers, &mut set)?;
+    set.changes.sort_unstable_by(|one, other| order(&one.path, &other.path));
     set.renames = renames::find(layers, &set)?;
     Ok(set)
 }

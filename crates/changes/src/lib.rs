@@ -20,6 +20,7 @@ mod entry;
 mod error;
 mod fold;
 mod git;
+mod hard_links;
 mod hunks;
 mod judge;
 mod layer_copy;

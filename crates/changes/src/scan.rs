@@ -6,12 +6,13 @@ use crate::changeset::{Change, ChangeKind, ChangeSet};
 use crate::contents::{Located, is_same_content};
 use crate::entry::{Entry, EntryKind};
 use crate::error::{ChangesError, Result};
+use crate::hard_links::HardLinks;
 use crate::layers::{Layers, Stack, is_absence};
 use crate::listing::names_in;
 use crate::paths::{MAX_PATH_BYTES, order};
 use crate::renames;
 use palisade_sys::{Errno, Result as SysResult};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ fn scan_once(layers: &Layers) -> Result<ChangeSet> {
     let mut walk = Walk {
         layers,
         set: ChangeSet::default(),
-        names_of: HashMap::new(),
+        hard_links: HardLinks::default(),
         around: HashSet::new(),
     };
     let mut pending = vec![Directory {
@@ -57,7 +58,7 @@ fn scan_once(layers: &Layers) -> Result<ChangeSet> {
     while let Some(directory) = pending.pop() {
         walk.visit(&directory, &mut pending)?;
     }
-    walk.name_hard_links()?;
+    std::mem::take(&mut walk.hard_links).name(layers, &mut walk.set)?;
     walk.drop_around();
     let mut set = walk.set;
     set.changes.sort_unstable_by(|one, other| order(&one.path, &other.path));
@@ -82,28 +83,9 @@ struct Directory {
 struct Walk<'l> {
     layers: &'l Layers,
     set: ChangeSet,
-    /// Names of files with several, by device and inode.
-    names_of: HashMap<(u64, u64), Vec<LinkedName>>,
+    hard_links: HardLinks,
     /// Directories of a copy that the host has no more. They count only if something in them was changed.
     around: HashSet<PathBuf>,
-}
-
-#[derive(Debug)]
-struct LinkedName {
-    path: PathBuf,
-    /// None if nothing but the link changed.
-    kind: Option<ChangeKind>,
-    old_at: Option<Located>,
-    new_at: Located,
-}
-
-impl LinkedName {
-    /// The host's file stays, with other permissions at most. Its inode, if so.
-    fn kept_inode(&self) -> Option<u64> {
-        let is_kept =
-            matches!(self.kind, None | Some(ChangeKind::ModeChanged | ChangeKind::Touched));
-        self.old_at.filter(|_| is_kept).map(|old| old.found.inode)
-    }
 }
 
 impl Walk<'_> {
@@ -219,11 +201,7 @@ impl Walk<'_> {
             Some(old) if old.found.kind != new_at.found.kind => Some(ChangeKind::TypeChanged),
             Some(old) => difference(self.layers, &path, old, new_at)?,
         };
-        if new_at.found.kind == EntryKind::File && new_at.found.links > 1 {
-            let name = LinkedName { path: path.clone(), kind, old_at, new_at };
-            let inode = (new_at.found.device, new_at.found.inode);
-            self.names_of.entry(inode).or_default().push(name);
-        }
+        self.hard_links.note(&path, kind, old_at, new_at);
         match kind {
             Some(kind) => self.add(path, kind, old_at, Some(new_at)),
             None => Ok(()),
@@ -251,41 +229,6 @@ impl Walk<'_> {
         let above: HashSet<PathBuf> =
             changed.flat_map(|path| path.ancestors().skip(1)).map(Path::to_owned).collect();
         changes.retain(|change| !around.contains(&change.path) || above.contains(&change.path));
-    }
-
-    /// The first name counts as the file and the others as links to it. A name whose file the host keeps comes first.
-    fn name_hard_links(&mut self) -> SysResult<()> {
-        let mut link_of: HashMap<PathBuf, (PathBuf, ChangeKind)> = HashMap::new();
-        let mut added = Vec::new();
-        for mut group in std::mem::take(&mut self.names_of).into_values() {
-            group.sort_by_cached_key(|name| (name.kept_inode().is_none(), name.path.clone()));
-            let mut names = group.into_iter();
-            let Some(first) = names.next() else { continue };
-            for name in names {
-                let kind = match name.kind {
-                    _ if name.kept_inode().is_some() && name.kept_inode() == first.kept_inode() => {
-                        continue;
-                    }
-                    None | Some(ChangeKind::Touched) => ChangeKind::Linked,
-                    Some(ChangeKind::ModeChanged) => ChangeKind::Modified,
-                    Some(kind) => kind,
-                };
-                if name.kind.is_none() {
-                    added.push((name.path.clone(), name.old_at, name.new_at));
-                }
-                link_of.insert(name.path, (first.path.clone(), kind));
-            }
-        }
-        for (path, old_at, new_at) in added {
-            self.add(path, ChangeKind::Linked, old_at, Some(new_at))?;
-        }
-        for change in &mut self.set.changes {
-            if let Some((first, kind)) = link_of.remove(&change.path) {
-                change.hard_link_of = Some(first);
-                change.kind = kind;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -244,14 +244,8 @@ impl WaitingChanges {
         Ok(self.with_state(state, layers))
     }
 
-    /// What changed from one state to another. From the beginning on it is what an apply of the second state would apply.
+    /// What changed from one state to another.
     pub fn between(&self, from: StateNumber, to: StateNumber) -> Result<(Layers, ChangeSet)> {
-        if from == StateNumber::Checkpoint(0) && self.record().method == TransactionMethod::Overlay
-        {
-            let layers = Layers::new(self.open_project()?, vec![self.open_state(to)?]);
-            let set = palisade_changes::scan(&layers)?;
-            return Ok((layers, set));
-        }
         let layers = self.states(from, to)?;
         let set = palisade_changes::compare(&layers)?;
         Ok((layers, set))

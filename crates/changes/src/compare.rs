@@ -3,13 +3,14 @@
 
 use crate::changeset::{ChangeKind, ChangeSet};
 use crate::contents::Located;
+use crate::difference::{change, difference};
 use crate::error::{ChangesError, Result};
 use crate::hard_links::HardLinks;
 use crate::layers::Layers;
 use crate::listing::names_in;
 use crate::paths::{MAX_PATH_BYTES, order};
 use crate::renames;
-use crate::scan::{MAX_CHANGES, MAX_DEPTH, beside_a_session, change, difference};
+use crate::scan::{MAX_CHANGES, MAX_DEPTH, beside_a_session};
 use palisade_sys::{Errno, Result as SysResult};
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -2,9 +2,9 @@
 
 use crate::changeset::{ChangeKind, ChangeSet};
 use crate::contents::Located;
+use crate::difference::change;
 use crate::entry::EntryKind;
 use crate::layers::Layers;
-use crate::scan::change;
 use palisade_sys::Result as SysResult;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

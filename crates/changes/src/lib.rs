@@ -15,6 +15,7 @@ mod changeset;
 mod compare;
 mod contents;
 mod copy_record;
+mod difference;
 mod discard;
 mod entry;
 mod error;

@@ -8,7 +8,7 @@ use palisade_broker::{
     BrokerMessage, BrokerStartup, CommandIdentity, Duties, TreeLocks, run_broker,
 };
 use palisade_gate::AccessReply;
-use palisade_plan::model::{Confinement, IdMapping, Plan, Seccomp};
+use palisade_plan::model::{Confinement, IdMapping, Landlock, Plan, Seccomp};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
 use palisade_sys::{At as _, Errno};
 use palisade_wire::{WireError, WireMessage as _};
@@ -98,7 +98,7 @@ impl Broker {
                         .sandbox
                         .landlock
                         .as_ref()
-                        .is_some_and(|landlock| landlock.refuse_truncation),
+                        .is_some_and(Landlock::refuses_truncation),
                     trees_of_others: plan.trees_of_others(),
                 },
                 confine: || confine(broker_spec),

@@ -181,13 +181,24 @@ fn k14_the_loader_does_not_start_what_the_command_wrote() {
         .check();
 }
 
+/// The probe itself may run: it is where programs are built.
+///
 /// Proves: FS-1 mount-flags, CARGO-1 no-executables
 #[test]
 fn k14_a_program_in_memory_was_written_too() {
     Attack::new("K14", "run a program from memory though nothing that was written may run")
         .held_by(&["seccomp"])
-        .flags(|world| whole_policy(world, NOTHING_WRITTEN))
-        .command(from_memory)
+        .flags(|world| {
+            let text = "filesystem: { executeWritten: false, executableDirs: [target] }\n";
+            whole_policy(world, text)
+        })
+        .command(|world| {
+            let words = from_memory(world);
+            let built = world.project().join("target/probe");
+            std::fs::create_dir_all(built.parent().unwrap()).unwrap();
+            std::fs::copy(&words[0], &built).unwrap();
+            [vec![built.display().to_string()], words[1..].to_vec()].concat()
+        })
         .succeeded(|_, output| output.out().contains("it ran"))
         .contained(|_, output| output.out().starts_with("refused 13 "))
         .check();

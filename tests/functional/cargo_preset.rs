@@ -170,7 +170,7 @@ fn the_plan_has_each_directory_with_its_mode_and_size() {
     let target = at(&project.join("target"));
     assert_eq!((&target["access"], &target["exec"]), (&"read-write".into(), &true.into()));
     let registry = at(&world.home().join(".cargo/registry"));
-    assert_eq!((&registry["op"], &registry["exec"]), (&"Overlay".into(), &false.into()));
+    assert_eq!((&registry["op"], &registry["exec"]), (&"overlay".into(), &false.into()));
     let tmp = at(Path::new("/tmp"));
     assert_eq!((&tmp["size"], &tmp["exec"]), (&(1_u64 << 30).into(), &false.into()));
     let mut limits = Vec::new();
@@ -181,6 +181,6 @@ fn the_plan_has_each_directory_with_its_mode_and_size() {
         limit.unwrap_or_else(|| panic!("no {name} in {limits:?}"))["value"].as_u64()
     };
     assert_eq!(value("disk"), Some(5 << 30), "target and all else that a run adds");
-    assert_eq!(value("max-output"), Some(100 << 20), "its log");
+    assert_eq!(value("output"), Some(100 << 20), "its log");
     assert!(!project.join("target").exists(), "a plan makes nothing");
 }

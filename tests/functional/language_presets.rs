@@ -113,7 +113,9 @@ fn cargo_fetches_from_the_registry_that_replaces_its_own() {
     // The runner, whose project is read-only, reaches the same registry. What the first run downloaded is kept for
     // this project, so it is thrown away before.
     net.sandbox(&["cache", "clear"]).assert_code(0);
-    let fetched = net.run(&["--preset", "cargo", "--ro", toolchain], &[cargo, "fetch", "--locked"]);
+    let path = format!("PATH={toolchain}/bin:/usr/bin:/bin");
+    let flags = ["--preset", "cargo", "--ro", toolchain, "--env", &path];
+    let fetched = net.run(&flags, &[cargo, "fetch", "--locked"]);
     fetched.assert_code(0);
     assert!(fetched.err().contains("Downloaded demo-pkg"), "{}", fetched.err());
 }

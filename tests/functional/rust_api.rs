@@ -48,11 +48,10 @@ fn the_tools_of_an_agent_share_one_sandbox() {
         json!({ "tool": "bash", "command": "cat sub/made" }),
         json!({ "tool": "read", "path": "sub/made" }),
         json!({ "tool": "list", "path": "sub" }),
-        json!({ "tool": "write", "path": ".git/hooks/pre-commit", "content": "" }),
+        json!({ "tool": "write", "path": "/usr/made", "content": "" }),
         json!({ "tool": "read", "path": "nothing" }),
         json!({ "tool": "fly" }),
     ];
-    world.git_init();
     let lines: String = calls.iter().map(|call| format!("{call}\n")).collect();
     let output = run_example(&world, "agent_tools").stdin(lines).run();
     output.assert_code(0);

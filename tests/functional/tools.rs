@@ -248,6 +248,14 @@ fn built_in_file_tools_obey_the_plan_of_their_sandbox() {
     let listed = result(&world, "list", &json!({ "path": "sub" }));
     assert!(listed["stdout"].as_str().unwrap().contains("a\n"), "{listed}");
 
+    declare(
+        &world,
+        "name: beginning\ndescription: d\nbuiltin: read\nlimits: { maxOutputSize: 3 }\n",
+    );
+    let cut = result(&world, "beginning", &json!({ "path": "sub/a" }));
+    let expected = (&json!("one"), &json!(true), &json!(0));
+    assert_eq!((&cut["stdout"], &cut["truncated"], &cut["exitCode"]), expected, "{cut}");
+
     world.write("home/.ssh/id_ed25519", "secret\n");
     let secret = world.home().join(".ssh/id_ed25519");
     let denied = result(&world, "read", &json!({ "path": secret }));

@@ -47,6 +47,16 @@ const SPAWNER_CALLS: [(&str, [u64; 6]); 20] = [
 ];
 
 impl Plan {
+    /// The same sandbox where no command starts, and a process of ours works on files for a client. It has no streams to
+    /// limit, and what it takes is bounded by what it does.
+    #[must_use]
+    pub fn for_files(mut self) -> Self {
+        self.supervision.max_output = None;
+        let watch = &mut self.supervision.watch;
+        (watch.memory, watch.cpu_time_ms, watch.tasks) = (None, None, None);
+        self
+    }
+
     /// The same sandbox, kept until its supervisor ends it.
     pub fn until_ended(mut self) -> Result<Self> {
         let refused = |why: String, fix| Err(PlanError::NoFurtherCommands { why, fix });

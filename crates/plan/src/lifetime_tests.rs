@@ -26,6 +26,10 @@ fn what_would_not_hold_for_every_command_is_refused() {
     polled.supervision.watch.memory = Some(1);
     let mut measured = planned(&policy());
     measured.supervision.watch.disk = Some(1);
+    for plan in [&capped, &polled] {
+        assert!(plan.clone().for_files().until_ended().is_ok());
+    }
+    assert!(measured.clone().for_files().until_ended().is_err());
     for plan in [without_pids, capped, polled, measured] {
         let refused = plan.until_ended();
         assert!(matches!(refused, Err(PlanError::NoFurtherCommands { .. })), "{refused:?}");

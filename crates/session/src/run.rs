@@ -78,6 +78,8 @@ pub struct RunRequest {
     pub record_to: Option<PathBuf>,
     /// The view, entry by entry, in place of the one that the policy describes.
     pub listed: Option<ListedView>,
+    /// No command starts in it: who made it works on its files, and holds the limit on output.
+    pub is_for_files: bool,
 }
 
 /// The result of a run.
@@ -316,6 +318,7 @@ fn prepare(
     let plan = crate::layers_off::apply(plan, &caller.facts)?;
     let plan = match lifetime {
         SandboxLifetime::OneCommand => plan,
+        SandboxLifetime::UntilEnded if request.is_for_files => plan.for_files().until_ended()?,
         SandboxLifetime::UntilEnded => plan.until_ended()?,
     };
     reporting::planned(report, &plan);

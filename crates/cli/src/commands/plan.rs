@@ -48,8 +48,15 @@ impl Plan {
         let mut policy = policy_request(&caller, typed)?;
         policy.preset_paths = agent.as_ref().map(|agent| agent.paths.clone()).unwrap_or_default();
         let ask_in = AskIn::default();
-        let request =
-            RunRequest { command, policy, ask_in, fork_of: None, record_to: None, listed: None };
+        let request = RunRequest {
+            command,
+            policy,
+            ask_in,
+            fork_of: None,
+            record_to: None,
+            listed: None,
+            is_for_files: false,
+        };
         caller.facts.canary = Some(caller.places.canary());
         let planned = plan(&caller, &request, &new_session_id())?;
         if let Some(agent) = &agent {

@@ -113,7 +113,15 @@ pub(crate) fn perform(
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
     let record_to = request::record_to(&caller, typed)?;
     let ask_in = ask_in(&told)?;
-    let request = RunRequest { command, policy, ask_in, fork_of: None, record_to, listed };
+    let request = RunRequest {
+        command,
+        policy,
+        ask_in,
+        fork_of: None,
+        record_to,
+        listed,
+        is_for_files: false,
+    };
     let mut tell = |note: &str| {
         if !told.quiet {
             output::note(note);

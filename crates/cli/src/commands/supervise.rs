@@ -36,6 +36,7 @@ impl Supervise {
                 fork_of: None,
                 record_to: None,
                 listed: None,
+                is_for_files: false,
             };
             let report_file = report.as_deref().map(crate::starting::report_file).transpose()?;
             let mut tell = |note: &str| {

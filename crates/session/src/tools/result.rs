@@ -93,6 +93,16 @@ impl ToolResult {
             failure: report.failure.clone(),
         }
     }
+
+    /// Keeps at most so many bytes of standard output. The data beside a text that was cut would be of another one.
+    pub fn cut_stdout(&mut self, most: usize) {
+        let (stdout, is_cut) = text(self.stdout.as_bytes(), most);
+        if is_cut {
+            self.stdout = stdout;
+            self.truncated = true;
+            self.data = None;
+        }
+    }
 }
 
 /// At most `most` bytes of it, up to a whole character.

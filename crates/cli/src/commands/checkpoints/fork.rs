@@ -93,6 +93,7 @@ impl Fork {
             fork_of: Some(fork_of),
             record_to: None,
             listed: None,
+            is_for_files: false,
         };
         let mut tell = |note: &str| {
             if !self.quiet {

@@ -238,6 +238,7 @@ pub(crate) fn make(
         fork_of: None,
         record_to: None,
         listed: None,
+        is_for_files: false,
     };
     let conclude = |finished: &Finished| {
         // Standard error is the log of the session by then.

@@ -44,16 +44,16 @@ pub(super) fn run(
     let places = caller.places.clone();
     let made = memfd_create("tool-report", MemfdFlags::CLOEXEC);
     let report = File::from(made.context("cannot make a file in memory")?);
-    let request = RunRequest {
+    let mut request = RunRequest {
         command: vec![built_in.name().into()],
         policy,
         ask_in: AskIn::default(),
         fork_of: None,
         record_to: None,
         listed: None,
+        is_for_files: true,
     };
-    let mut request = request;
-    bound_life(&caller, &mut request.policy)?;
+    let most_output = bound_life(&caller, &mut request.policy)?;
     let writer = report.try_clone().context("cannot share the report")?;
     // In the supervisor, at the end.
     let conclude = |finished: &Finished| {
@@ -81,18 +81,20 @@ pub(super) fn run(
     if WaitingChanges::unapplied(&directory, &record)?.is_none() {
         directory.remove()?;
     }
-    Ok(result(name, &report, done))
+    Ok(result(name, &report, (done, most_output)))
 }
 
-/// If this process is killed, the session has to end by itself.
-fn bound_life(caller: &Caller, policy: &mut PolicyRequest) -> anyhow::Result<()> {
+/// If this process is killed, the session has to end by itself. Returns how much output the policy allows.
+fn bound_life(caller: &Caller, policy: &mut PolicyRequest) -> anyhow::Result<Option<usize>> {
     const KEY: &str = "resources.timeToLive";
-    let stated = config::load(caller, policy)?.merged.policy.resources.time_to_live;
+    let resources = config::load(caller, policy)?.merged.policy.resources;
+    let stated = resources.time_to_live;
     if stated.is_none_or(|stated| u128::from(stated) > LIFE.as_millis()) {
         let life = format!("{}s", LIFE.as_secs());
         policy.command_line.push(Flag::new("sandbox tool run", KEY, life));
     }
-    Ok(())
+    let most_output = resources.max_output_size;
+    Ok(most_output.map(|most| usize::try_from(most).unwrap_or(usize::MAX)))
 }
 
 fn carry_out(
@@ -107,13 +109,20 @@ fn carry_out(
 }
 
 /// The session ended because the call was over: that is no failure of the tool.
-fn result(name: &str, report: &RunReport, done: Result<FileAnswer, SessionError>) -> ToolResult {
+fn result(
+    name: &str,
+    report: &RunReport,
+    (done, most_output): (Result<FileAnswer, SessionError>, Option<usize>),
+) -> ToolResult {
     let was_stopped = matches!(report.outcome, Outcome::Killed | Outcome::Completed);
     match done {
         Ok(FileAnswer { text, data }) => {
             let output = ToolOutput { stdout: text, stderr: Vec::new() };
             let mut result = ToolResult::new(name, report, &output);
             result.data = Some(data);
+            if let Some(most) = most_output {
+                result.cut_stdout(most);
+            }
             if was_stopped {
                 result.outcome = Outcome::Completed;
                 (result.exit_code, result.signal, result.failure) = (0, None, None);

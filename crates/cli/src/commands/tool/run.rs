@@ -80,6 +80,7 @@ impl Run {
             fork_of: None,
             record_to: None,
             listed: None,
+            is_for_files: false,
         };
         // A person at the terminal may have to answer questions there. Nothing else of our input is for the tool.
         if self.json || stdin.is_some() || !io::stdin().is_terminal() {

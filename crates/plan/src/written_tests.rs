@@ -39,7 +39,7 @@ fn nothing_that_is_written_is_executed_but_in_the_named_directory() {
         assert!(executed(&usual).contains(&Path::new(place)), "{place}: {:?}", executed(&usual));
     }
     let none = plan(&without_execution(&[]), &user(), &tree()).unwrap();
-    assert_eq!(executed(&none), [Path::new(""); 0]);
+    assert!(executed(&none).is_empty());
     let one = plan(&without_execution(&["target"]), &user(), &tree()).unwrap();
     assert_eq!(executed(&one), [Path::new("/home/u/project/target")]);
     // What is read-only stays as it was.
@@ -76,7 +76,7 @@ fn a_named_directory_that_is_missing_is_created() {
 fn a_named_directory_that_cannot_be_executed_from_is_told() {
     for dir in ["/tmp/build", "/usr/lib", "~/data"] {
         let plan = plan(&without_execution(&[dir]), &user(), &tree()).unwrap();
-        assert_eq!(executed(&plan), [Path::new(""); 0], "{dir}");
+        assert!(executed(&plan).is_empty(), "{dir}");
         let notes = format!("{:?}", plan.explanation.notes);
         assert!(notes.contains("can be executed (executableDirs)"), "{dir}: {notes}");
     }

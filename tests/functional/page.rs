@@ -166,6 +166,35 @@ fn what_changed_is_shown_applied_and_discarded() {
     assert!(complaints.iter().all(is_expected), "{complaints:?}");
 }
 
+/// Commands go on while a person reads. Of a copy no state can be applied, and the page says what that means.
+///
+/// Proves: TOOL-1 page, TOOL-2 as-shown
+#[test]
+fn what_is_applied_is_what_the_page_showed() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    let server = PageServer::start(&world);
+    let mut browser = server.browser();
+    let project = |name: &str| fs::read_to_string(world.project().join(name)).unwrap_or_default();
+    let mut apply_after = |transaction: &str, told: &str| {
+        let id = server.create(&json!({ "name": transaction, "transaction": transaction }));
+        server.run(transaction, "echo shown > file");
+        browser.open(&format!("{}#/sandbox/{id}/changes", server.address()));
+        browser.wait_for_text("1 change");
+        server.run(transaction, "echo later > file; echo more > other");
+        browser.click_text("Apply all");
+        browser.wait_for_text(told);
+        browser.click("document.querySelector('dialog .primary')");
+        browser.wait_for_text("Applied ");
+    };
+    apply_after("overlay", "Apply 1 change?");
+    assert_eq!((project("file"), project("other")), ("shown\n".to_owned(), String::new()));
+    world.sandbox(["rm", "--force", "overlay"]).run().assert_code(0);
+    fs::remove_file(world.project().join("file")).unwrap();
+    apply_after("copy", "may have changed more since this was shown");
+    assert_eq!((project("file"), project("other")), ("later\n".to_owned(), "more\n".to_owned()));
+}
+
 /// For a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))

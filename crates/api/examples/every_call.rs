@@ -1,8 +1,8 @@
 //! Every call once, and what it gives. The tests run it; as an example it shows how little each takes.
 
 use palisade::{
-    Apply, Ask, ChangeKind, Error, ErrorKind, Exit, FileType, IfExists, Sandbox, State, Stream,
-    Transaction, Write,
+    Apply, Ask, ChangeKind, CheckpointReason, Error, ErrorKind, Exit, FileType, IfExists, Sandbox,
+    State, Stream, Transaction, Write,
 };
 use std::io::Read as _;
 use std::path::Path;
@@ -171,6 +171,8 @@ fn changes(sandbox: &Sandbox) -> Outcome {
     expect("a result has the changes", reported.is_some_and(|it| it.changes.len() == 2))?;
     let second = sandbox.checkpoint(None)?;
     expect("both are listed", sandbox.checkpoints()?.len() == 2)?;
+    let shown = sandbox.checkpoint_for_review()?;
+    expect("a state is kept for a question", shown.reason == CheckpointReason::ForReview)?;
     let between = sandbox.diff_between(first.number, second.number)?;
     expect("states are compared", between.changes.len() == 2)?;
     let patch = sandbox.patch_between(first.number, second.number)?;

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let output = command.wait()?;
     eprintln!("ended with {} after {:?}", output.exit_code(), output.duration);
 
-    let shown = sandbox.checkpoint(Some("shown for review"))?;
+    let shown = sandbox.checkpoint_for_review()?;
     for change in &sandbox.diff_between(0, shown.number)?.changes {
         println!("{:?} {:?}", change.kind, change.path);
     }

@@ -62,6 +62,9 @@ pub enum ChangeKind {
     Touched,
     /// The same content as before, but now another name of another file.
     Linked,
+    /// One that this version does not know.
+    #[serde(other)]
+    Unknown,
 }
 
 /// An entry of a directory, before or after a change.
@@ -206,6 +209,9 @@ pub enum ConflictReason {
     NoBase,
     /// Both changed the same lines.
     CannotMerge,
+    /// One that this version does not know.
+    #[serde(other)]
+    Unknown,
 }
 
 /// `path`, and `pathHex` with the exact bytes if they are not UTF-8.

@@ -39,6 +39,11 @@ pub enum CheckpointReason {
     BeforeCommand,
     /// The state before a rollback.
     BeforeRollback,
+    /// Somebody is asked about it ([`Sandbox::checkpoint_for_review`]).
+    ForReview,
+    /// One that this version does not know.
+    #[serde(other)]
+    Unknown,
 }
 
 /// What a rollback did.
@@ -109,6 +114,13 @@ impl Sandbox {
     /// ```
     pub fn checkpoint(&self, message: Option<&str>) -> Result<Checkpoint> {
         let call = Call::new(["checkpoint", "--json"]).option_if("message", message);
+        self.core.look(call.word(self.id()))?.json()
+    }
+
+    /// The same to show it to somebody, and to apply it if they agree ([`Apply::checkpoint`](crate::Apply::checkpoint)). Only the last
+    /// four of this kind are kept, and [`Sandbox::remove`] does not wait for them.
+    pub fn checkpoint_for_review(&self) -> Result<Checkpoint> {
+        let call = Call::new(["checkpoint", "--json", "--for-review"]);
         self.core.look(call.word(self.id()))?.json()
     }
 

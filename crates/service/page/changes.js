@@ -90,12 +90,15 @@ export function changesTab(sandbox) {
   const nothing = empty("Nothing has changed", "What commands change in the project waits here until you apply or discard it. The project on the host stays as it is until then.", `sandbox exec ${sandbox.name ?? sandbox.id} -- sh -c 'echo hello > notes'`);
   let held = { refused: [], conflicts: [] };
   let count = 0;
+  // The checkpoint that is shown; undefined: the changes as they are.
+  let kept;
 
   async function refresh() {
     replace(problem);
     let diff;
     try {
-      diff = await get(`${base}/diff`);
+      kept = await keep();
+      diff = await get(`${base}/diff${query(range())}`);
     } catch (error) {
       // One that has ended and whose changes were applied or discarded has none any more.
       const isDone = error.status === 409 && !sandbox.isRunning;
@@ -116,10 +119,25 @@ export function changesTab(sandbox) {
     replace(list, changes.map((change) => file(change, refused.get(change.path), conflicts.get(change.path))));
   }
 
+  const isRunning = () => live.sandboxes?.find((one) => one.id === sandbox.id)?.isRunning ?? sandbox.isRunning;
+
+  /** Commands go on while a person looks: what is shown, and then applied, is a state that they cannot change. */
+  async function keep() {
+    if (!isRunning()) return undefined;
+    try {
+      return (await post(`${base}/checkpoints`, { forReview: true })).number;
+    } catch {
+      // A copy of the project has none that can be applied; whatever else it is, the comparison will say it.
+      return undefined;
+    }
+  }
+
+  const range = () => (kept === undefined ? {} : { from: 0, to: kept });
+
   /** What would stand in the way of an apply. */
   async function standing() {
     try {
-      await post(`${base}/apply`, { dryRun: true });
+      await post(`${base}/apply`, { dryRun: true, checkpoint: kept });
     } catch (error) {
       if (error.body?.held) return error.body.held;
     }
@@ -127,6 +145,7 @@ export function changesTab(sandbox) {
   }
 
   function file(change, refused, conflict) {
+    const shownRange = range();
     const [directory, name] = splitPath(change.path);
     const isNamed = canBeNamed(change.path);
     const content = h("div", { class: "file-content" });
@@ -152,7 +171,7 @@ export function changesTab(sandbox) {
       isLoaded = true;
       replace(content, h("p", { class: "muted patch-note" }, "…"));
       try {
-        replace(content, patchElement(await text(`${base}/diff${query({ format: "patch", path: change.path })}`)));
+        replace(content, patchElement(await text(`${base}/diff${query({ format: "patch", path: change.path, ...shownRange })}`)));
       } catch (error) {
         isLoaded = false;
         replace(content, h("p", { class: "problem" }, shown(error.message)));
@@ -166,7 +185,7 @@ export function changesTab(sandbox) {
     const isMeant = (one) => !isOne || one.path === paths[0] || one.path.startsWith(`${paths[0]}/`);
     const conflicts = held.conflicts.filter(isMeant);
     const refused = held.refused.filter(isMeant);
-    const wanted = { paths, onConflict: "refuse", skipRefused: refused.length > 0 };
+    const wanted = { paths, onConflict: "refuse", skipRefused: refused.length > 0, checkpoint: kept };
     if (conflicts.length) {
       wanted.onConflict = await chooseForConflicts(conflicts);
       if (!wanted.onConflict) return;
@@ -175,6 +194,7 @@ export function changesTab(sandbox) {
         title: isOne ? "Apply this change?" : `Apply ${counted(count - refused.length, "change")}?`,
         body: [
           h("p", {}, "The files of the project on the host are changed."),
+          kept === undefined && isRunning() && h("p", {}, "Commands of the sandbox may have changed more since this was shown."),
           isOne && h("p", {}, code(paths[0])),
           refused.length > 0 && [h("p", {}, `Not applied, because they are refused:`), h("ul", { class: "plain names" }, refused.map((one) => h("li", {}, code(one.path), h("span", { class: "muted" }, shown(reasonOf(one.reason, REFUSED))))))],
         ],
@@ -205,19 +225,19 @@ export function changesTab(sandbox) {
 
   async function discard(button) {
     // While it runs, its project can only become another state; then the present one is kept.
-    const isRunning = live.sandboxes?.find((one) => one.id === sandbox.id)?.isRunning ?? sandbox.isRunning;
+    const runs = isRunning();
     const agreed = await confirm({
       title: `Discard ${counted(count, "change")}?`,
-      body: isRunning
+      body: runs
         ? [h("p", {}, "The project in the sandbox becomes as it was at the beginning. The present state is kept first, as a checkpoint. The project on the host stays as it is."), h("p", {}, "Commands that run are killed.")]
         : [h("p", {}, "Everything that this sandbox changed is removed, and cannot be brought back. The project on the host stays as it is.")],
       action: "Discard all",
       danger: true,
     });
     if (!agreed) return;
-    const work = () => (isRunning ? post(`${base}/checkpoints/0/rollback`, { kill: true }) : post(`${base}/discard`));
+    const work = () => (runs ? post(`${base}/checkpoints/0/rollback`, { kill: true }) : post(`${base}/discard`));
     const done = await act(button, async () => { await work(); return true; }, "The changes were discarded");
-    if (done && !isRunning) {
+    if (done && !runs) {
       // Nothing is left to be asked about.
       replace(list);
       bar.hidden = true;

@@ -31,10 +31,12 @@ pub(crate) async fn list(service: &Shared, id: &str) -> Result<Value, Problem> {
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct NewCheckpoint {
     /// What it is, for people.
     message: Option<String>,
+    /// A person is asked about this state, which is then applied as it is. Only the last four of this kind are kept.
+    for_review: bool,
 }
 
 /// Keep the present state of a sandbox's project
@@ -44,16 +46,18 @@ pub(crate) async fn make_checkpoint(
     Path(id): Path<String>,
     MaybeJson(wanted): MaybeJson<NewCheckpoint>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    Ok((
-        StatusCode::CREATED,
-        Json(make(&service, &id, wanted.message.as_deref(), CheckpointPurpose::ToKeep).await?),
-    ))
+    let purpose = match wanted.for_review {
+        true => CheckpointPurpose::ForReview,
+        false => CheckpointPurpose::ToKeep,
+    };
+    let made = make(&service, &id, wanted.message.as_deref(), purpose).await?;
+    Ok((StatusCode::CREATED, Json(made)))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckpointPurpose {
     ToKeep,
-    /// A person is asked about it. The next one of this kind takes its place.
+    /// A person is asked about it. The last few of this kind are kept.
     ForReview,
 }
 

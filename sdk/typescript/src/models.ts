@@ -266,6 +266,7 @@ export type ApplyResult = Applied | Held;
 
 export interface NewCheckpoint {
   message?: string | null;
+  forReview?: boolean;
 }
 
 export interface Checkpoint {

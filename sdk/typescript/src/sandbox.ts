@@ -144,9 +144,9 @@ export class Sandbox {
     await this.#client.request("POST", `${this.#path}/discard`);
   }
 
-  /** Keeps the present state of its project. */
-  checkpoint(message?: string): Promise<Checkpoint> {
-    const json: NewCheckpoint = { message: message ?? null };
+  /** Keeps the present state of its project. With `forReview` only the last four are kept: for who asks a person, and then applies it. */
+  checkpoint(message?: string, options: { forReview?: boolean } = {}): Promise<Checkpoint> {
+    const json: NewCheckpoint = { message: message ?? null, ...options };
     return this.#client.json("POST", `${this.#path}/checkpoints`, { json });
   }
 

@@ -42,6 +42,8 @@ const MAX_AUTOMATIC: usize = 50;
 /// What they may take on disk together: a command must not fill the disk by way of them. A session cannot have a limit on
 /// its changes (`--disk`), which is enforced by polling.
 const MAX_AUTOMATIC_DISK: u64 = 4 << 30;
+/// Of them, those that somebody is asked about: by a tool, and on a page that shows the same changes.
+const MAX_REVIEWED: usize = 4;
 /// All of them.
 const MAX_CHECKPOINTS: usize = 1000;
 
@@ -81,7 +83,7 @@ pub enum CheckpointReason {
     /// The supervisor of a session that keeps a state before each command.
     BeforeCommand,
     BeforeRollback,
-    /// What a person is asked about, so that it stays as it is while they look. The next question takes its place.
+    /// What a person is asked about, so that it stays as it is while they look. The last few are kept.
     ForReview,
 }
 
@@ -137,6 +139,9 @@ impl WaitingChanges {
         message: Option<&str>,
         reason: CheckpointReason,
     ) -> Result<Checkpoint> {
+        if reason == CheckpointReason::ForReview {
+            self.check_applies_checkpoints()?;
+        }
         let _lock = self.lock()?;
         self.checkpoint_locked(places, message, reason, None)
     }
@@ -163,14 +168,9 @@ impl WaitingChanges {
             // The first error is the one that matters; the next checkpoint tries again.
             let _ = palisade_changes::discard(all.as_fd(), OsStr::new(&name));
         })?;
-        let is_replaced = |known: &Checkpoint| {
-            made.reason == CheckpointReason::ForReview && known.reason == made.reason
-        };
-        let (replaced, rest): (Vec<_>, Vec<_>) = existing.into_iter().partition(is_replaced);
         let automatic: Vec<_> =
-            rest.into_iter().filter(|checkpoint| checkpoint.reason.is_automatic()).collect();
-        let dropped = to_drop(&automatic, &made, spared, MAX_AUTOMATIC_DISK);
-        for number in replaced.into_iter().map(|known| known.number).chain(dropped) {
+            existing.into_iter().filter(|checkpoint| checkpoint.reason.is_automatic()).collect();
+        for number in to_drop(&automatic, &made, spared, MAX_AUTOMATIC_DISK) {
             drop_checkpoint(&all, number)?;
         }
         let event = CheckpointMade {
@@ -231,14 +231,19 @@ impl WaitingChanges {
         self.open_state(state).map(drop)
     }
 
-    /// The same changes as they were at a checkpoint. No command of the session can change these any more, so what a person
-    /// looked at is what is applied.
-    pub fn at_checkpoint(self, number: u32) -> Result<Self> {
+    fn check_applies_checkpoints(&self) -> Result<()> {
         if self.record().method == TransactionMethod::Copy {
             // What the session left alone cannot be told from what the host changed since.
             let session = self.session().label().to_owned();
             return Err(SessionError::CheckpointOfCopy { session });
         }
+        Ok(())
+    }
+
+    /// The same changes as they were at a checkpoint. No command of the session can change these any more, so what a person
+    /// looked at is what is applied.
+    pub fn at_checkpoint(self, number: u32) -> Result<Self> {
+        self.check_applies_checkpoints()?;
         let state = StateNumber::Checkpoint(number);
         let layers = Layers::new(self.open_project()?, vec![self.open_state(state)?]);
         Ok(self.with_state(state, layers))
@@ -351,11 +356,17 @@ fn to_drop(
     let counted = automatic.iter().chain(Some(last).filter(|_| is_counted));
     // A record may say anything, as nobody checks it.
     let mut disk_bytes: u128 = counted.map(|checkpoint| u128::from(checkpoint.disk_bytes)).sum();
+    let is_reviewed = |checkpoint: &&Checkpoint| checkpoint.reason == CheckpointReason::ForReview;
+    let reviewed = automatic.iter().chain(Some(last)).filter(is_reviewed).count();
+    let mut no_more_reviewed = reviewed.saturating_sub(MAX_REVIEWED);
     let mut dropped = Vec::new();
     for checkpoint in automatic.iter().filter(|checkpoint| Some(checkpoint.number) != spared) {
-        if count <= MAX_AUTOMATIC && disk_bytes <= disk_limit.into() {
-            break;
+        let is_too_much = count > MAX_AUTOMATIC || disk_bytes > disk_limit.into();
+        let is_surplus = no_more_reviewed > 0 && is_reviewed(&checkpoint);
+        if !is_too_much && !is_surplus {
+            continue;
         }
+        no_more_reviewed -= usize::from(is_surplus);
         count -= 1;
         disk_bytes = disk_bytes.saturating_sub(checkpoint.disk_bytes.into());
         dropped.push(checkpoint.number);

@@ -27,7 +27,7 @@ pub(crate) struct Checkpoint {
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
 
-    /// Keep it only until the next one of this kind
+    /// Keep only the last four of this kind
     ///
     /// For who asks a person about a state, and then applies it with `sandbox apply --checkpoint`.
     #[arg(long)]

@@ -211,9 +211,13 @@ class AsyncSandbox:
         """Forgets what it changed. It has to be over; `kill(discard=True)` does both."""
         await self._client.request("POST", f"{self._path}/discard")
 
-    async def checkpoint(self, message: Optional[str] = None) -> Checkpoint:
-        """Keeps the present state of its project."""
-        body = {} if message is None else {"message": message}
+    async def checkpoint(self, message: Optional[str] = None, *, for_review: bool = False) -> Checkpoint:
+        """Keeps the present state of its project.
+
+        With `for_review` only the last four are kept: for who asks a person, and then applies it."""
+        body: Dict[str, Any] = {"forReview": for_review}
+        if message is not None:
+            body["message"] = message
         return model(Checkpoint, (await self._client.request("POST", f"{self._path}/checkpoints", json=body)).json())
 
     async def checkpoints(self) -> List[Checkpoint]:

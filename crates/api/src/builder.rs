@@ -128,7 +128,8 @@ impl Builder {
         self
     }
 
-    /// A variable of the sandbox. Its value is in no command line, where every user of the host could read it.
+    /// A variable of the sandbox. Its value is in no command line, where every user of the host could read it, and is no setting of
+    /// the sandbox, whatever its name.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.environment.push((name.into(), value.into()));
         self

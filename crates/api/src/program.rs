@@ -4,7 +4,7 @@
 //! No shell is involved. Every call has an end: a time after which the program is killed, and a limit for what it prints.
 
 use crate::error::{Error, ErrorKind, Result};
-use palisade_session::{Complaint, ERRORS_AS_JSON};
+use palisade_session::{Complaint, ENV_PREFIX, ERRORS_AS_JSON};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
@@ -70,10 +70,13 @@ impl Call {
         if is_set { self.word(format!("--{name}")) } else { self }
     }
 
-    /// A variable of the program itself. Arguments can be read by every user of the host, variables cannot.
+    /// The value for `--env NAME`. Arguments can be read by every user of the host, variables cannot. Not by its own name: the
+    /// program itself would read `SANDBOX_RW`, `HOME` or `OTEL_EXPORTER_OTLP_ENDPOINT`, and who chose it may not choose that.
     #[must_use]
     pub(crate) fn variable(mut self, name: &OsStr, value: &OsStr) -> Self {
-        self.variables.push((name.to_owned(), value.to_owned()));
+        let mut aside = OsString::from(ENV_PREFIX);
+        aside.push(name);
+        self.variables.push((aside, value.to_owned()));
         self
     }
 

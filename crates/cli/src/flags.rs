@@ -10,6 +10,7 @@ use crate::environment::variable_of;
 use anyhow::{Context, bail};
 use palisade_policy::Flag;
 use palisade_policy::limit::{LimitKind, Unit};
+use palisade_session::ENV_PREFIX;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -234,7 +235,8 @@ fn variable(
         }
         return Ok((name.to_owned(), value.to_owned()));
     }
-    let Some(value) = environment.get(OsStr::new(setting)) else {
+    let aside = environment.get(OsStr::new(&format!("{ENV_PREFIX}{setting}")));
+    let Some(value) = aside.or_else(|| environment.get(OsStr::new(setting))) else {
         bail!("--env {setting}: not set in the environment; write {setting}=VALUE");
     };
     let Some(value) = value.to_str() else {

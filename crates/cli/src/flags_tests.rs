@@ -221,11 +221,17 @@ fn run_offers_every_limit() {
 
 #[test]
 fn a_variable_may_be_set_or_passed_on() {
-    let environment = BTreeMap::from([("TOKEN".into(), "t".into())]);
-    let given = parsed(&["--env", "A=b=c", "--env", "TOKEN"]);
+    let names = [("TOKEN", "t"), ("HOME", "ours"), ("PALISADE_ENV_HOME", "theirs")];
+    let environment = names.map(|(name, value)| (name.into(), value.into())).into();
+    let given = parsed(&["--env", "A=b=c", "--env", "TOKEN", "--env", "HOME"]);
     let given = flags(&given, Written::CommandLine, &environment).unwrap();
     assert_eq!(given[0].value, serde_json::json!({ "A": "b=c" }));
     assert_eq!(given[1].value, serde_json::json!({ "TOKEN": "t" }));
+    assert_eq!(
+        given[2].value,
+        serde_json::json!({ "HOME": "theirs" }),
+        "a value that is kept apart"
+    );
     assert_eq!(
         complaint(&["--env", "MISSING"]),
         "--env MISSING: not set in the environment; write MISSING=VALUE"

@@ -119,7 +119,15 @@ pub fn replaced_text(
         count if count > 1 && !all => Err(format!(
             "oldText occurs {count} times; give more of the text around it, or set replaceAll"
         )),
-        count => Ok((text.replace(old, new), count)),
+        count => {
+            // Before there is such a text: a short one can stand for a very long one in millions of places.
+            let kept = text.len() - count * old.len();
+            let length = new.len().checked_mul(count).and_then(|added| added.checked_add(kept));
+            match length.and_then(|length| u64::try_from(length).ok()) {
+                Some(length) if length <= MAX_EDITED => Ok((text.replace(old, new), count)),
+                _ => Err(format!("it would be longer than {} MiB", MAX_EDITED >> 20)),
+            }
+        }
     }
 }
 
@@ -164,5 +172,9 @@ mod tests {
         );
         assert!(replaced_text(b"one", ("x", "1"), false).unwrap_err().contains("does not occur"));
         assert!(replaced_text(b"\xff", ("x", "1"), false).is_err());
+        let (many, long) = (vec![b'a'; 1 << 20], "b".repeat(1 << 20));
+        let refused = replaced_text(&many, ("a", &long), true).unwrap_err();
+        assert!(refused.contains("16 MiB"), "{refused}");
+        assert!(replaced_text(&many, ("a", "bb"), true).is_ok());
     }
 }

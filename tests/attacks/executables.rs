@@ -204,6 +204,32 @@ fn k14_a_program_in_memory_was_written_too() {
         .check();
 }
 
+/// Sealed against exec, a file in memory can still be mapped as code.
+///
+/// Proves: FS-1 mount-flags, CARGO-1 no-executables
+#[test]
+fn k14_the_loader_starts_no_program_from_sealed_memory() {
+    const SCRIPT: &str = "\
+import os, sys
+MFD_NOEXEC_SEAL = 8
+try:
+    program = os.memfd_create('program', MFD_NOEXEC_SEAL)
+    os.write(program, open('/bin/echo', 'rb').read())
+    os.set_inheritable(program, True)
+    os.execv(sys.argv[1], [sys.argv[1], '/proc/self/fd/%d' % program, 'it', 'ran'])
+except OSError:
+    print('held')
+";
+    Attack::new("K14", "run a program from memory that is sealed against exec, by the loader")
+        .needs("a loader at its usual place", loader().is_some())
+        .held_by(&["seccomp"])
+        .flags(|world| whole_policy(world, NOTHING_WRITTEN))
+        .command(|_| strings(&["/usr/bin/python3", "-c", SCRIPT, loader().unwrap_or_default()]))
+        .succeeded(|_, output| output.out() == "it ran\n")
+        .contained(|_, output| output.out() == "held\n")
+        .check();
+}
+
 /// As in the preset `cargo`: two layers, each of which suffices.
 ///
 /// Proves: CARGO-1 no-executables, CARGO-1 executables

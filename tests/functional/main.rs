@@ -161,3 +161,4 @@ mod transaction_grants;
 mod typing;
 mod view;
 mod worktree;
+mod written_programs;

@@ -100,7 +100,9 @@ fn assert_nothing_is_left(
         let made = world.project().join("made");
         if has_written && is_applied {
             sandbox(&["apply", "s"]);
-            assert_eq!(fs::read_to_string(&made).unwrap(), "one\n", "{when}");
+            // The command may have been killed between making it and writing to it.
+            let content = fs::read_to_string(&made).unwrap();
+            assert!(content == "one\n" || content.is_empty() && !lived.has_written, "{when}");
             fs::remove_file(&made).unwrap();
         } else if has_written {
             sandbox(&["discard", "s"]);

@@ -126,7 +126,9 @@ fn a_person_at_a_terminal_approves_a_tool_until_it_changes() {
         tmux.keys(&["n", "Enter"]);
         tmux.expect_status(125);
         assert_eq!(run().code(), 126, "a no is a no");
-        tmux.line("clear; sandbox tool approve lower");
+        // What was typed before a question does not answer it, and the first one is still on the screen.
+        tmux.line("clear; echo se''cond; sandbox tool approve lower");
+        tmux.wait_for("second");
         tmux.wait_for("(lower:no-sandbox)? [y/N]");
         tmux.keys(&["y", "Enter"]);
         tmux.expect_status(0);

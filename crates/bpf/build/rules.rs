@@ -15,7 +15,7 @@ const ERRNOS: [(&str, u16); 7] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 17] = [
+const SWITCHES: [(&str, &str); 18] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
     ("map-root-owner", "MapRootOwner"),
@@ -25,6 +25,7 @@ const SWITCHES: [(&str, &str); 17] = [
     ("deny-fork", "DenyFork"),
     ("pin-cpus", "PinCpus"),
     ("deny-anonymous-programs", "DenyAnonymousPrograms"),
+    ("deny-memory-files", "DenyMemoryFiles"),
     ("guard-writes", "GuardWrites"),
     ("gate-paths", "GatePaths"),
     ("gate-stubs", "GateStubs"),

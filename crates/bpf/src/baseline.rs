@@ -38,6 +38,9 @@ pub struct BaselineOptions {
     /// Refuses executable files in memory: where programs are allowed by path. Landlock, which enforces that, does not
     /// restrict files on internal mounts.
     pub deny_anonymous_programs: bool,
+    /// Refuses all files in memory: where nothing that was written may be executed. One that is sealed against exec can still be
+    /// mapped as code, by the loader or as a library.
+    pub deny_memory_files: bool,
     /// The broker performs calls that create, open for writing or name a file.
     pub guard_writes: bool,
     /// The broker is notified of calls that name a path and write nothing, and lets them continue: at once if the path
@@ -72,6 +75,7 @@ impl BaselineOptions {
             deny_fork: false,
             pin_cpus: false,
             deny_anonymous_programs: false,
+            deny_memory_files: false,
             guard_writes: false,
             gate_paths: false,
             gate_stubs: false,
@@ -93,6 +97,7 @@ impl BaselineOptions {
             Switch::DenyFork => self.deny_fork,
             Switch::PinCpus => self.pin_cpus,
             Switch::DenyAnonymousPrograms => self.deny_anonymous_programs,
+            Switch::DenyMemoryFiles => self.deny_memory_files,
             Switch::GuardWrites => self.guard_writes,
             Switch::GatePaths => self.gate_paths,
             Switch::GateStubs => self.gate_stubs,

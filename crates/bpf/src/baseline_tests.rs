@@ -28,7 +28,7 @@ fn plain(arch: Arch) -> Program {
 
 /// No switch, all of them, and any two: rules of one call meet no more than that.
 fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
-    let few = (0..65_536_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 65_535);
+    let few = (0..131_072_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 131_071);
     few.map(move |bits| BaselineOptions {
         arch,
         debug: bits & 1 != 0,
@@ -47,6 +47,7 @@ fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
         gate_programs: bits & 8192 != 0,
         gate_stubs: bits & 16_384 != 0,
         rename_directories: bits & 32_768 != 0,
+        deny_memory_files: bits & 65_536 != 0,
     })
 }
 
@@ -518,6 +519,8 @@ fn files_in_memory_can_be_kept_from_being_programs() {
         let sealed = [0, MFD_CLOEXEC | MFD_NOEXEC_SEAL];
         assert_eq!(ask(&denying, arch, "memfd_create", &sealed), Action::Allow);
         assert_eq!(ask(&plain, arch, "memfd_create", &[0, MFD_CLOEXEC]), Action::Allow);
+        let without = BaselineOptions { deny_memory_files: true, ..BaselineOptions::new(arch) };
+        assert_eq!(ask(&compiled(&without), arch, "memfd_create", &sealed), Action::Errno(13));
     }
 }
 

@@ -47,6 +47,7 @@ pub enum Switch {
     DenyFork,
     PinCpus,
     DenyAnonymousPrograms,
+    DenyMemoryFiles,
     GuardWrites,
     GatePaths,
     GateStubs,

@@ -27,6 +27,7 @@ fn grounds(top: &std::path::Path) -> ScaffoldMounts {
         left_by_tools: Vec::new(),
         private_home: None,
         directories: Vec::new(),
+        executes_written: true,
         known_callers: true,
         own: Vec::new(),
         trigger: palisade_plan::model::Trigger::Notify,

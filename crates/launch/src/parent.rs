@@ -113,11 +113,14 @@ pub fn launch(
         port: listener.as_ref().map(|(_, port)| *port),
     };
     let mut chosen = match plan.sandbox.lifetime {
-        SandboxLifetime::OneCommand => Chosen::choose(streams)?,
+        SandboxLifetime::OneCommand => {
+            Chosen::choose(streams, plan.sandbox.hardening.no_file_streams)?
+        }
         // Each command brings its own streams.
         SandboxLifetime::UntilEnded => Chosen::none(),
     };
-    let outputs = match plan.supervision.relays_output() {
+    let is_relayed = plan.supervision.relays_output();
+    let outputs = match is_relayed || plan.sandbox.hardening.no_file_streams {
         true => chosen.put_pipes_between()?,
         false => Vec::new(),
     };

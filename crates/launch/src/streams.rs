@@ -57,8 +57,12 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    pub(crate) fn choose(streams: &Streams) -> Result<Self> {
+    /// With `no_files`, standard input is none. Outputs are for our pipes to see to.
+    pub(crate) fn choose(streams: &Streams, no_files: bool) -> Result<Self> {
         let has_pty = streams.pty.is_some();
+        if no_files {
+            refuse_file(std::io::stdin().as_fd())?;
+        }
         let streams = [
             choose(std::io::stdin().as_fd(), has_pty)?,
             choose(std::io::stdout().as_fd(), has_pty)?,
@@ -173,8 +177,23 @@ pub(crate) fn release() -> Result<()> {
 }
 
 /// Whether a stream that somebody gave for a command may reach it.
-pub(crate) fn check_stream(fd: BorrowedFd<'_>) -> Result<()> {
+pub(crate) fn check_stream(fd: BorrowedFd<'_>, no_files: bool) -> Result<()> {
+    if no_files {
+        refuse_file(fd)?;
+    }
     choose(fd, false).map(drop)
+}
+
+/// The kernel asks the mount that a file was opened on whether it may be executed, and that is the host's.
+fn refuse_file(fd: BorrowedFd<'_>) -> Result<()> {
+    let found = rustix::fs::fstat(fd).call("fstat").during(STEP)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Ok(());
+    }
+    let why =
+        "a stream is a file, and what is written to it could be executed (executeWritten: false)";
+    Err(LaunchError::new(STEP, why)
+        .with_fix("use a pipe: `cat FILE | …` for input, `… | cat > FILE` for output"))
 }
 
 /// A descriptor of a terminal or a directory is more than a stream: through `/proc/self/fd` it can be reopened,

@@ -156,7 +156,10 @@ fn with_namespaces(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen, 
         guard,
         gate,
         why_no_gate,
-        hardening: Hardening::all(),
+        hardening: Hardening {
+            no_file_streams: !request.policy.filesystem.execute_written,
+            ..Hardening::all()
+        },
         assigned,
         egress,
     };
@@ -323,6 +326,8 @@ impl Hardening {
             drop_capabilities: true,
             init_undumpable: true,
             close_descriptors: true,
+            // Only where a policy wants it.
+            no_file_streams: false,
             own_session: true,
             mount_flags: true,
             private_mounts: true,

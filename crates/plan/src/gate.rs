@@ -109,6 +109,7 @@ pub(crate) fn choose(
             .map(|op| op.target().into())
             .collect(),
         executes: executes(policy),
+        executes_written: policy.filesystem.execute_written,
         answers,
         ask_timeout_ms: policy.ask_timeout,
         most_questions: MAX_OPEN_QUESTIONS,

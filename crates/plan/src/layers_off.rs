@@ -99,6 +99,8 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         | Layer::IpcNamespace
         | Layer::UtsNamespace
         | Layer::Identity => {
+            // The same, for the mounts of the host that streams are on.
+            plan.sandbox.hardening.no_file_streams &= layer != Layer::NoexecMounts;
             forget_queues(plan, layer);
             forget_way_out(plan, layer);
             if let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement {

@@ -453,6 +453,8 @@ pub struct Gate {
     pub directories: Vec<PathBuf>,
     /// Whether the user is also asked about programs. Not if the policy lists the programs that may start.
     pub executes: bool,
+    /// Whether what is granted for writing may be executed, too.
+    pub executes_written: bool,
     #[serde(flatten)]
     pub answers: Answers,
     pub ask_timeout_ms: u64,
@@ -541,6 +543,9 @@ pub struct Hardening {
     pub init_undumpable: bool,
     /// The command gets only stdin, stdout and stderr (CVE-2024-21626).
     pub close_descriptors: bool,
+    /// No stream of a command is a file: that is on a mount of the host, and what the command writes to it could be executed
+    /// from there (`executeWritten: false`).
+    pub no_file_streams: bool,
     /// The command never has the caller's controlling terminal (CVE-2017-5226).
     pub own_session: bool,
     /// Every mount is `nosuid` and `nodev`.

@@ -228,9 +228,13 @@ fn written(plan: &Plan, policy: &Policy) -> Option<Promise> {
     }
     let places = written::executable_places(&policy.filesystem, &inside.mounts);
     let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-    let but = (!places.is_empty()).then(|| format!("except in {}", places.join(", ")));
-    let promise = Promise::new("FS-1", "the command executes nothing of what it wrote");
-    Some(promise.held(&[Layer::NoexecMounts, Layer::Seccomp]).remark(but.as_deref()))
+    let mut remark =
+        "code that a program interprets or makes in its memory is not restricted".to_owned();
+    if !places.is_empty() {
+        remark = format!("except in {}; {remark}", places.join(", "));
+    }
+    let promise = Promise::new("FS-1", "no file that the command wrote is executed");
+    Some(promise.held(&[Layer::NoexecMounts, Layer::Seccomp]).remark(Some(&remark)))
 }
 
 fn network(plan: &Plan) -> Vec<Promise> {

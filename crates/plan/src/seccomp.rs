@@ -42,8 +42,8 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp> {
         deny_others: unheld.processes,
         deny_fork: !policy.process.allow_fork,
         pin_cpus: unheld.cpus,
-        deny_anonymous_programs: !policy.process.allowed_executables.is_empty()
-            || !policy.filesystem.execute_written,
+        deny_anonymous_programs: !policy.process.allowed_executables.is_empty(),
+        deny_memory_files: !policy.filesystem.execute_written,
         guard_writes: unheld.creations,
         gate_paths: unheld.paths == Some(Trigger::Notify),
         gate_stubs: unheld.paths == Some(Trigger::Fuse),
@@ -68,6 +68,7 @@ pub fn key_of(switch: Switch) -> Option<&'static str> {
         Switch::DenyFork => Some("process.allowFork"),
         Switch::PinCpus => Some("resources.cpus"),
         Switch::DenyAnonymousPrograms | Switch::WatchExec => Some("process.allowedExecutables"),
+        Switch::DenyMemoryFiles => Some("filesystem.executeWritten"),
         Switch::GatePaths | Switch::GatePrograms | Switch::AskChanges => Some("mode"),
         Switch::GateStubs => Some("gate"),
         Switch::GuardWrites => Some("filesystem.protectNames"),

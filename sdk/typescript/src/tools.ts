@@ -26,7 +26,7 @@ export class Tools {
   /** Keeps a declaration as the user's own, and says in which file. It approves nothing: a person does. */
   async declare(declaration: ToolDeclaration, options: { replace?: boolean } = {}): Promise<string> {
     const query = { replace: options.replace };
-    return (await this.#client.json<KeptDeclaration>("POST", "/v1/tools", { query, body: declaration })).file;
+    return (await this.#client.json<KeptDeclaration>("POST", "/v1/tools", { query, json: declaration })).file;
   }
 
   /** Removes a declaration of the user's own. */
@@ -36,8 +36,8 @@ export class Tools {
 
   /** Runs a tool once. What it ends with is in the result; an error is thrown only if it did not run. */
   async run(name: string, input: Record<string, unknown> = {}, options: { project?: string } = {}): Promise<ToolResult> {
-    const body = { input, project: options.project };
-    return await this.#client.json<ToolResult>("POST", `${pathOf(name)}/run`, { body });
+    const json = { input, project: options.project };
+    return await this.#client.json<ToolResult>("POST", `${pathOf(name)}/run`, { json });
   }
 }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Acts at one step.
 struct At<F> {
@@ -203,6 +203,25 @@ fn a_guarded_file_gets_no_second_name() {
     let names = [".git/config", "one", ".git/config.worktree", "two", ".envrc", "three"];
     assert_eq!(names.map(links), [1; 6]);
     assert_eq!(["plain", "four"].map(links), [2; 2]);
+}
+
+/// The session made a file of the same contents where the host's was hidden, and linked to it.
+#[test]
+fn a_hidden_file_gets_no_second_name() {
+    let overlay = TestOverlay::new(|project| fs::write(project.join("hidden"), "guessed").unwrap());
+    let baseline = Baseline::started(overlay.now());
+    overlay.session(|root| {
+        fs::remove_file(root.join("hidden")).unwrap();
+        fs::write(root.join("hidden"), "guessed").unwrap();
+        fs::hard_link(root.join("hidden"), root.join("seen")).unwrap();
+    });
+    let setting = Setting::new(&overlay, baseline);
+    let hidden = [PathBuf::from("hidden")];
+    let on_refused = OnRefused::ApplyRest;
+    applied(apply(&ApplyRequest { hidden: &hidden, on_refused, ..setting.request() }));
+    assert_eq!(fs::read_to_string(overlay.project().join("seen")).unwrap(), "guessed");
+    let inode = |name: &str| fs::metadata(overlay.project().join(name)).unwrap().ino();
+    assert_ne!(inode("seen"), inode("hidden"));
 }
 
 #[test]

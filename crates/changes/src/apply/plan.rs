@@ -55,6 +55,7 @@ impl Planned {
         let mut planner = Planner {
             layers,
             judge: request.judge,
+            hidden: request.hidden,
             tree: MergedTree::new(layers),
             workspace,
             set,
@@ -97,6 +98,8 @@ impl Planned {
 struct Planner<'p> {
     layers: &'p Layers,
     judge: &'p dyn Judge,
+    /// What the session could not see.
+    hidden: &'p [PathBuf],
     tree: MergedTree<'p>,
     workspace: &'p Workspace<'p>,
     set: &'p ChangeSet,
@@ -302,8 +305,11 @@ impl<'p> Planner<'p> {
         self.in_stage(to, |staged| Ok(staged.hard_link(&dir, name)))
     }
 
-    /// Through a second name, a later sandbox could write to what is guarded by its first.
+    /// Through a second name, a later sandbox could write to what is guarded by its first, or read what is hidden there.
     fn may_be_linked(&self, path: &Path) -> bool {
+        if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
+            return false;
+        }
         let coming = Coming { path, kind: EntryKind::File, target: None };
         self.judge.judge(&self.tree, coming) == Verdict::Allowed
     }

@@ -56,7 +56,8 @@ fn attempt(
     // The client's, on whatever file system they are: if that does not answer, nobody else waits for it. A terminal
     // is our own.
     if !start.has_terminal {
-        streams.iter().try_for_each(|stream| check_stream(*stream))?;
+        let no_files = config.hardening.no_file_streams;
+        streams.iter().try_for_each(|stream| check_stream(*stream, no_files))?;
     }
     connect(streams)?;
     if config.hardening.close_descriptors {

@@ -38,11 +38,12 @@ pub(super) struct Part {
 }
 
 impl Part {
-    fn ask(&self) -> KeeperRequest {
+    fn ask(&self, executes_written: bool) -> KeeperRequest {
         let is_content = matches!(self.what, What::Found | What::Directory(_));
         let has = |access| self.access == access || self.kept.contains(&access);
-        let exec = is_content && (has(Access::Execute) || is_library(&self.found.path));
         let write = is_content && has(Access::Write);
+        let is_code = has(Access::Execute) || is_library(&self.found.path);
+        let exec = is_content && is_code && (executes_written || !write);
         KeeperRequest::Graft { token: self.token, what: self.what.clone(), exec, write }
     }
 
@@ -121,6 +122,8 @@ struct Place {
 
 #[derive(Debug, Default)]
 pub(super) struct Grants {
+    /// Of what is granted, something may be both.
+    executes_written: bool,
     /// By the token that the keeper is busy with.
     jobs: HashMap<u64, Job>,
     /// Calls that get a descriptor of their own, in the order they asked; none for one that is gone.
@@ -139,6 +142,11 @@ pub(super) struct Grants {
 }
 
 impl Grants {
+    /// Without `executes_written`, what is granted for writing cannot be executed from then on.
+    pub(super) fn new(executes_written: bool) -> Self {
+        Self { executes_written, ..Self::default() }
+    }
+
     /// Puts the parts in their places and lets the calls go on.
     pub(super) fn graft(
         &mut self,
@@ -158,7 +166,7 @@ impl Grants {
     }
 
     fn begin(&mut self, job: Job, out: &mut VecDeque<Action>) {
-        out.push_back(Action::Keeper(job.part.ask()));
+        out.push_back(Action::Keeper(job.part.ask(self.executes_written)));
         self.jobs.insert(job.part.token, job);
     }
 
@@ -223,7 +231,7 @@ impl Grants {
         job.shown.extend(standing);
         match job.todo.pop_front() {
             Some(next) => {
-                out.push_back(Action::Keeper(next.ask()));
+                out.push_back(Action::Keeper(next.ask(self.executes_written)));
                 job.part = next;
                 self.jobs.insert(job.part.token, job);
                 Vec::new()
@@ -240,7 +248,7 @@ impl Grants {
             Some(less) => {
                 job.is_name |= job.grafts.is_empty() && less == What::Name;
                 job.part.what = less;
-                out.push_back(Action::Keeper(job.part.ask()));
+                out.push_back(Action::Keeper(job.part.ask(self.executes_written)));
             }
             None => {
                 self.failed(token, out);

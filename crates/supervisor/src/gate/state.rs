@@ -132,7 +132,7 @@ impl<'p> GateState<'p> {
             offers: HashMap::new(),
             surveyed: HashMap::new(),
             need_of: HashMap::new(),
-            grants: Grants::default(),
+            grants: Grants::new(gate.executes_written),
             granted: HashMap::new(),
             standing: HashMap::new(),
             leaving: Vec::new(),

@@ -56,6 +56,21 @@ fn a_private_copy_saves_no_rule_and_is_offered_for_changes_alone() {
     assert!(!scene.queue.open().last().unwrap().subject.file().unwrap().may_be_copied);
 }
 
+/// Proves: GATE-10 no-execution, CARGO-1 no-executables
+#[test]
+fn what_is_granted_for_writing_is_executed_only_where_the_policy_lets_it() {
+    for executes_written in [true, false] {
+        let gate = Gate { executes_written, ..facts(OnAsk::Ask) };
+        let mut scene = Scene::new(&gate);
+        let token = scene.found(request(1, "/opt/sdk/liba.so", Wants::Write), FileKind::File);
+        scene.actions();
+        scene.answer(1, allow(Lifetime::Session));
+        let (what, exec) = (What::Found, executes_written);
+        let expected = [KeeperRequest::Graft { token, what, exec, write: true }];
+        assert_eq!(asks(&scene.actions()), expected);
+    }
+}
+
 /// A call of a process that is there.
 fn ours(id: u64, wants: Wants) -> PathAccess {
     let pid = std::process::id();

@@ -21,6 +21,7 @@ fn facts(on_ask: OnAsk) -> Gate {
         left_by_tools: vec!["/home/u/.npm".into()],
         private_home: Some("/home/u".into()),
         directories: Vec::new(),
+        executes_written: true,
         known_callers: true,
         own: Vec::new(),
         trigger: palisade_plan::model::Trigger::Notify,

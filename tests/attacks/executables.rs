@@ -247,3 +247,28 @@ fn k14_what_leaves_the_named_directory_does_not_run() {
     .contained(|_, output| output.out() == "first\nheld\n")
     .check();
 }
+
+/// Proves: FS-1 mount-flags, CARGO-1 no-executables
+#[test]
+fn k14_a_planted_link_names_no_directory_to_execute_from() {
+    let shown = Demonstration::of(
+        "K14",
+        "make the one directory to execute from a link to all others, for the next run",
+        "such a directory is walked without links before anything starts, and refused",
+    );
+    let Some(mut shown) = shown.begin() else { return };
+    let world = World::new();
+    let copy = copy_in(".");
+    assert_eq!(world.bare(&copy[0]).args(&copy[1..]).run().out(), "it ran\n");
+    shown.worked_bare();
+    for points_to in ["..", "/", "../new"] {
+        let plant = format!("rm -rf build && mkdir build && ln -s {points_to} build/out");
+        world.sandbox_run([""; 0], ["sh", "-c", &plant]).run().assert_code(0);
+        let text = "filesystem: { executeWritten: false, executableDirs: [build/out] }\n";
+        let output = world.sandbox_run(whole_policy(&world, text), &copy).run();
+        output.assert_code(126);
+        assert!(output.err().contains("build/out, which"), "{points_to}: {}", output.err());
+        assert!(!world.project().join("new").exists(), "{points_to}");
+    }
+    shown.held();
+}

@@ -122,3 +122,32 @@ fn where_no_mount_can_enforce_it_there_is_no_plan() {
     policy.isolation_level = Level::None;
     assert!(matches!(plan(&policy, &user(), &tree()), Err(PlanError::NoIsolation { .. })));
 }
+
+/// Whoever made the link would choose from where what is written is executed.
+///
+/// Proves: FS-1 mount-flags, CARGO-1 no-executables
+#[test]
+fn no_link_that_somebody_else_could_have_made_names_a_directory_to_execute_from() {
+    for access in [ProjectAccess::ReadWrite, ProjectAccess::ReadOnly, ProjectAccess::Transaction] {
+        for points_to in ["/", ".", "..", "src", "../new"] {
+            let mut tree = FakeTree::new();
+            tree.link("/home/u/project/build/out", points_to);
+            let mut policy = without_execution(&["build/out"]);
+            policy.filesystem.project = access;
+            let refused = plan(&policy, &user(), &tree).unwrap_err();
+            let link = Path::new("/home/u/project/build/out");
+            assert!(
+                matches!(&refused, PlanError::PlantedLink { link: found, .. } if found == link),
+                "{access:?} {points_to}: {refused}"
+            );
+        }
+    }
+    let mut tree = tree();
+    tree.link("/home/u/data/out", "other").link("/home/u/mine", "data");
+    let mut policy = without_execution(&["~/data/out"]);
+    policy.filesystem.read_write_paths = vec!["~/data".to_owned()];
+    assert!(matches!(plan(&policy, &user(), &tree), Err(PlanError::PlantedLink { .. })));
+    // The caller's own is in no place that others write to.
+    policy.filesystem.executable_dirs = vec!["~/mine".to_owned()];
+    assert_eq!(executed(&plan(&policy, &user(), &tree).unwrap()), [Path::new("/home/u/data")]);
+}

@@ -108,6 +108,7 @@ impl SearchContext<'_> {
 struct Search<'a> {
     ground: &'a SearchContext<'a>,
     listed: Vec<Found>,
+    built: Vec<PathBuf>,
     needed: BTreeSet<PathBuf>,
     detours: BTreeSet<Detour>,
     /// Not examined yet.
@@ -121,6 +122,7 @@ impl<'a> Search<'a> {
         Self {
             ground,
             listed: Vec::new(),
+            built: Vec::new(),
             needed: BTreeSet::new(),
             detours: BTreeSet::new(),
             waiting: Vec::new(),
@@ -143,7 +145,7 @@ impl<'a> Search<'a> {
     /// What will be there is not there yet, so nothing is looked into.
     fn add_built(&mut self, path: &Path) {
         self.add_detour(path, DetourKind::Writable);
-        self.listed.push(Found { path: path.to_owned(), kind: EntryKind::Dir, on_host: None });
+        self.built.push(path.to_owned());
     }
 
     /// Adds everything below, and the real files that links in it lead to.
@@ -184,11 +186,13 @@ impl<'a> Search<'a> {
     }
 
     fn is_listed(&self, found: &Found) -> bool {
-        self.listed.iter().any(|listed| {
-            found.path == listed.path
-                || listed.kind == EntryKind::Dir && found.path.starts_with(&listed.path)
-                || self.ground.reach.is_same_file(found, listed)
-        })
+        let is_built = || self.built.iter().any(|built| found.path.starts_with(built));
+        is_built()
+            || self.listed.iter().any(|listed| {
+                found.path == listed.path
+                    || listed.kind == EntryKind::Dir && found.path.starts_with(&listed.path)
+                    || self.ground.reach.is_same_file(found, listed)
+            })
     }
 
     /// A command that does not exist is not refused here; the launcher reports that it is not found.
@@ -248,7 +252,10 @@ impl<'a> Search<'a> {
 
     fn finish(self) -> Chosen {
         let listed: BTreeSet<PathBuf> = self.listed.into_iter().map(|found| found.path).collect();
-        let is_covered = |path: &Path| path.ancestors().skip(1).any(|above| listed.contains(above));
+        let is_covered = |path: &Path| {
+            path.ancestors().skip(1).any(|above| listed.contains(above))
+                || self.built.iter().any(|built| path.starts_with(built))
+        };
         let needed: Vec<PathBuf> = self
             .needed
             .into_iter()
@@ -257,7 +264,7 @@ impl<'a> Search<'a> {
         let listed_once = listed.iter().filter(|path| !is_covered(path)).cloned().collect();
         let detours = self.detours.into_iter().collect();
         Chosen {
-            executables: Executables { listed: listed_once, needed, detours },
+            executables: Executables { listed: listed_once, built: self.built, needed, detours },
             notes: self.notes,
         }
     }

@@ -93,8 +93,9 @@ fn a_list_of_programs_allows_what_is_built_in_the_named_directory() {
     let planned = |command: &str| plan_of(&policy, &user(), &tree, command);
     let plan = planned("./target/app").unwrap();
     let landlock = plan.sandbox.landlock.unwrap();
-    let listed = &landlock.executables.listed().unwrap().listed;
-    assert_eq!(*listed, ["/home/u/project/target", "/usr/bin/cargo"].map(PathBuf::from));
+    let executables = landlock.executables.listed().unwrap();
+    assert_eq!(executables.listed, [Path::new("/usr/bin/cargo")]);
+    assert_eq!(executables.built, [Path::new("/home/u/project/target")]);
     for other in ["/usr/bin/other", "./app"] {
         assert!(matches!(planned(other), Err(PlanError::NotAllowed { .. })), "{other}");
     }

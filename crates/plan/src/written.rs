@@ -54,13 +54,23 @@ pub(crate) fn forbid_execution(
     };
     let without: Vec<PathBuf> = executable.iter().filter(has_place).cloned().collect();
     for dir in without {
-        seen.notes.push(format!(
-            "nothing in {} can be executed ({WHAT}): it is not a writable directory of the host; name it with --rw \
-             as well",
-            dir.display()
-        ));
+        let why = why_not(&dir, seen);
+        let note = format!("nothing in {} can be executed ({WHAT}): {why}", dir.display());
+        seen.notes.push(note);
     }
     Ok(())
+}
+
+fn why_not(dir: &Path, seen: &Seen) -> &'static str {
+    let mut mounts = seen.view.ops.values();
+    match mounts.any(|op| op.is_transaction() && dir.starts_with(source_of(op))) {
+        // Not by --rw: that would write to the project's own directory.
+        true => {
+            "it is in a transaction, whose directories cannot be executed from one by one; run without the transaction, \
+             or without executeWritten: false"
+        }
+        false => "it is not a writable directory of the host; name it with --rw as well",
+    }
 }
 
 /// The directories in which what the command writes may be executed, by their paths in the sandbox.

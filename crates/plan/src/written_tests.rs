@@ -152,3 +152,16 @@ fn no_link_that_somebody_else_could_have_made_names_a_directory_to_execute_from(
     policy.filesystem.executable_dirs = vec!["~/mine".to_owned()];
     assert_eq!(executed(&plan(&policy, &user(), &tree).unwrap()), [Path::new("/home/u/data")]);
 }
+
+/// Its real target on the host is no place for what waits.
+///
+/// Proves: FS-1 mount-flags
+#[test]
+fn a_named_directory_in_a_transaction_is_told_without_the_advice_to_write_outside_it() {
+    let mut policy = without_execution(&["target"]);
+    policy.filesystem.project = ProjectAccess::Transaction;
+    let plan = plan(&policy, &user(), &tree()).unwrap();
+    assert!(executed(&plan).is_empty());
+    let notes = format!("{:?}", plan.explanation.notes);
+    assert!(notes.contains("it is in a transaction") && !notes.contains("--rw as well"), "{notes}");
+}

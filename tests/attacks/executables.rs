@@ -1,5 +1,9 @@
 //! Programs that a policy does not allow, started by a way around (K07, K08, K14).
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
 use palisade_testkit::{Attack, Demonstration, World};
 
 use crate::host::{probe, strings};
@@ -272,4 +276,54 @@ fn k14_what_leaves_the_named_directory_does_not_run() {
     .succeeded(|_, output| output.out() == "first\nit ran\n")
     .contained(|_, output| output.out() == "first\nheld\n")
     .check();
+}
+
+/// Proves: FS-1 mount-flags, CARGO-1 no-executables
+#[test]
+fn k14_a_planted_link_names_no_directory_to_execute_from() {
+    let shown = Demonstration::of(
+        "K14",
+        "make the one directory to execute from a link to all others, for the next run",
+        "such a directory is walked without links before anything starts, and refused",
+    );
+    let Some(mut shown) = shown.begin() else { return };
+    let world = World::new();
+    let copy = copy_in(".");
+    assert_eq!(world.bare(&copy[0]).args(&copy[1..]).run().out(), "it ran\n");
+    shown.worked_bare();
+    for points_to in ["..", "/", "../new"] {
+        let plant = format!("rm -rf build && mkdir build && ln -s {points_to} build/out");
+        world.sandbox_run([""; 0], ["sh", "-c", &plant]).run().assert_code(0);
+        let text = "filesystem: { executeWritten: false, executableDirs: [build/out] }\n";
+        let output = world.sandbox_run(whole_policy(&world, text), &copy).run();
+        output.assert_code(126);
+        assert!(output.err().contains("build/out, which"), "{points_to}: {}", output.err());
+        assert!(!world.project().join("new").exists(), "{points_to}");
+    }
+    shown.held();
+}
+
+/// `PATH` may lead into the project, as direnv and npm have it.
+///
+/// Proves: PROC-2 executables
+#[test]
+fn k08_a_file_of_the_project_takes_no_name_of_the_list() {
+    let bash = "/bin/bash";
+    Attack::new("K08", "start an interpreter by a script with a listed name, in the project")
+        .needs("a bash at its usual place", Path::new(bash).exists())
+        .held_by(&["landlock"])
+        .flags(|world| policy(world, "{ allowedExecutables: [env, ar] }"))
+        .prepare(move |world| {
+            let script = world.write_in_project("bin/ar", format!("#!{bash}\n"));
+            fs::set_permissions(script, Permissions::from_mode(0o755)).unwrap();
+        })
+        .surroundings(|world| {
+            let path = format!("PATH={}:/usr/bin:/bin", world.project().join("bin").display());
+            strings(&["env", &path])
+        })
+        .command(move |_| strings(&["env", bash, "-c", "echo it ran"]))
+        .succeeded(|_, output| output.out() == "it ran\n")
+        // EACCES, as `env` has it.
+        .contained(move |_, output| output.code() == 126 && output.err().contains(bash))
+        .check();
 }

@@ -180,6 +180,29 @@ fn f01_a_link_planted_for_the_next_run_opens_nothing_for_writing() {
         .check();
 }
 
+/// How a run is kept from writing to the project itself. Its links are others' work all the same.
+const NOT_WRITING: [&[&str]; 2] = [&["--preset", "read-only"], &["--transaction"]];
+
+/// Proves: FS-3 approved-mounts, FS-3 own-root
+#[test]
+fn f01_a_link_that_came_with_the_project_opens_nothing_for_reading() {
+    for flags in NOT_WRITING {
+        for variable in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
+            let what =
+                "come with a link where a variable names a directory, and read where it leads";
+            Attack::new("F01", format!("{what} ({variable}, {})", flags.join(" ")))
+                .proves(&["FS-3 own-root"])
+                .held_by(TO_READ_WHAT_IS_HIDDEN)
+                .prepare(plant)
+                .surroundings(with_variable(variable))
+                .flags(|_| strings(flags))
+                .command(|world| vec![world.probe(), "read".into(), "planted/canary".into()])
+                .succeeded(|_, output| output.out().contains(UNTOUCHED))
+                .check();
+        }
+    }
+}
+
 /// Proves: FS-1 rw-flag
 #[test]
 fn f01_a_grant_that_leads_out_by_a_planted_link_is_refused() {
@@ -193,12 +216,52 @@ fn f01_a_grant_that_leads_out_by_a_planted_link_is_refused() {
     plant(&world);
     world.bare("touch").arg("planted/canary").run().assert_code(0);
     shown.worked_bare();
-    for granted in ["planted", "planted/new"] {
-        let output = world.sandbox_run(["--rw", granted], ["touch", "planted/ran"]).run();
-        output.assert_code(126);
-        assert!(output.err().contains("link"), "{}", output.err());
+    for flags in NOT_WRITING.into_iter().chain([&[] as &[&str]]) {
+        for (option, granted) in [("--rw", "planted"), ("--rw", "planted/new"), ("--ro", "planted")]
+        {
+            let flags = [flags, &[option, granted]].concat();
+            let output = world.sandbox_run(&flags, ["touch", "planted/ran"]).run();
+            output.assert_code(126);
+            assert!(output.err().contains("by the link"), "{flags:?}: {}", output.err());
+        }
     }
     assert_eq!(fs::read_dir(world.outside()).unwrap().count(), 1, "only the canary is there");
+    shown.held();
+}
+
+/// The preset makes `target` writable and lets run what is in it: of a package, only a real directory.
+///
+/// Proves: FS-1 rw-flag, CARGO-1 layout
+#[test]
+fn f01_a_package_does_not_choose_by_a_link_what_the_preset_for_cargo_makes_writable() {
+    let shown = Demonstration::of(
+        "F01",
+        "come with `target` as a link, and build with the preset for cargo",
+        "a grant is walked without links before anything starts, and refused",
+    );
+    let Some(mut shown) = shown.begin() else { return };
+    let package = |points_to: &str| {
+        let world = World::new();
+        put_canary(&world);
+        world.write_in_project("Cargo.toml", "[package]\nname = \"app\"\n");
+        fs::create_dir_all(world.home().join(".local/bin")).unwrap();
+        symlink(points_to, world.project().join("target")).unwrap();
+        world
+    };
+    let bare = package("../../outside");
+    bare.bare("touch").arg("target/planted").run().assert_code(0);
+    assert!(bare.outside().join("planted").exists());
+    shown.worked_bare();
+    for points_to in [".", "..", "../../outside", "../.local/bin", "../missing", "src/missing"] {
+        let world = package(points_to);
+        fs::create_dir(world.project().join("src")).unwrap();
+        let output = world.sandbox_run(["--preset", "cargo"], ["git", "--version"]).run();
+        output.assert_code(126);
+        assert!(output.err().contains("by the link"), "{points_to}: {}", output.err());
+        for missing in ["home/missing", "home/project/src/missing"] {
+            assert!(!world.path().join(missing).exists(), "{points_to} made {missing}");
+        }
+    }
     shown.held();
 }
 

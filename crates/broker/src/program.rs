@@ -64,8 +64,7 @@ fn open(caller: &Caller, at: PathArg, path: &[u8]) -> Result<OwnedFd, Errno> {
 
 /// As Landlock counts: a file under any name, or everything below a directory.
 pub(crate) fn is_listed(list: &Executables, path: &Path, inode: (u64, u64)) -> bool {
-    let mut listed = list.listed.iter().chain(&list.needed);
-    listed.any(|listed| {
+    list.paths().any(|listed| {
         path.starts_with(listed)
             || stat(listed).is_ok_and(|found| (found.st_dev, found.st_ino) == inode)
     })

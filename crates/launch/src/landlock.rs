@@ -55,8 +55,12 @@ pub(crate) fn restrict(plan: &Landlock) -> Result<()> {
     for path in &plan.build_dirs {
         // What changes its directory is judged by the broker.
         let granted = rights.read | (rights.write & !AccessFs::Refer);
-        ruleset =
-            ruleset.add_rule(PathBeneath::new(real_directory(path)?, granted)).map_err(failed)?;
+        let directory = without_links(path, OFlags::DIRECTORY)?;
+        ruleset = ruleset.add_rule(PathBeneath::new(directory, granted)).map_err(failed)?;
+    }
+    for path in &executables.built {
+        let built = without_links(path, OFlags::empty())?;
+        ruleset = ruleset.add_rule(PathBeneath::new(built, rights.execute)).map_err(failed)?;
     }
     let status = ruleset.restrict_self().map_err(failed)?;
     match status.ruleset {
@@ -128,10 +132,10 @@ fn allow(
 
 /// Another run in the same project may have put a link in its place since the plan was made, and the rule would be
 /// about where that leads.
-fn real_directory(path: &Path) -> Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+fn without_links(path: &Path, kind: OFlags) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | kind;
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(|errno| {
-        let changed = format!("the build directory {} has changed: {errno}", path.display());
+        let changed = format!("{} has changed since the plan was made: {errno}", path.display());
         LaunchError::new(STEP, changed)
     })
 }

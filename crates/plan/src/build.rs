@@ -13,6 +13,7 @@ use crate::model::{
     Landlock, Located, MountOp, Namespaced, Namespaces, Note, OnUnknown, Plan, Recording,
     SandboxLifetime, SandboxPlan, Seccomp, Supervision, Transaction, TransactionMethod, Weight,
 };
+use crate::planted::PlantedPlaces;
 use crate::reach::Reach;
 use crate::request::PlanRequest;
 use crate::seccomp::Unheld;
@@ -387,7 +388,7 @@ fn finish(request: &PlanRequest<'_>, host: &Host<'_>, seen: Seen, kept: Kept) ->
         (environment::set(&policy.process), environment.removed);
     let command =
         Command { argv: request.command.clone(), cwd: seen.cwd, env: environment.entries };
-    let about_programs = list_executables(policy, facts, host, &command, &mut kept)?;
+    let about_programs = list_executables(request, host, &seen.planted, &command, &mut kept)?;
     notes.extend(about_programs.into_iter().map(|text| Note::new(Weight::Important, text)));
     let writable = kept.landlock.as_ref().map_or(&[][..], |landlock| &landlock.writable);
     let room = limits::room(&kept.confinement, writable);
@@ -496,12 +497,13 @@ fn hostname<'a>(confinement: &'a Confinement, facts: &'a HostFacts) -> &'a str {
 
 /// If the policy lists executables, Landlock restricts execution to them. Returns notes for the user.
 fn list_executables(
-    policy: &Policy,
-    facts: &HostFacts,
+    request: &PlanRequest<'_>,
     host: &Host<'_>,
+    planted: &PlantedPlaces,
     command: &Command,
     kept: &mut Kept,
 ) -> Result<Vec<String>> {
+    let (policy, facts) = (request.policy, request.facts);
     let list = &policy.process.allowed_executables;
     // If nothing may be executed, no list is needed.
     if list.is_empty() || !policy.process.allow_exec {
@@ -513,7 +515,8 @@ fn list_executables(
         Confinement::NoNamespaces | Confinement::None => &[],
     };
     let built = written::executable_places(&policy.filesystem, mounts);
-    let chosen = executables::choose(list, &built, &SearchContext { facts, command, reach })?;
+    let context = SearchContext { facts, command, reach, planted };
+    let chosen = executables::choose(list, &built, &context)?;
     let landlock = kept.landlock.as_mut().ok_or(PlanError::ExecutablesUnheld)?;
     landlock.executables = Execution::Listed(chosen.executables);
     Ok(chosen.notes)

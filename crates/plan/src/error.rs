@@ -45,8 +45,8 @@ pub enum PlanError {
     #[error("{path} is requested as {first} and as {second}; choose one")]
     GrantedTwice { path: PathBuf, first: &'static str, second: &'static str },
     #[error(
-        "{what} leads to {path} by the link {link}, which a command in a sandbox could have made; \
-         if you mean {path}, name it directly"
+        "{what} leads to {path} by the link {link}, which a command in a sandbox or whoever wrote the project could \
+         have made; if you mean {path}, name it directly in place of the link"
     )]
     PlantedLink { what: &'static str, link: PathBuf, path: PathBuf },
     #[error(

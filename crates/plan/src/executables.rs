@@ -8,6 +8,7 @@ use crate::facts::{EntryKind, HostFacts};
 use crate::lists::INTERPRETERS;
 use crate::model::{Command, Detour, DetourKind, Executables};
 use crate::paths::Scope;
+use crate::planted::PlantedPlaces;
 use crate::program::{self, Needs};
 use crate::reach::{Found, Reach};
 use std::collections::BTreeSet;
@@ -26,6 +27,15 @@ pub(crate) struct SearchContext<'a> {
     pub(crate) facts: &'a HostFacts,
     pub(crate) command: &'a Command,
     pub(crate) reach: Reach<'a>,
+    pub(crate) planted: &'a PlantedPlaces,
+}
+
+/// What a name in `PATH` means on the list.
+#[derive(Default)]
+struct Named {
+    program: Option<Found>,
+    /// A file that the name does not mean, although it comes first.
+    passed_over: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -43,7 +53,11 @@ pub(crate) fn choose(
 ) -> Result<Chosen> {
     let mut search = Search::new(ground);
     for text in list {
-        let found = ground.named(text)?;
+        let found = if is_name(text) {
+            search.program(OsStr::new(text)).into_iter().collect()
+        } else {
+            ground.at_path(text)?
+        };
         if found.is_empty() && !has_pattern(text) {
             search.notes.push(format!(
                 "allowedExecutables: `{text}` is not visible in the sandbox, so this entry allows nothing"
@@ -62,12 +76,9 @@ pub(crate) fn choose(
 }
 
 impl SearchContext<'_> {
-    /// Resolves a program's name, or the path of a file or directory. In a path `*` stands for any one name, so that
-    /// versions need not be listed.
-    fn named(&self, text: &str) -> Result<Vec<Found>> {
-        if !text.contains('/') && text != "~" {
-            return Ok(self.candidates(OsStr::new(text)).into_iter().take(1).collect());
-        }
+    /// Resolves the path of a file or directory. In it `*` stands for any one name, so that versions need not be
+    /// listed.
+    fn at_path(&self, text: &str) -> Result<Vec<Found>> {
         let path = if text.starts_with(['/', '~', '$']) {
             Scope::new(self.facts).typed(text)?
         } else {
@@ -92,22 +103,45 @@ impl SearchContext<'_> {
 
     /// Every file that a command name could refer to, in the order in which they are tried.
     fn candidates(&self, word: &OsStr) -> Vec<Found> {
-        let file = |path: PathBuf| {
-            let found = self.reach.resolve(&self.command.cwd.join(path))?;
-            (found.kind == EntryKind::File).then_some(found)
-        };
         if word.as_encoded_bytes().contains(&b'/') {
-            return file(PathBuf::from(word)).into_iter().collect();
+            return self.file(Path::new(word)).map(|(found, _)| found).into_iter().collect();
         }
+        let files = self.search_path().filter_map(|dir| self.file(&dir.join(word)));
+        files.map(|(found, _)| found).collect()
+    }
+
+    /// The program that a name means on the list: none in the project or where a command writes. Whoever wrote it there
+    /// would choose the interpreter that may be started with it.
+    fn program(&self, name: &OsStr) -> Named {
+        let mut named = Named::default();
+        for path in self.search_path().map(|dir| dir.join(name)) {
+            let Some((found, links)) = self.file(&path) else { continue };
+            let mut way = found.on_host.iter().chain(&links);
+            if !way.any(|place| self.planted.hold(place)) {
+                named.program = Some(found);
+                break;
+            }
+            named.passed_over.get_or_insert_with(|| self.command.cwd.join(path));
+        }
+        named
+    }
+
+    fn search_path(&self) -> impl Iterator<Item = PathBuf> {
         let variable = self.command.env.iter().find(|(name, _)| name == "PATH");
         let path = variable.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value.as_os_str());
-        std::env::split_paths(path).filter_map(|dir| file(dir.join(word))).collect()
+        std::env::split_paths(path)
+    }
+
+    fn file(&self, path: &Path) -> Option<(Found, Vec<PathBuf>)> {
+        let (found, links) = self.reach.walk(&self.command.cwd.join(path))?;
+        (found.kind == EntryKind::File).then_some((found, links))
     }
 }
 
 struct Search<'a> {
     ground: &'a SearchContext<'a>,
     listed: Vec<Found>,
+    built: Vec<PathBuf>,
     needed: BTreeSet<PathBuf>,
     detours: BTreeSet<Detour>,
     /// Not examined yet.
@@ -121,12 +155,30 @@ impl<'a> Search<'a> {
         Self {
             ground,
             listed: Vec::new(),
+            built: Vec::new(),
             needed: BTreeSet::new(),
             detours: BTreeSet::new(),
             waiting: Vec::new(),
             known: BTreeSet::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// What a name means on the list, with a note if it means another file to the command.
+    fn program(&mut self, name: &OsStr) -> Option<Found> {
+        let Named { program, passed_over } = self.ground.program(name);
+        if let Some(path) = passed_over {
+            let note = format!(
+                "allowedExecutables: `{}` does not mean {}, which a command in a sandbox or whoever wrote the project \
+                 could have put there; list its path if you mean it",
+                name.display(),
+                path.display()
+            );
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        program
     }
 
     fn add_listed(&mut self, found: Found) {
@@ -143,7 +195,7 @@ impl<'a> Search<'a> {
     /// What will be there is not there yet, so nothing is looked into.
     fn add_built(&mut self, path: &Path) {
         self.add_detour(path, DetourKind::Writable);
-        self.listed.push(Found { path: path.to_owned(), kind: EntryKind::Dir, on_host: None });
+        self.built.push(path.to_owned());
     }
 
     /// Adds everything below, and the real files that links in it lead to.
@@ -184,11 +236,13 @@ impl<'a> Search<'a> {
     }
 
     fn is_listed(&self, found: &Found) -> bool {
-        self.listed.iter().any(|listed| {
-            found.path == listed.path
-                || listed.kind == EntryKind::Dir && found.path.starts_with(&listed.path)
-                || self.ground.reach.is_same_file(found, listed)
-        })
+        let is_built = || self.built.iter().any(|built| found.path.starts_with(built));
+        is_built()
+            || self.listed.iter().any(|listed| {
+                found.path == listed.path
+                    || listed.kind == EntryKind::Dir && found.path.starts_with(&listed.path)
+                    || self.ground.reach.is_same_file(found, listed)
+            })
     }
 
     /// A command that does not exist is not refused here; the launcher reports that it is not found.
@@ -217,8 +271,8 @@ impl<'a> Search<'a> {
                 }
                 Needs::Interpreter { path, named: Some(name) } => {
                     self.need(&path, None);
-                    if let Some(found) = self.ground.candidates(name.as_os_str()).first() {
-                        self.need(&found.path.clone(), Some(DetourKind::Interpreter));
+                    if let Some(found) = self.program(name.as_os_str()) {
+                        self.need(&found.path, Some(DetourKind::Interpreter));
                     }
                 }
             }
@@ -248,7 +302,10 @@ impl<'a> Search<'a> {
 
     fn finish(self) -> Chosen {
         let listed: BTreeSet<PathBuf> = self.listed.into_iter().map(|found| found.path).collect();
-        let is_covered = |path: &Path| path.ancestors().skip(1).any(|above| listed.contains(above));
+        let is_covered = |path: &Path| {
+            path.ancestors().skip(1).any(|above| listed.contains(above))
+                || self.built.iter().any(|built| path.starts_with(built))
+        };
         let needed: Vec<PathBuf> = self
             .needed
             .into_iter()
@@ -257,10 +314,14 @@ impl<'a> Search<'a> {
         let listed_once = listed.iter().filter(|path| !is_covered(path)).cloned().collect();
         let detours = self.detours.into_iter().collect();
         Chosen {
-            executables: Executables { listed: listed_once, needed, detours },
+            executables: Executables { listed: listed_once, built: self.built, needed, detours },
             notes: self.notes,
         }
     }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.contains('/') && text != "~"
 }
 
 fn has_pattern(text: &str) -> bool {

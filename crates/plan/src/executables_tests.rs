@@ -3,7 +3,7 @@ use crate::fake::{FakeTree, plan_of, policy, user};
 use crate::layer::{Promise, Strength};
 use crate::model::{Detour, DetourKind, Executables, Plan};
 use crate::program::tests::dynamic_program;
-use palisade_policy::model::{Level, Policy};
+use palisade_policy::model::{Level, Policy, ProjectAccess};
 use std::path::PathBuf;
 
 fn tree() -> FakeTree {
@@ -160,4 +160,43 @@ fn without_landlock_or_isolation_the_list_is_refused() {
         let refused = planned(&bare, "static").unwrap_err();
         assert!(matches!(refused, PlanError::NoIsolation { .. }), "{refused}");
     }
+}
+
+/// Whoever wrote the file there would choose which interpreter starts.
+///
+/// Proves: PROC-2 executables
+#[test]
+fn a_name_on_the_list_means_no_program_of_the_project_or_of_a_writable_directory() {
+    let mut tree = tree();
+    tree.file("/usr/bin/bash", "").file("/usr/bin/ar", "");
+    tree.file("/home/u/project/bin/ar", "#!/usr/bin/bash\n");
+    tree.link("/home/u/project/bin/python3", "/usr/bin/bash")
+        .link("/home/u/project/usr", "/usr/bin");
+    tree.file("/srv/data/bin/ar", "#!/usr/bin/bash\n");
+    let mut policy = listing(&["ar", "pip"]);
+    policy.filesystem.read_write_paths = vec!["/srv/data".to_owned()];
+    for first in ["/home/u/project/bin", "bin", "/srv/data/bin", "/home/u/project/usr"] {
+        let mut facts = user();
+        facts.env.insert("PATH".into(), format!("{first}:/usr/bin").into());
+        for project in [ProjectAccess::ReadWrite, ProjectAccess::ReadOnly] {
+            policy.filesystem.project = project;
+            // The command itself is found as a shell finds it.
+            let plan = plan_of(&policy, &facts, &tree, "ar").unwrap();
+            let notes = format!("{:?}", plan.explanation.notes);
+            assert!(notes.contains("`ar` does not mean "), "{first}: {notes}");
+            let landlock = plan.sandbox.landlock.unwrap();
+            let executables = landlock.executables.listed().unwrap();
+            assert_eq!(executables.listed, paths(&["/usr/bin/ar", "/usr/bin/pip"]), "{first}");
+            let needed = paths(&["/usr/bin/env", "/usr/bin/python3.11", "/usr/lib/ld.so"]);
+            assert_eq!(executables.needed, needed, "{first}");
+        }
+    }
+    let mut facts = user();
+    facts.env.insert("PATH".into(), "/home/u/project/bin".into());
+    policy.process.allowed_executables = vec!["ar".to_owned()];
+    let refused = plan_of(&policy, &facts, &tree, "ar").unwrap_err();
+    assert_eq!(refused, PlanError::NotAllowed { path: "/home/u/project/bin/ar".into() });
+    // A path means what is there.
+    policy.process.allowed_executables = vec!["bin/ar".to_owned()];
+    plan_of(&policy, &facts, &tree, "ar").unwrap();
 }

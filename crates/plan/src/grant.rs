@@ -112,6 +112,7 @@ pub(crate) struct Asked {
 /// The contents of `rootPath`, which appear at `/`.
 #[derive(Debug, Default)]
 pub(crate) struct RootPath {
+    pub(crate) found: Option<Resolved>,
     pub(crate) grants: Vec<Grant>,
     pub(crate) links: Vec<Link>,
     pub(crate) note: Option<String>,
@@ -256,6 +257,7 @@ impl<'a> Granter<'a> {
             let grant = self.shipped(child, true, Origin::RootPath);
             contents.grants.extend(grant.map(|grant| Grant { target: place, ..grant }));
         }
+        contents.found = Some(found);
         Ok(contents)
     }
 

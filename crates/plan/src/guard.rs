@@ -207,16 +207,7 @@ impl Trees {
     /// have created.
     fn named(&self, path: &Path, host: &Host<'_>) -> Result<PathBuf> {
         const WHAT: &str = "--allow-write";
-        let (path, links) = match host.resolve(path) {
-            Ok(found) => (found.path, found.links),
-            Err(missing) => match missing.place() {
-                Some(place) => (place, missing.links),
-                None => {
-                    let (path, parent) = (path.to_owned(), missing.parent);
-                    return Err(PlanError::Missing { what: WHAT, path, parent });
-                }
-            },
-        };
+        let (path, links) = host.meant(path.to_owned(), WHAT)?;
         match links.into_iter().find(|link| self.inside(&link.place).is_some()) {
             Some(link) => Err(PlanError::PlantedLink { what: WHAT, link: link.place, path }),
             None => Ok(path),

@@ -3,6 +3,7 @@
 //! A directory in which many names are looked up is listed instead: one listing costs less than a dozen
 //! lookups, and most names of the shipped lists do not exist.
 
+use crate::error::PlanError;
 use crate::facts::{EntryKind, HostTree};
 use crate::model::Located;
 use crate::model::Owner;
@@ -247,6 +248,21 @@ impl<'a> Host<'a> {
                 }
             };
             ahead = stopped;
+        }
+    }
+
+    /// The path that a policy means, which exists or is to be created, with the links on the way to it.
+    pub(crate) fn meant(
+        &self,
+        path: PathBuf,
+        what: &'static str,
+    ) -> Result<(PathBuf, Vec<Link>), PlanError> {
+        match self.resolve(&path) {
+            Ok(found) => Ok((found.path, found.links)),
+            Err(missing) => match missing.place() {
+                Some(place) => Ok((place, missing.links)),
+                None => Err(PlanError::Missing { what, path, parent: missing.parent }),
+            },
         }
     }
 

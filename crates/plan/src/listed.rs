@@ -10,9 +10,10 @@ use crate::host::{Host, Link, join};
 use crate::listed_view::{IfSourceMissing, ListedAccess, ListedEntry, ListedView, Shown};
 use crate::model::{MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
+use crate::planted::PlantedPlaces;
+use crate::policy_files;
 use crate::request::PlanRequest;
 use crate::see::{self, Outside, Seen};
-use crate::{planted, policy_files};
 use palisade_guard::GuardedPath;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,9 @@ pub(crate) fn see(request: &PlanRequest<'_>, view: &ListedView, host: &Host<'_>)
     let links_to_program = program.as_ref().map(|program| program.links.clone());
     grants.extend(program);
     let mut notes = Vec::new();
-    let grants = planted::refuse(grants, &mut notes)?;
+    // What is shown of the project is what the entries say, as with bubblewrap.
+    let planted = PlantedPlaces::of(&grants, None, host);
+    let grants = planted.refuse(grants, &mut notes)?;
     let seals = policy_files::seals(policy_files, &grants, facts, host)?;
     let denied = see::deny(policy, &grants, facts, host, &mut notes)?;
     let mut own = own::mounts(&policy.filesystem, policy.isolation_level, facts, &denied, host);
@@ -71,6 +74,7 @@ pub(crate) fn see(request: &PlanRequest<'_>, view: &ListedView, host: &Host<'_>)
         cwd: see::resolved_cwd(policy, facts, host)?,
         home: None,
         create_dirs: Vec::new(),
+        planted,
         when_used: Vec::new(),
         notes,
         routine_notes: Vec::new(),

@@ -356,6 +356,12 @@ impl Landlock {
     }
 }
 
+impl Executables {
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.listed.iter().chain(&self.built).chain(&self.needed)
+    }
+}
+
 /// Which files may be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
@@ -386,6 +392,10 @@ pub struct Executables {
     /// Files, and directories with everything below.
     #[serde(serialize_with = "crate::text::paths")]
     pub listed: Vec<PathBuf>,
+    /// Directories for what the command builds and runs, with everything below. They may be in the project, where
+    /// another run can put a link in their place.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub built: Vec<PathBuf>,
     /// Loaders and interpreters that those need to start.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub needed: Vec<PathBuf>,

@@ -1,113 +1,116 @@
-//! Links that a command could have created for the next run to follow.
+//! Links that somebody could have made for this run to follow: a command in an earlier sandbox, or whoever wrote the
+//! project.
 //!
-//! A command can change everything in a writable grant: `.venv` in the project, named by `VIRTUAL_ENV`, may
-//! have become a link to any path. A grant must never extend the view through such a link.
+//! `.venv` in the project, named by `VIRTUAL_ENV`, may have become a link to any path, and a repository may come with a
+//! `target` that is one. A grant must never extend the view through such a link, nor the right to execute.
 
 use crate::error::{PlanError, Result};
 use crate::grant::{Grant, GrantKind, Origin};
-use crate::host::Link;
-use std::path::PathBuf;
+use crate::host::{Host, Link};
+use std::path::{Path, PathBuf};
 
-/// Removes the grants that lead out of a writable grant through a link inside it. For a grant that the user
-/// asked for, this is an error.
-pub(crate) fn refuse(grants: Vec<Grant>, notes: &mut Vec<String>) -> Result<Vec<Grant>> {
-    let writable: Vec<PathBuf> = grants
-        .iter()
-        .filter(|grant| grant.kind == GrantKind::ReadWrite)
-        .map(|grant| grant.source.clone())
-        .collect();
-    let mut kept = Vec::with_capacity(grants.len());
-    for grant in grants {
-        match planted(&grant, &writable) {
-            None => kept.push(grant),
-            Some(link) if grant.origin == Origin::Asked => {
-                return Err(PlanError::PlantedLink {
-                    what: grant.why(),
-                    link: link.place.clone(),
-                    path: grant.source.clone(),
-                });
-            }
-            Some(link) => notes.push(format!(
-                "{} ({}) is not granted through the link {}, which a command in a sandbox can create: add it with --ro \
-                 or --rw if it is meant",
-                grant.source.display(),
-                grant.why(),
-                link.place.display()
-            )),
-        }
-    }
-    Ok(kept)
+/// Where such links may be, by their real paths on the host.
+#[derive(Debug, Default)]
+pub(crate) struct PlantedPlaces {
+    /// Written by this run.
+    writable: Vec<PathBuf>,
+    /// Written by others: what this run keeps as it is.
+    unwritten: Vec<PathBuf>,
+    /// Of those that are written, the ones that no such link leads to.
+    beyond_doubt: Vec<PathBuf>,
 }
 
-fn planted<'a>(grant: &'a Grant, writable: &[PathBuf]) -> Option<&'a Link> {
-    grant.links.iter().find(|link| {
-        writable.iter().any(|tree| link.place.starts_with(tree) && !grant.source.starts_with(tree))
-    })
+impl PlantedPlaces {
+    /// `project` counts however it is granted, or not at all: its links came with it, or an earlier run made them.
+    pub(crate) fn of(grants: &[Grant], project: Option<&Path>, host: &Host<'_>) -> Self {
+        let is_written = |grant: &Grant| grant.kind == GrantKind::ReadWrite;
+        let sources = |wanted: &dyn Fn(&Grant) -> bool| -> Vec<PathBuf> {
+            let wanted = grants.iter().filter(|grant| wanted(grant));
+            wanted.map(|grant| grant.source.clone()).collect()
+        };
+        let mut unwritten = sources(&|grant| holds_work_of_others(grant, host));
+        let is_project_written =
+            grants.iter().any(|grant| grant.origin == Origin::Project && is_written(grant));
+        unwritten.extend(project.filter(|_| !is_project_written).map(Path::to_owned));
+        let writable = sources(&is_written);
+        let mut places = Self { writable, unwritten, beyond_doubt: Vec::new() };
+        places.beyond_doubt =
+            sources(&|grant| is_written(grant) && places.first_of(&grant.links).is_none());
+        places
+    }
+
+    /// Removes the grants that lead through such a link to where nothing else leads. For a grant that the user asked
+    /// for, this is an error.
+    pub(crate) fn refuse(&self, grants: Vec<Grant>, notes: &mut Vec<String>) -> Result<Vec<Grant>> {
+        let mut kept = Vec::with_capacity(grants.len());
+        for grant in grants {
+            match grant.links.iter().find(|link| self.is_refused(&grant, link)) {
+                None => kept.push(grant),
+                Some(link) if grant.origin == Origin::Asked => {
+                    return Err(PlanError::PlantedLink {
+                        what: grant.why(),
+                        link: link.place.clone(),
+                        path: grant.source.clone(),
+                    });
+                }
+                Some(link) => notes.push(format!(
+                    "{} ({}) is not granted through the link {}, which a command in a sandbox or whoever wrote the \
+                     project can have made: add it with --ro or --rw if it is meant",
+                    grant.source.display(),
+                    grant.why(),
+                    link.place.display()
+                )),
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The first of these links that somebody could have made.
+    pub(crate) fn first_of<'l>(&self, links: &'l [Link]) -> Option<&'l Link> {
+        links.iter().find(|link| self.hold(&link.place))
+    }
+
+    /// The first that leads out of where it could have been made.
+    pub(crate) fn first_out<'l>(&self, links: &'l [Link], to: &Path) -> Option<&'l Link> {
+        links.iter().find(|link| self.leads_out(link, to))
+    }
+
+    pub(crate) fn hold(&self, path: &Path) -> bool {
+        self.all().any(|tree| path.starts_with(tree))
+    }
+
+    fn is_refused(&self, grant: &Grant, link: &Link) -> bool {
+        // What may be read beside it can be read anyway. But for writing, the link's maker would choose the place.
+        let is_chosen = grant.kind != GrantKind::ReadOnly
+            && self.unwritten.iter().any(|tree| link.place.starts_with(tree))
+            && !self
+                .beyond_doubt
+                .iter()
+                .any(|tree| link.place.starts_with(tree) && grant.source.starts_with(tree));
+        is_chosen || self.leads_out(link, &grant.source)
+    }
+
+    fn leads_out(&self, link: &Link, to: &Path) -> bool {
+        self.all().any(|tree| link.place.starts_with(tree) && !to.starts_with(tree))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.writable.iter().chain(&self.unwritten)
+    }
+}
+
+/// Directories that are not written themselves, but whose contents are no more to be trusted than the project's. A home
+/// directory under an overlay has links of its owner, and no run changed them.
+fn holds_work_of_others(grant: &Grant, host: &Host<'_>) -> bool {
+    let holds_home = host.home().is_some_and(|home| home.starts_with(&grant.source));
+    match grant.kind {
+        GrantKind::Overlay => grant.origin == Origin::Asked && !holds_home,
+        // Another run may have had the host's.
+        GrantKind::OwnCache | GrantKind::Transaction => true,
+        GrantKind::ReadOnly | GrantKind::ReadWrite => false,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::refuse;
-    use crate::error::Result;
-    use crate::grant::{Grant, GrantKind, Origin};
-    use crate::host::Link;
-    use crate::model::NodeKind;
-    use std::path::{Path, PathBuf};
-
-    fn grant(source: &str, kind: GrantKind, origin: Origin, link: Option<&str>) -> Grant {
-        let link = link.map(|place| Link { place: place.into(), points_to: source.into() });
-        Grant {
-            source: source.into(),
-            target: source.into(),
-            node: NodeKind::Dir,
-            kind,
-            exec: true,
-            origin,
-            idmap: None,
-            links: link.into_iter().collect(),
-        }
-    }
-
-    fn kept(other: Grant) -> Result<Vec<PathBuf>> {
-        let project = grant("/home/u/p", GrantKind::ReadWrite, Origin::Project, None);
-        let grants = refuse(vec![project, other], &mut Vec::new())?;
-        Ok(grants.into_iter().skip(1).map(|grant| grant.source).collect())
-    }
-
-    /// Proves: FS-3 approved-mounts
-    #[test]
-    fn a_toolchain_behind_a_link_in_the_project_is_left_out() {
-        let toolchain = grant(
-            "/home/u/private",
-            GrantKind::ReadOnly,
-            Origin::Toolchain,
-            Some("/home/u/p/.venv"),
-        );
-        assert_eq!(kept(toolchain), Ok(vec![]));
-    }
-
-    #[test]
-    fn a_cache_behind_a_link_in_the_project_is_left_out() {
-        let cache =
-            grant("/home/u/private", GrantKind::ReadWrite, Origin::Cache, Some("/home/u/p/cache"));
-        assert_eq!(kept(cache), Ok(vec![]));
-    }
-
-    #[test]
-    fn what_is_asked_for_behind_such_a_link_is_refused() {
-        let asked =
-            grant("/home/u/private", GrantKind::ReadWrite, Origin::Asked, Some("/home/u/p/out"));
-        let refused = kept(asked).unwrap_err();
-        assert!(refused.refused_by_policy());
-        assert!(refused.to_string().contains("/home/u/p/out"));
-    }
-
-    #[test]
-    fn links_elsewhere_and_links_that_stay_inside_are_followed() {
-        for (source, link) in [("/data/rustup", "/home/u/.rustup"), ("/home/u/p/v2", "/home/u/p/v")]
-        {
-            let toolchain = grant(source, GrantKind::ReadOnly, Origin::Toolchain, Some(link));
-            assert_eq!(kept(toolchain), Ok(vec![Path::new(source).to_owned()]));
-        }
-    }
-}
+#[path = "planted_tests.rs"]
+mod tests;

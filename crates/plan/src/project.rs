@@ -16,6 +16,9 @@ const POLICY_DIR: &str = ".palisade";
 #[derive(Debug, Default)]
 pub(crate) struct Project {
     pub(crate) root: PathBuf,
+    /// Its real path, also if it is not granted. `None` if the caller stands in no project but in a home or in the
+    /// system, whose links are their owner's.
+    pub(crate) tree: Option<PathBuf>,
     pub(crate) grants: Vec<Grant>,
     pub(crate) seals: Vec<PathBuf>,
     /// The configuration of a git directory elsewhere, which must be sealed if names are not guarded.
@@ -27,13 +30,16 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
     let host = granter.host;
     let root = root_of(granter.facts, host);
     let mut project = Project { root: root.clone(), ..Project::default() };
+    let reason = too_much(&root, granter);
+    let found = host.resolve(&root).ok();
+    project.tree = found.as_ref().filter(|_| reason.is_none()).map(|found| found.path.clone());
     let mut kind = match access {
         ProjectAccess::None => return project,
         ProjectAccess::ReadOnly => GrantKind::ReadOnly,
         ProjectAccess::ReadWrite => GrantKind::ReadWrite,
         ProjectAccess::Transaction | ProjectAccess::TransactionAuto => GrantKind::Transaction,
     };
-    if let Some(reason) = too_much(&root, granter) {
+    if let Some(reason) = reason {
         project.notes.push(format!(
             "{} is not granted as the project: {reason}; start in a project directory, or name what \
              must be writable with --rw",
@@ -49,8 +55,8 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
             root.display()
         ));
     }
-    let Ok(found) = host.resolve(&root) else { return project };
-    let Some(grant) = granter.shipped(found, true, Origin::Project) else { return project };
+    let grant = found.and_then(|found| granter.shipped(found, true, Origin::Project));
+    let Some(grant) = grant else { return project };
     let target = match view {
         View::Host | View::Listed => grant.target.clone(),
         View::Minimal => PathBuf::from(WORKSPACE),

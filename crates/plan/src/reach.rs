@@ -57,8 +57,13 @@ impl<'a> Reach<'a> {
 
     /// Resolves a path as the kernel will.
     pub(crate) fn resolve(&self, path: &Path) -> Option<Found> {
+        Some(self.walk(path)?.0)
+    }
+
+    /// The same, and the links on the way, by their paths on the host.
+    pub(crate) fn walk(&self, path: &Path) -> Option<(Found, Vec<PathBuf>)> {
         let mut at = PathBuf::from("/");
-        let mut links = 0;
+        let mut links = Vec::new();
         let mut ahead = path.to_owned();
         'behind_a_link: loop {
             let mut parts = ahead.components();
@@ -71,9 +76,10 @@ impl<'a> Reach<'a> {
                         let next = at.join(name);
                         match self.look(&next)? {
                             Look::Node(..) => at = next,
-                            Look::Link(_) if links == MAX_LINKS => return None,
+                            Look::Link(_) if links.len() == MAX_LINKS => return None,
                             Look::Link(to) => {
-                                links += 1;
+                                // One that is recreated in the view has the host's path.
+                                links.push(self.on_host(&next).unwrap_or(next));
                                 ahead = join(&to, parts.as_path());
                                 continue 'behind_a_link;
                             }
@@ -82,7 +88,7 @@ impl<'a> Reach<'a> {
                 }
             }
             let Look::Node(kind, on_host) = self.look(&at)? else { return None };
-            return Some(Found { path: at, kind, on_host });
+            return Some((Found { path: at, kind, on_host }, links));
         }
     }
 

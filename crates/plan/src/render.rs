@@ -318,7 +318,7 @@ fn executables(plan: &Plan, page: &mut Page) {
         return;
     };
     page.section("executables");
-    for path in &executables.listed {
+    for path in executables.listed.iter().chain(&executables.built) {
         page.line(format_args!("{}", path.display()));
     }
     for path in &executables.needed {

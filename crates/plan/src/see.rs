@@ -7,15 +7,16 @@ use crate::environment::Sight;
 use crate::error::{PlanError, Result};
 use crate::facts::{EntryKind, HostFacts};
 use crate::grant::{Grant, GrantKind, Granter, Origin};
-use crate::host::{Host, Link, join};
+use crate::host::{Host, Link, Resolved, join};
 use crate::model::{MountOp, NodeKind};
 use crate::paths::Scope;
+use crate::planted::PlantedPlaces;
 use crate::project::{self, Project, WORKSPACE};
 use crate::request::PlanRequest;
 use crate::settings::{self, Copies};
 use crate::view::Composition;
 use crate::writable::resolved_path;
-use crate::{caches, credentials, installed, lists, own, planted, policy_files};
+use crate::{caches, credentials, installed, lists, own, policy_files};
 use palisade_policy::model::{CacheAccess, Mode, Policy, View};
 use palisade_policy::network::SecretSource;
 use std::collections::{BTreeMap, HashSet};
@@ -34,6 +35,7 @@ pub(crate) struct Seen {
     /// Set if it is not the caller's own.
     pub(crate) home: Option<PathBuf>,
     pub(crate) create_dirs: Vec<PathBuf>,
+    pub(crate) planted: PlantedPlaces,
     /// What the gate's file system shows when it is used, each with everything below.
     pub(crate) when_used: Vec<PathBuf>,
     pub(crate) notes: Vec<String>,
@@ -118,6 +120,7 @@ pub(crate) fn nothing_hidden(policy: &Policy, facts: &HostFacts, host: &Host<'_>
         cwd: resolved_cwd(policy, facts, host)?,
         home: None,
         create_dirs: Vec::new(),
+        planted: PlantedPlaces::default(),
         when_used: Vec::new(),
         notes: Vec::new(),
         routine_notes: Vec::new(),
@@ -179,7 +182,7 @@ pub(crate) fn see(
         }
         grants.extend(cache_grants(request, &granter, outside, &mut notes));
     }
-    let Project { root, grants: project, mut seals, git_config, notes: about_project } =
+    let Project { root, tree, grants: project, mut seals, git_config, notes: about_project } =
         project::find(filesystem.project, policy.view, &granter);
     notes.extend(about_project);
     if !filesystem.protect_names {
@@ -191,8 +194,10 @@ pub(crate) fn see(
         put_in_workspace(&mut asked.grants, &root);
     }
     links.extend(own::links(host));
+    let mut root_path = None;
     if let Some(text) = &filesystem.root_path {
         let contents = granter.root_path(text)?;
+        root_path = contents.found;
         links.extend(contents.links);
         notes.extend(contents.note);
         grants.extend(contents.grants);
@@ -202,14 +207,21 @@ pub(crate) fn see(
     if filesystem.toolchains && !is_minimal {
         grants.extend(installed::grant(&request.command, &granter, &grants));
     }
-    let grants = planted::refuse(grants, &mut notes)?;
+    let planted = PlantedPlaces::of(&grants, tree.as_deref(), host);
+    if let Some(Resolved { path, links, .. }) = root_path
+        && let Some(link) = planted.first_out(&links, &path)
+    {
+        let link = link.place.clone();
+        return Err(PlanError::PlantedLink { what: "rootPath", link, path });
+    }
+    let grants = planted.refuse(grants, &mut notes)?;
     seals.extend(policy_files::seals(policy_files, &grants, facts, host)?);
 
     let mut denied = deny(policy, &grants, facts, host, &mut notes)?;
     let mut routine_notes = Vec::new();
     let carried = if filesystem.toolchains && filesystem.hide_secrets && !is_minimal {
         let view = if outside == Outside::Absent { Copies::Carried } else { Copies::None };
-        settings::collect(view, &grants, &mut denied, facts, host, &mut routine_notes)
+        settings::collect(view, (&grants, &planted), &mut denied, facts, host, &mut routine_notes)
     } else {
         Vec::new()
     };
@@ -263,6 +275,7 @@ pub(crate) fn see(
         cwd,
         home,
         create_dirs: asked.create_dirs,
+        planted,
         when_used,
         notes,
         routine_notes,

@@ -4,14 +4,18 @@
 //! The mounts enforce it: on one with `noexec` the kernel refuses to execute a file, and to map it as code. Must come
 //! after everything that adds writable mounts, so that none is left out.
 
-use crate::error::Result;
+use crate::error::{PlanError, Result};
 use crate::facts::HostFacts;
 use crate::host::Host;
 use crate::model::{MountAccess, MountOp, NodeKind};
 use crate::paths::Scope;
+use crate::planted::PlantedPlaces;
 use crate::see::Seen;
 use palisade_policy::model::Filesystem;
 use std::path::{Path, PathBuf};
+
+/// In errors and notes.
+const WHAT: &str = "executableDirs";
 
 /// Changes the view, and adds the directories that must exist for it.
 pub(crate) fn forbid_execution(
@@ -23,7 +27,7 @@ pub(crate) fn forbid_execution(
     if filesystem.execute_written {
         return Ok(());
     }
-    let executable = places(&filesystem.executable_dirs, facts, host)?;
+    let executable = places(&filesystem.executable_dirs, facts, host, &seen.planted)?;
     let is_executable = |place: &Path| executable.iter().any(|dir| place.starts_with(dir));
     let apart: Vec<MountOp> =
         executable.iter().filter_map(|dir| mounted_apart(dir, seen)).collect();
@@ -50,13 +54,23 @@ pub(crate) fn forbid_execution(
     };
     let without: Vec<PathBuf> = executable.iter().filter(has_place).cloned().collect();
     for dir in without {
-        seen.notes.push(format!(
-            "nothing in {} can be executed (executableDirs): it is not a writable directory of the host; name it \
-             with --rw as well",
-            dir.display()
-        ));
+        let why = why_not(&dir, seen);
+        let note = format!("nothing in {} can be executed ({WHAT}): {why}", dir.display());
+        seen.notes.push(note);
     }
     Ok(())
+}
+
+fn why_not(dir: &Path, seen: &Seen) -> &'static str {
+    let mut mounts = seen.view.ops.values();
+    match mounts.any(|op| op.is_transaction() && dir.starts_with(source_of(op))) {
+        // Not by --rw: that would write to the project's own directory.
+        true => {
+            "it is in a transaction, whose directories cannot be executed from one by one; run without the transaction, \
+             or without executeWritten: false"
+        }
+        false => "it is not a writable directory of the host; name it with --rw as well",
+    }
 }
 
 /// The directories in which what the command writes may be executed, by their paths in the sandbox.
@@ -68,15 +82,23 @@ pub(crate) fn executable_places(filesystem: &Filesystem, mounts: &[MountOp]) -> 
     places.map(|op| op.target().to_owned()).collect()
 }
 
-/// Real paths of the host. A directory may be missing, and is created for the run.
-fn places(dirs: &[String], facts: &HostFacts, host: &Host<'_>) -> Result<Vec<PathBuf>> {
+/// Real paths of the host. A directory may be missing, and is created for the run. None is behind a link that somebody
+/// could have made for this run: whoever makes it would choose from where what is written is executed.
+fn places(
+    dirs: &[String],
+    facts: &HostFacts,
+    host: &Host<'_>,
+    planted: &PlantedPlaces,
+) -> Result<Vec<PathBuf>> {
     let scope = Scope::new(facts);
     let place = |text: &String| {
-        let path = scope.typed(text)?;
-        Ok(match host.resolve(&path) {
-            Ok(found) => found.path,
-            Err(missing) => missing.place().unwrap_or(path),
-        })
+        let (path, links) = host.meant(scope.typed(text)?, WHAT)?;
+        match planted.first_of(&links) {
+            Some(link) => {
+                Err(PlanError::PlantedLink { what: WHAT, link: link.place.clone(), path })
+            }
+            None => Ok(path),
+        }
     };
     dirs.iter().map(place).collect()
 }

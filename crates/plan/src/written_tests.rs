@@ -93,8 +93,9 @@ fn a_list_of_programs_allows_what_is_built_in_the_named_directory() {
     let planned = |command: &str| plan_of(&policy, &user(), &tree, command);
     let plan = planned("./target/app").unwrap();
     let landlock = plan.sandbox.landlock.unwrap();
-    let listed = &landlock.executables.listed().unwrap().listed;
-    assert_eq!(*listed, ["/home/u/project/target", "/usr/bin/cargo"].map(PathBuf::from));
+    let executables = landlock.executables.listed().unwrap();
+    assert_eq!(executables.listed, [Path::new("/usr/bin/cargo")]);
+    assert_eq!(executables.built, [Path::new("/home/u/project/target")]);
     for other in ["/usr/bin/other", "./app"] {
         assert!(matches!(planned(other), Err(PlanError::NotAllowed { .. })), "{other}");
     }
@@ -121,4 +122,46 @@ fn where_no_mount_can_enforce_it_there_is_no_plan() {
     assert!(matches!(refused, PlanError::NeedsNamespaces { .. }), "{refused}");
     policy.isolation_level = Level::None;
     assert!(matches!(plan(&policy, &user(), &tree()), Err(PlanError::NoIsolation { .. })));
+}
+
+/// Whoever made the link would choose from where what is written is executed.
+///
+/// Proves: FS-1 mount-flags, CARGO-1 no-executables
+#[test]
+fn no_link_that_somebody_else_could_have_made_names_a_directory_to_execute_from() {
+    for access in [ProjectAccess::ReadWrite, ProjectAccess::ReadOnly, ProjectAccess::Transaction] {
+        for points_to in ["/", ".", "..", "src", "../new"] {
+            let mut tree = FakeTree::new();
+            tree.link("/home/u/project/build/out", points_to);
+            let mut policy = without_execution(&["build/out"]);
+            policy.filesystem.project = access;
+            let refused = plan(&policy, &user(), &tree).unwrap_err();
+            let link = Path::new("/home/u/project/build/out");
+            assert!(
+                matches!(&refused, PlanError::PlantedLink { link: found, .. } if found == link),
+                "{access:?} {points_to}: {refused}"
+            );
+        }
+    }
+    let mut tree = tree();
+    tree.link("/home/u/data/out", "other").link("/home/u/mine", "data");
+    let mut policy = without_execution(&["~/data/out"]);
+    policy.filesystem.read_write_paths = vec!["~/data".to_owned()];
+    assert!(matches!(plan(&policy, &user(), &tree), Err(PlanError::PlantedLink { .. })));
+    // The caller's own is in no place that others write to.
+    policy.filesystem.executable_dirs = vec!["~/mine".to_owned()];
+    assert_eq!(executed(&plan(&policy, &user(), &tree).unwrap()), [Path::new("/home/u/data")]);
+}
+
+/// Its real target on the host is no place for what waits.
+///
+/// Proves: FS-1 mount-flags
+#[test]
+fn a_named_directory_in_a_transaction_is_told_without_the_advice_to_write_outside_it() {
+    let mut policy = without_execution(&["target"]);
+    policy.filesystem.project = ProjectAccess::Transaction;
+    let plan = plan(&policy, &user(), &tree()).unwrap();
+    assert!(executed(&plan).is_empty());
+    let notes = format!("{:?}", plan.explanation.notes);
+    assert!(notes.contains("it is in a transaction") && !notes.contains("--rw as well"), "{notes}");
 }

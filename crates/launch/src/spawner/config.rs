@@ -109,6 +109,8 @@ struct ExecutablesEncoding {
     #[serde(with = "Raw")]
     listed: Vec<PathBuf>,
     #[serde(with = "Raw")]
+    built: Vec<PathBuf>,
+    #[serde(with = "Raw")]
     needed: Vec<PathBuf>,
     /// Only for display.
     #[serde(skip)]

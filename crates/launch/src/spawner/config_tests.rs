@@ -29,7 +29,8 @@ fn rules_arrive_as_they_were_planned() {
         refuse_tcp: false,
         scope: true,
     };
-    let executables = Executables { listed: vec!["/b".into()], ..Executables::default() };
+    let (listed, built) = (vec!["/b".into()], vec!["/g/target".into()]);
+    let executables = Executables { listed, built, ..Executables::default() };
     let listed = Landlock { executables: Execution::Listed(executables), ..planned.clone() };
     for planned in [planned, listed] {
         let packet = palisade_wire::encode(&EncodedLandlock(planned.clone())).unwrap();

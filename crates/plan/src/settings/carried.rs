@@ -3,11 +3,12 @@
 use super::{Filtered, filter};
 use crate::denied::{Class, Denied, listed_paths};
 use crate::facts::{EntryKind, HostFacts};
-use crate::grant::{Grant, GrantKind, Origin};
+use crate::grant::{Grant, Origin};
 use crate::host::Host;
 use crate::lists;
 use crate::model::MountOp;
 use crate::paths::Scope;
+use crate::planted::PlantedPlaces;
 use crate::view::Composition;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,7 @@ pub(crate) enum Copies {
 /// so that no granted directory shows it.
 pub(crate) fn collect(
     copies: Copies,
-    grants: &[Grant],
+    (grants, planted): (&[Grant], &PlantedPlaces),
     denied: &mut Denied,
     facts: &HostFacts,
     host: &Host<'_>,
@@ -49,7 +50,7 @@ pub(crate) fn collect(
             continue;
         }
         for path in listed_paths(listed, &scope, host) {
-            let Some(found) = read(&path, grants, denied, host) else { continue };
+            let Some(found) = read(&path, (grants, planted), denied, host) else { continue };
             let copy = match filter(listed.tags, &found.content) {
                 Filtered::Clean => found,
                 Filtered::Without { text, left_out } if copies == Copies::Carried => {
@@ -96,9 +97,13 @@ pub(crate) fn place(carried: Vec<Carried>, view: &mut Composition) {
     }
 }
 
-/// Skips files that the user grants or denies by name, and files behind a link that a command could have
-/// created.
-fn read(path: &Path, grants: &[Grant], denied: &Denied, host: &Host<'_>) -> Option<Carried> {
+/// Skips files that the user grants or denies by name, and files behind a link that somebody could have made for this.
+fn read(
+    path: &Path,
+    (grants, planted): (&[Grant], &PlantedPlaces),
+    denied: &Denied,
+    host: &Host<'_>,
+) -> Option<Carried> {
     let found = host.resolve(path).ok().filter(|found| found.kind == EntryKind::File)?;
     let is_by_name = |class| matches!(class, Class::Asked | Class::Own);
     // Nothing is copied through a link that would be denied under its own name, such as a secret.
@@ -108,11 +113,7 @@ fn read(path: &Path, grants: &[Grant], denied: &Denied, host: &Host<'_>) -> Opti
         .any(|path| denied.above(path).is_some_and(|(_, class)| is_linked || is_by_name(class)));
     let is_asked =
         grants.iter().any(|grant| grant.origin == Origin::Asked && grant.source == found.path);
-    let writable = || grants.iter().filter(|grant| grant.kind == GrantKind::ReadWrite);
-    let is_planted = found
-        .links
-        .iter()
-        .any(|link| writable().any(|grant| link.place.starts_with(&grant.source)));
+    let is_planted = planted.first_of(&found.links).is_some();
     if is_denied || is_asked || is_planted {
         return None;
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use palisade_testkit::{World, is_alive};
 use rustix::process::Signal;
@@ -169,6 +170,38 @@ fn one_that_was_made_from_other_files_is_given_to_nobody() {
     for name in ["first", "second"] {
         server.delete(&format!("/v1/sandboxes/{name}")).expect(204);
     }
+}
+
+/// Proves: TOOL-1 http-warm
+#[test]
+fn a_project_that_is_named_by_a_link_is_the_one_that_the_link_leads_to_at_the_request() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    world.write("home/r1/which", "one\n");
+    world.write("home/r2/which", "two\n");
+    let [first, second, link, new] =
+        ["r1", "r2", "current", "new"].map(|name| world.home().join(name));
+    symlink(first, &link).unwrap();
+    let server = Server::start(&world, &["--warm", "1"]);
+    let which = || {
+        let id = server.create(&json!({ "project": link }));
+        let said = stdout(&server.run(&id, &["cat", "which"])).to_owned();
+        server.delete(&format!("/v1/sandboxes/{id}")).expect(204);
+        said
+    };
+    wait_until("one of this project is claimed", || {
+        assert_eq!(which(), "one\n");
+        claimed(&server) > 0
+    });
+    wait_for_prepared(&server, 1);
+    symlink(second, &new).unwrap();
+    fs::rename(&new, &link).unwrap();
+    assert_eq!(which(), "two\n");
+    let before = claimed(&server);
+    wait_until("one of the other project is claimed", || {
+        assert_eq!(which(), "two\n");
+        claimed(&server) > before
+    });
 }
 
 /// Proves: TOOL-1 http-warm

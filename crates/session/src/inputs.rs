@@ -13,7 +13,11 @@ use std::path::{Path, PathBuf};
 
 /// Files and directories, and which they were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inputs(Vec<Input>);
+pub struct Inputs {
+    /// The working directory, which is one of the paths. Without links: a request may name it by one.
+    directory: PathBuf,
+    paths: Vec<Input>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Input {
@@ -75,12 +79,20 @@ impl Inputs {
         paths.extend(home.into_iter().flat_map(of_git));
         paths.push(caller.facts.cwd.clone());
         paths.push(project);
-        Self(paths.into_iter().map(Input::look).collect())
+        let directory = caller.facts.cwd.clone();
+        Self { directory, paths: paths.into_iter().map(Input::look).collect() }
     }
 
     /// Whether a sandbox that is made now would be made from the same.
     pub fn are_unchanged(&self) -> bool {
-        self.0.iter().all(|input| *input == Input::look(input.path.clone()))
+        self.paths.iter().all(|input| *input == Input::look(input.path.clone()))
+    }
+
+    /// Whether the sandbox works in the directory that this path leads to now. A link may have been changed since.
+    pub fn is_directory(&self, path: &Path) -> bool {
+        let known = self.paths.iter().find(|input| input.path == self.directory);
+        let identity = Input::look(path.to_owned()).identity;
+        identity.is_some() && known.is_some_and(|known| known.identity == identity)
     }
 }
 
@@ -88,13 +100,34 @@ impl Inputs {
 mod tests {
     use super::{Input, Inputs};
     use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_that_leads_elsewhere_names_another_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let [one, two, link] = ["one", "two", "link"].map(|name| place.path().join(name));
+        fs::create_dir(&one).unwrap();
+        fs::create_dir(&two).unwrap();
+        symlink(&one, &link).unwrap();
+        let inputs = Inputs { directory: one.clone(), paths: vec![Input::look(one.clone())] };
+        assert!(inputs.is_directory(&link) && inputs.is_directory(&one));
+        fs::remove_file(&link).unwrap();
+        assert!(!inputs.is_directory(&link), "nothing is no directory");
+        symlink(&two, &link).unwrap();
+        assert!(inputs.are_unchanged() && !inputs.is_directory(&link));
+        fs::remove_dir(&one).unwrap();
+        assert!(!inputs.is_directory(&one));
+    }
 
     #[test]
     fn a_file_that_appears_is_replaced_or_goes_and_another_directory_are_changes() {
         let place = tempfile::tempdir().unwrap();
         let (file, directory) = (place.path().join("policy.yaml"), place.path().join("project"));
         fs::create_dir(&directory).unwrap();
-        let look = || Inputs([&file, &directory].map(|path| Input::look(path.clone())).into());
+        let look = || Inputs {
+            directory: directory.clone(),
+            paths: [&file, &directory].map(|path| Input::look(path.clone())).into(),
+        };
         let before = look();
         assert!(before.are_unchanged());
         fs::write(directory.join("new"), "").unwrap();

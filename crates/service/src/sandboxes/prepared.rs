@@ -50,7 +50,7 @@ pub(crate) async fn claim(
     let mut claimed = None;
     while let Some(mut prepared) = warm.take(&kind) {
         // What is not current, or has died, is dropped.
-        if !prepared.is_current().await {
+        if !prepared.is_current(wanted.project.as_deref()).await {
             continue;
         }
         match prepared.claim(&claim).await {

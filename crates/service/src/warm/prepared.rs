@@ -8,6 +8,7 @@ use palisade_session::inputs::Inputs;
 use palisade_session::supervise::interface::{ClaimSandbox, Request};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use serde::Deserialize;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -79,13 +80,16 @@ impl PreparedSandbox {
         self.made
     }
 
-    /// Whether one that is made now would be like it.
-    pub(crate) async fn is_current(&self) -> bool {
+    /// Whether one that is made now, in this project, would be like it. None: in the directory of the server.
+    pub(crate) async fn is_current(&self, project: Option<&Path>) -> bool {
         if self.made.elapsed() >= MAX_AGE {
             return false;
         }
-        let inputs = Arc::clone(&self.inputs);
-        let looked = tokio::task::spawn_blocking(move || inputs.are_unchanged()).await;
+        let (inputs, project) = (Arc::clone(&self.inputs), project.map(Path::to_owned));
+        let look = move || {
+            project.is_none_or(|project| inputs.is_directory(&project)) && inputs.are_unchanged()
+        };
+        let looked = tokio::task::spawn_blocking(look).await;
         looked.unwrap_or(false)
     }
 

@@ -23,16 +23,16 @@ fn prepared(server: &Server<'_>) -> u64 {
     counter(server, "palisade_service_warm_sandboxes")
 }
 
-fn claimed(server: &Server<'_>) -> u64 {
+pub(crate) fn claimed(server: &Server<'_>) -> u64 {
     counter(server, "palisade_service_warm_requests_total{result=\"claimed\"}")
 }
 
-fn wait_for_prepared(server: &Server<'_>, count: u64) {
+pub(crate) fn wait_for_prepared(server: &Server<'_>, count: u64) {
     wait_until("sandboxes are prepared", || prepared(server) == count);
 }
 
 /// What there is of sessions, whether anybody can find them or not: their ids.
-fn directories(world: &World) -> BTreeSet<String> {
+pub(crate) fn directories(world: &World) -> BTreeSet<String> {
     let all = world.home().join(".local/state/palisade/sessions");
     let names = fs::read_dir(all).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
@@ -170,6 +170,35 @@ fn one_that_was_made_from_other_files_is_given_to_nobody() {
     for name in ["first", "second"] {
         server.delete(&format!("/v1/sandboxes/{name}")).expect(204);
     }
+}
+
+/// Its guard would not know where the link leads.
+///
+/// Proves: TOOL-1 http-warm, FS-9 more-paths
+#[test]
+fn one_that_was_made_before_a_link_in_gits_hooks_is_given_to_nobody() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    for directory in [".git/objects", ".git/refs", ".git/hooks"] {
+        fs::create_dir_all(world.project().join(directory)).unwrap();
+    }
+    world.write_in_project(".git/HEAD", "ref: refs/heads/main\n");
+    world.write_in_project(".git/config", "[core]\n\tbare = false\n");
+    world.write_in_project("ci/pre-commit", "#!/bin/sh\n");
+    let server = Server::start(&world, &["--warm", "1"]);
+    let write = |name: &str| {
+        server.create(&json!({ "name": name }));
+        let said = server.run(name, &["sh", "-c", "echo more >> ci/pre-commit"]);
+        server.delete(&format!("/v1/sandboxes/{name}")).expect(204);
+        said["exitCode"] == 0
+    };
+    wait_for_prepared(&server, 1);
+    assert!(write("before"), "no hook leads there yet");
+    assert_eq!(claimed(&server), 1);
+    wait_for_prepared(&server, 1);
+    symlink("../../ci/pre-commit", world.project().join(".git/hooks/pre-commit")).unwrap();
+    assert!(!write("after"), "git on the host runs it");
+    assert_eq!(claimed(&server), 1);
 }
 
 /// Proves: TOOL-1 http-warm

@@ -6,7 +6,7 @@ use crate::control::endpoint::ClientId;
 use crate::control::handshake::refused;
 use crate::control::interface::{ClaimSandbox, RefusalKind, Response};
 use crate::supervisor::{Phase, Supervisor};
-use palisade_record::{EventKind, SessionClaimed};
+use palisade_record::{EventKind, SessionClaimed, SpanContext};
 use std::fmt::Debug;
 use std::time::Instant;
 
@@ -38,9 +38,16 @@ impl Supervisor<'_> {
         self.control.expiry.begin(now);
         self.clock.deadlines.begin(now);
         self.control.outbox.claimed(claim.is_temporary);
+        let traceparent = claim.traceparent;
+        let tracestate = claim.tracestate.clone();
+        let tracestate = tracestate.filter(|it| traceparent.is_some() && SpanContext::is_state(it));
+        if let Some(caller) = traceparent {
+            self.control.spans.claimed(caller, tracestate.clone());
+        }
         let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
         let name = claim.name.clone();
-        self.unlogged.push(EventKind::SessionClaimed(SessionClaimed { name, waited_ms }));
+        let claimed = SessionClaimed { name, waited_ms, traceparent, tracestate };
+        self.unlogged.push(EventKind::SessionClaimed(claimed));
         Response::Done
     }
 }

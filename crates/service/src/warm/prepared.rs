@@ -5,8 +5,9 @@ use crate::control::ControlConnection;
 use crate::own_program::{Invocation, OwnProgram};
 use crate::problem::Problem;
 use palisade_session::inputs::Inputs;
-use palisade_session::supervise::interface::{ClaimSandbox, Request};
+use palisade_session::supervise::interface::{ClaimSandbox, Grace, Request};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::Signal;
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -93,12 +94,33 @@ impl PreparedSandbox {
         looked.unwrap_or(false)
     }
 
-    /// An error leaves it unclaimed.
+    /// An error ends it.
     pub(crate) async fn claim(&mut self, claim: &ClaimSandbox) -> Result<(), Problem> {
-        self.connection.ask(&Request::Claim(claim.clone()), &[]).await.map(drop)
+        let mut claiming = Claiming { connection: &mut self.connection, is_answered: false };
+        claiming.connection.ask(&Request::Claim(claim.clone()), &[]).await?;
+        claiming.is_answered = true;
+        Ok(())
     }
 
     pub(crate) fn into_claimed(self) -> ClaimedSandbox {
         ClaimedSandbox { id: self.id, connection: self.connection }
+    }
+}
+
+/// A claim whose answer is waited for.
+struct Claiming<'a> {
+    connection: &'a mut ControlConnection,
+    is_answered: bool,
+}
+
+impl Drop for Claiming<'_> {
+    /// Nobody waits for the answer any more. The claim may still be carried out, and nobody would know of the session.
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let grace = Grace::Milliseconds(0);
+            let end = Request::End { signal: Signal::TERM.as_raw(), grace };
+            // What cannot be told ends with its connection.
+            let _ = self.connection.send(&end, &[]);
+        }
     }
 }

@@ -63,6 +63,8 @@ pub struct Exporter {
     queue_bytes: usize,
     waiting_since: Option<Instant>,
     sender: Option<RunningSender>,
+    /// Senders that another one has replaced, and that still send what they have.
+    replaced: Vec<Child>,
     next_try: Option<Instant>,
     loss: Loss,
 }
@@ -96,6 +98,7 @@ impl Exporter {
             queue_bytes: 0,
             waiting_since: None,
             sender: None,
+            replaced: Vec::new(),
             next_try: None,
             loss: Loss::default(),
         }
@@ -118,6 +121,7 @@ impl Exporter {
 
     /// Hands over what waits, as far as there is room for it.
     pub fn flush(&mut self) {
+        self.reap();
         while let Some(packet) = self.queue.pop_front() {
             let sent = self.sender().map(|sender| try_send(&sender.socket, &packet));
             if matches!(sent, Some(Ok(()))) {
@@ -132,7 +136,8 @@ impl Exporter {
                 Some(_) => {
                     self.hear();
                     let ended = self.sender.take();
-                    let is_new = ended.is_some_and(|it| it.since.elapsed() < MIN_LIFE);
+                    let is_new = ended.as_ref().is_some_and(|it| it.since.elapsed() < MIN_LIFE);
+                    self.replaced.extend(ended.map(|it| it.child));
                     // One that ends at once must not be started again and again.
                     self.next_try = is_new.then(|| Instant::now() + RETRY);
                 }
@@ -162,6 +167,11 @@ impl Exporter {
                 Some("the collector is too slow, or sending could not begin".to_owned());
         }
         self.loss
+    }
+
+    /// Waits for those that have ended, so that none stays as a zombie for as long as a session lasts.
+    fn reap(&mut self) {
+        self.replaced.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
 
     fn put(&mut self, message: &ToSender) {
@@ -248,13 +258,6 @@ impl RunningSender {
             .stderr(Stdio::null())
             .spawn()?;
         Ok(Self { child, socket, since: Instant::now() })
-    }
-}
-
-impl Drop for RunningSender {
-    fn drop(&mut self) {
-        // It has ended, or goes on without us.
-        let _ = self.child.try_wait();
     }
 }
 

@@ -46,6 +46,16 @@ pub fn is_setting(name: &OsStr) -> bool {
     SETTINGS.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
+/// The value of a variable, with an absolute path if it names a file: whoever gets it may work in another directory, as the sender does.
+pub fn absolute_file(name: &OsStr, value: OsString) -> OsString {
+    let is_file = name == CERTIFICATE || name == TRUSTED;
+    match is_file.then(|| std::path::absolute(&value)) {
+        Some(Ok(path)) => path.into(),
+        // An empty one counts as not set.
+        Some(Err(_)) | None => value,
+    }
+}
+
 /// What was not sent, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
@@ -86,6 +96,9 @@ impl Exporter {
             |name: &OsString| is_setting(name) || name.as_encoded_bytes().starts_with(b"SSL_CERT_");
         let mut environment: Vec<(OsString, OsString)> =
             environment.into_iter().filter(|(name, _)| is_wanted(name)).collect();
+        for (name, value) in &mut environment {
+            *value = absolute_file(name, std::mem::take(value));
+        }
         let certificate = environment.iter().find(|(name, _)| name == CERTIFICATE).cloned();
         if let Some((_, file)) = certificate.filter(|(_, file)| !file.is_empty()) {
             environment.retain(|(name, _)| name != TRUSTED);

@@ -116,3 +116,19 @@ fn senders_that_were_replaced_are_waited_for_when_they_have_ended() {
         exporter.flush();
     }
 }
+
+#[test]
+fn files_are_named_by_absolute_paths() {
+    let settings = exporter().settings;
+    let given = [(CERTIFICATE, "certs/ca.pem"), ("OTEL_SERVICE_NAME", "certs/ca.pem")];
+    let exporter = Exporter::new(settings, given.map(|(name, value)| (name.into(), value.into())));
+    let absolute = std::env::current_dir().unwrap().join("certs/ca.pem");
+    for (name, value) in [
+        (CERTIFICATE, absolute.as_os_str()),
+        (TRUSTED, absolute.as_os_str()),
+        ("OTEL_SERVICE_NAME", "certs/ca.pem".as_ref()),
+    ] {
+        assert!(exporter.environment.contains(&(name.into(), value.to_owned())), "{name}");
+    }
+    assert_eq!(absolute_file(CERTIFICATE.as_ref(), OsString::new()), "");
+}

@@ -3,13 +3,16 @@
 use std::time::{Duration, Instant};
 
 use palisade_testkit::{World, patiently};
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::mcp_support::McpClient;
 use crate::metrics;
 use crate::otlp_support::{Collector, Manner, senders};
 use crate::service_support::Server;
+use crate::service_warm::{claimed, directories, wait_for_prepared};
 use crate::sessions_support::{Sessions, wait_until};
+use crate::tools;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
@@ -291,4 +294,85 @@ fn a_request_over_http_names_its_span() {
     assert_eq!(answer["stdout"]["data"], format!("{}\n", caller()));
     let wrong = server.post_with(&path, &body, &["traceparent: nonsense"]).expect(200);
     assert_eq!(wrong["exitCode"], 1, "{wrong}");
+    drop(server);
+
+    let server = Server::start(&world, &["--warm", "1"]);
+    wait_for_prepared(&server, 1);
+    let run = json!({ "command": { "argv": ["printenv", "TRACEPARENT"] } });
+    let answer = server.post_with("/v1/runs", &run, &[&header]).expect(200);
+    assert_eq!((claimed(&server), answer["stdout"]["data"].clone()), (1, json!(caller() + "\n")));
+}
+
+/// A prepared sandbox is a session from the request that claims it on, in the trace of that request. One that nobody claims is nothing.
+///
+/// Proves: TEL-1 otlp, TOOL-1 http-warm
+#[test]
+fn a_prepared_sandbox_is_sent_when_it_is_claimed_and_in_the_trace_of_the_request() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    let collector = Collector::start(Manner::Good);
+    let header = format!("traceparent: {}", caller());
+    let mut server =
+        Server::start_with(&world, &["--warm", "1"], |program| collector.for_program(program));
+    wait_for_prepared(&server, 1);
+    let made = server.post_with("/v1/sandboxes", &json!({ "name": "s" }), &[&header]).expect(201);
+    assert_eq!(claimed(&server), 1);
+    let said = server.run("s", &["printenv", "TRACEPARENT"]);
+    let command = collector.span("printenv");
+    assert_eq!(said["stdout"]["data"], format!("00-{TRACE}-{}-01\n", command.id));
+    let log = server
+        .get(&format!("/v1/audit?sandbox={}&event=session-claimed", made["id"].as_str().unwrap()));
+    assert_eq!(log.expect(200)["records"][0]["details"]["traceparent"], caller());
+    server.delete("/v1/sandboxes/s").expect(204);
+    let session = collector.span("session");
+    assert_eq!((session.trace.as_str(), session.parent.as_str()), (TRACE, CALLER));
+    assert_eq!((&command.trace, &command.parent), (&session.trace, &session.id));
+
+    wait_for_prepared(&server, 1);
+    let body = json!({ "command": { "argv": ["env"] } });
+    let run = server.post_with("/v1/runs", &body, &[&header]).expect(200);
+    assert_eq!(claimed(&server), 2);
+    let command = collector.span("env");
+    let own = format!("TRACEPARENT=00-{TRACE}-{}-01\n", command.id);
+    assert!(run["stdout"]["data"].as_str().unwrap().contains(&own), "{run}");
+    wait_for_prepared(&server, 1);
+    server.end(Signal::TERM);
+    wait_until("nothing is left", || directories(&world).is_empty());
+    wait_until("all senders have ended", || senders().is_empty());
+    let spans = collector.spans();
+    let count = |name: &str| spans.iter().filter(|span| span.name == name).count();
+    assert_eq!((count("session"), count("launch"), count("plan")), (2, 0, 0), "{spans:?}");
+    assert_eq!(collector.metric("palisade.session_command", &[]), 2);
+}
+
+/// Proves: TEL-1 otlp
+#[test]
+fn runs_forks_and_tools_over_http_are_in_the_trace_of_their_request() {
+    // Of a host without control groups, too.
+    let world = tools::world();
+    let _sessions = Sessions::new(&world);
+    let collector = Collector::start(Manner::Good);
+    let header = format!("traceparent: {}", caller());
+    let server = Server::start_with(&world, &[], |program| collector.for_program(program));
+    let body = json!({ "command": { "argv": ["true"] } });
+    server.post_with("/v1/runs", &body, &[&header]).expect(200);
+    let session = collector.span("session");
+    assert_eq!((session.trace.as_str(), session.parent.as_str()), (TRACE, CALLER));
+
+    server.create(&json!({ "name": "t", "transaction": "overlay" }));
+    let fork = json!({ "name": "f" });
+    server.post_with("/v1/sandboxes/t/fork", &fork, &[&header]).expect(201);
+    server.run("f", &["id"]);
+    assert_eq!(collector.span("id").trace, TRACE);
+
+    let tool = json!({ "name": "look", "description": "d", "command": ["ls"] });
+    server.post("/v1/tools", &tool).expect(201);
+    let call = json!({ "project": world.project() });
+    server.post_with("/v1/tools/look/run", &call, &[&header]).expect(200);
+    let run = collector.span("run");
+    assert_eq!((run.trace.as_str(), run.parent.as_str()), (TRACE, CALLER));
+    for name in ["f", "t"] {
+        server.delete(&format!("/v1/sandboxes/{name}?discard=true")).expect(204);
+    }
+    wait_until("all senders have ended", || senders().is_empty());
 }

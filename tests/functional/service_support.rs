@@ -52,9 +52,28 @@ impl<'a> Server<'a> {
 
     /// With its socket in this directory.
     pub(crate) fn start_in(world: &'a World, directory: &Path, arguments: &[&str]) -> Self {
+        Self::start_program(world, directory, arguments, |program| program)
+    }
+
+    /// With more about the program, such as variables.
+    pub(crate) fn start_with(
+        world: &'a World,
+        arguments: &[&str],
+        with: impl FnOnce(Invocation) -> Invocation,
+    ) -> Self {
+        Self::start_program(world, world.path(), arguments, with)
+    }
+
+    fn start_program(
+        world: &'a World,
+        directory: &Path,
+        arguments: &[&str],
+        with: impl FnOnce(Invocation) -> Invocation,
+    ) -> Self {
         let socket = directory.join("http.sock");
         let listen = format!("unix:{}", socket.display());
-        let running = world.sandbox(["serve", "--listen", &listen]).args(arguments).spawn();
+        let program = world.sandbox(["serve", "--listen", &listen]).args(arguments);
+        let running = with(program).spawn();
         running.wait_for_stderr("listening at");
         Self { world, running: Some(running), socket }
     }

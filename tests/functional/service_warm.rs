@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use palisade_testkit::{World, is_alive};
 use rustix::process::Signal;
@@ -22,16 +23,16 @@ fn prepared(server: &Server<'_>) -> u64 {
     counter(server, "palisade_service_warm_sandboxes")
 }
 
-fn claimed(server: &Server<'_>) -> u64 {
+pub(crate) fn claimed(server: &Server<'_>) -> u64 {
     counter(server, "palisade_service_warm_requests_total{result=\"claimed\"}")
 }
 
-fn wait_for_prepared(server: &Server<'_>, count: u64) {
+pub(crate) fn wait_for_prepared(server: &Server<'_>, count: u64) {
     wait_until("sandboxes are prepared", || prepared(server) == count);
 }
 
 /// What there is of sessions, whether anybody can find them or not: their ids.
-fn directories(world: &World) -> BTreeSet<String> {
+pub(crate) fn directories(world: &World) -> BTreeSet<String> {
     let all = world.home().join(".local/state/palisade/sessions");
     let names = fs::read_dir(all).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
@@ -169,6 +170,67 @@ fn one_that_was_made_from_other_files_is_given_to_nobody() {
     for name in ["first", "second"] {
         server.delete(&format!("/v1/sandboxes/{name}")).expect(204);
     }
+}
+
+/// Its guard would not know where the link leads.
+///
+/// Proves: TOOL-1 http-warm, FS-9 more-paths
+#[test]
+fn one_that_was_made_before_a_link_in_gits_hooks_is_given_to_nobody() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    for directory in [".git/objects", ".git/refs", ".git/hooks"] {
+        fs::create_dir_all(world.project().join(directory)).unwrap();
+    }
+    world.write_in_project(".git/HEAD", "ref: refs/heads/main\n");
+    world.write_in_project(".git/config", "[core]\n\tbare = false\n");
+    world.write_in_project("ci/pre-commit", "#!/bin/sh\n");
+    let server = Server::start(&world, &["--warm", "1"]);
+    let write = |name: &str| {
+        server.create(&json!({ "name": name }));
+        let said = server.run(name, &["sh", "-c", "echo more >> ci/pre-commit"]);
+        server.delete(&format!("/v1/sandboxes/{name}")).expect(204);
+        said["exitCode"] == 0
+    };
+    wait_for_prepared(&server, 1);
+    assert!(write("before"), "no hook leads there yet");
+    assert_eq!(claimed(&server), 1);
+    wait_for_prepared(&server, 1);
+    symlink("../../ci/pre-commit", world.project().join(".git/hooks/pre-commit")).unwrap();
+    assert!(!write("after"), "git on the host runs it");
+    assert_eq!(claimed(&server), 1);
+}
+
+/// Proves: TOOL-1 http-warm
+#[test]
+fn a_project_that_is_named_by_a_link_is_the_one_that_the_link_leads_to_at_the_request() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    world.write("home/r1/which", "one\n");
+    world.write("home/r2/which", "two\n");
+    let [first, second, link, new] =
+        ["r1", "r2", "current", "new"].map(|name| world.home().join(name));
+    symlink(first, &link).unwrap();
+    let server = Server::start(&world, &["--warm", "1"]);
+    let which = || {
+        let id = server.create(&json!({ "project": link }));
+        let said = stdout(&server.run(&id, &["cat", "which"])).to_owned();
+        server.delete(&format!("/v1/sandboxes/{id}")).expect(204);
+        said
+    };
+    wait_until("one of this project is claimed", || {
+        assert_eq!(which(), "one\n");
+        claimed(&server) > 0
+    });
+    wait_for_prepared(&server, 1);
+    symlink(second, &new).unwrap();
+    fs::rename(&new, &link).unwrap();
+    assert_eq!(which(), "two\n");
+    let before = claimed(&server);
+    wait_until("one of the other project is claimed", || {
+        assert_eq!(which(), "two\n");
+        claimed(&server) > before
+    });
 }
 
 /// Proves: TOOL-1 http-warm

@@ -55,6 +55,11 @@ impl CallContext {
         self.server.operations.start(sandbox, &wanted).await
     }
 
+    /// By which a process becomes a part of this call's trace.
+    pub(crate) fn trace_variables(&self) -> Vec<(&'static str, String)> {
+        self.trace.variables()
+    }
+
     /// Whether the client can ask a person.
     pub(crate) fn can_ask(&self) -> bool {
         self.can_ask

@@ -44,12 +44,17 @@ pub(crate) struct CallTrace {
 impl CallTrace {
     /// Variables that a call sets itself stay.
     pub(crate) fn put(&self, environment: &mut BTreeMap<String, String>) {
-        let Some(context) = &self.context else { return };
-        let state = self.state.clone().map(|state| (SpanContext::STATE_VARIABLE, state));
-        let span = (SpanContext::VARIABLE, context.to_string());
-        for (name, value) in [Some(span), state].into_iter().flatten() {
+        for (name, value) in self.variables() {
             environment.entry(name.to_owned()).or_insert(value);
         }
+    }
+
+    /// Names and values.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
+        let Some(context) = &self.context else { return Vec::new() };
+        let state = self.state.clone().map(|state| (SpanContext::STATE_VARIABLE, state));
+        let span = (SpanContext::VARIABLE, context.to_string());
+        [Some(span), state].into_iter().flatten().collect()
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn choose(
     let top = host.children(&root);
     let inside = |path: &Path| grounds.inside(path);
     let Indirect { guarded: mut more, hooks } = indirect::guarded(&root, &top, host, inside);
-    more.extend(virtualenv::guarded(&root, &top, facts, host, inside));
+    more.extend(virtualenv::guarded(&root, &top, virtualenv::active(facts), host, inside));
     more.extend(sourced::guarded(&root, &facts.cwd, &top, host, inside));
     more.extend(listed::guarded(request.listed, host, inside)?);
     more.extend(policy_files::guarded(request.policy_files, facts, host, inside));

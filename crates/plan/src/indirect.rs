@@ -8,7 +8,7 @@ use crate::facts::EntryKind;
 use crate::git;
 use crate::host::{Host, join};
 use palisade_guard::{Below, GuardedPath, HomeName, MatchContext, Matcher, NamePattern, gitconfig};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -40,7 +40,8 @@ pub(crate) fn guarded(
     inside: impl Fn(&Path) -> Option<PathBuf>,
 ) -> Indirect {
     let (found, included, hooks) = (Vec::new(), Vec::new(), Vec::new());
-    let mut search = Search { root, host, inside, found, included, hooks };
+    let known = HashSet::new();
+    let mut search = Search { root, host, inside, found, known, included, hooks };
     search.settings();
     search.listed_names(top);
     Indirect { guarded: search.found, hooks: search.hooks }
@@ -59,6 +60,8 @@ struct Search<'s, 'h, Inside> {
     host: &'s Host<'h>,
     inside: Inside,
     found: Vec<GuardedPath>,
+    /// Their paths: a home directory may have thousands of links.
+    known: HashSet<PathBuf>,
     included: Vec<PathBuf>,
     hooks: Vec<PathBuf>,
 }
@@ -68,7 +71,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     fn add(&mut self, path: &Path, why: &'static str) {
         for path in self.host.way_to(path) {
             if let Some(path) = (self.inside)(&path)
-                && !self.found.iter().any(|known| known.path == path)
+                && self.known.insert(path.clone())
             {
                 self.found.push(GuardedPath { path, why });
             }

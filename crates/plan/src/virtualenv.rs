@@ -25,12 +25,17 @@ const STARTERS: [&str; 9] = [
 ];
 const WHY: &str = "a Python environment that editors and shells start by themselves";
 
+/// The environment that is active in the caller's shell.
+pub fn active(facts: &HostFacts) -> Option<&Path> {
+    facts.env.get(OsStr::new("VIRTUAL_ENV")).map(Path::new)
+}
+
 /// The guarded files of the environments directly below the project and of the active one, by their paths in
 /// the sandbox.
 pub(crate) fn guarded(
     root: &Path,
     top: &Top,
-    facts: &HostFacts,
+    active: Option<&Path>,
     host: &Host<'_>,
     inside: impl Fn(&Path) -> Option<PathBuf>,
 ) -> Vec<GuardedPath> {
@@ -39,8 +44,7 @@ pub(crate) fn guarded(
     }
     let dirs = top.iter().filter(|(_, kind)| *kind == EntryKind::Dir);
     let dirs = dirs.map(|(name, _)| root.join(name));
-    let active = facts.env.get(OsStr::new("VIRTUAL_ENV")).map(PathBuf::from);
-    let mut environments: Vec<PathBuf> = dirs.chain(active).collect();
+    let mut environments: Vec<PathBuf> = dirs.chain(active.map(Path::to_owned)).collect();
     environments.dedup();
     environments
         .iter()

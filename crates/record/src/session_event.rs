@@ -44,6 +44,11 @@ pub struct SessionClaimed {
     pub name: Option<String>,
     /// How long it had waited.
     pub waited_ms: u64,
+    /// The span of who asked, if one was named, and what vendors added to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<SpanContext>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
 }
 
 /// Somebody gave a session more time.

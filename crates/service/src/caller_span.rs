@@ -6,12 +6,16 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use palisade_record::SpanContext;
+use palisade_session::supervise::interface::ClaimSandbox;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-/// Names and values of variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CallerSpan(Vec<(&'static str, String)>);
+pub(crate) struct CallerSpan {
+    context: Option<SpanContext>,
+    /// What vendors added to it.
+    state: Option<String>,
+}
 
 impl CallerSpan {
     fn of(headers: &HeaderMap) -> Self {
@@ -24,19 +28,26 @@ impl CallerSpan {
             return Self::default();
         };
         let state = only("tracestate").filter(|state| SpanContext::is_state(state));
-        let state = state.map(|state| (SpanContext::STATE_VARIABLE, state.to_owned()));
-        Self([(SpanContext::VARIABLE, context.to_string())].into_iter().chain(state).collect())
+        Self { context: Some(context), state: state.map(str::to_owned) }
     }
 
     /// Variables that the request sets itself stay.
     pub(crate) fn put(self, environment: &mut BTreeMap<String, String>) {
-        for (name, value) in self.0 {
+        for (name, value) in self.variables() {
             environment.entry(name.to_owned()).or_insert(value);
         }
     }
 
+    /// Names and values of variables.
     pub(crate) fn variables(self) -> Vec<(&'static str, String)> {
-        self.0
+        let context = self.context.map(|context| (SpanContext::VARIABLE, context.to_string()));
+        let state = self.state.map(|state| (SpanContext::STATE_VARIABLE, state));
+        context.into_iter().chain(state).collect()
+    }
+
+    /// Into the claim of a sandbox, which was prepared before anybody asked for it.
+    pub(crate) fn put_in_claim(self, claim: &mut ClaimSandbox) {
+        (claim.traceparent, claim.tracestate) = (self.context, self.state);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a face that is mounted into the server does with sandboxes: the operations that the handlers of requests are made of.
 
+use crate::caller_span::CallerSpan;
 use crate::commands::{self, Known};
 use crate::control::ControlConnection;
 use crate::files::{self, GivenUp};
@@ -118,7 +119,7 @@ impl FaceHost {
 
     /// Makes a sandbox, and says its id.
     pub async fn create(&self, wanted: &NewSandbox) -> Result<String, Problem> {
-        sandboxes::create(&self.0, wanted).await
+        sandboxes::create(&self.0, wanted, CallerSpan::default()).await
     }
 
     /// Kills what runs in a sandbox, and removes it with everything that it changed in a transaction.

@@ -148,14 +148,15 @@ impl Operations {
     }
 
     /// What `sandbox tool run --json` prints: one call of a declared tool, in a sandbox of its own. `files` are declarations that count
-    /// beside the user's own.
+    /// beside the user's own, `variables` its own besides ours.
     pub async fn run_tool(
         &self,
         name: &str,
         input: &Value,
         files: &[PathBuf],
+        variables: Vec<(&'static str, String)>,
     ) -> Result<Value, Problem> {
-        tools::run(&self.0, (name, files), None, input).await
+        tools::run(&self.0, (name, files), (None, variables), input).await
     }
 
     /// Questions and answers of all sandboxes as they come, one JSON document a line. While it is read, sandboxes wait for an answer.

@@ -6,7 +6,7 @@
 
 use crate::limits::{MAX_PROGRAMS, PLACE_TIMEOUT};
 use crate::problem::{Problem, ProblemKind};
-use palisade_session::{Complaint, ERRORS_AS_JSON};
+use palisade_session::{Complaint, ERRORS_AS_JSON, absolute_file};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::ffi::{OsStr, OsString};
@@ -211,7 +211,13 @@ impl OwnProgram {
             let name = name.to_str().unwrap_or_default();
             PASSED_ON.contains(&name) || PASSED_PREFIXES.iter().any(|it| name.starts_with(it))
         };
-        let environment: Vec<_> = std::env::vars_os().filter(|(name, _)| is_passed(name)).collect();
+        let environment = std::env::vars_os().filter(|(name, _)| is_passed(name));
+        // It is started in the directories of projects.
+        let environment = environment.map(|(name, value)| {
+            let value = absolute_file(&name, value);
+            (name, value)
+        });
+        let environment: Vec<_> = environment.collect();
         Ok(Self {
             program: Arc::new(File::open("/proc/self/exe")?),
             environment: Arc::new(environment),

@@ -1,5 +1,6 @@
 //! One command in a sandbox of its own, by one request: made or claimed, run to its end, and gone.
 
+use crate::caller_span::CallerSpan;
 use crate::commands::{CommandResult, NewCommand, run_waited};
 use crate::extract::{IdempotencyKey, Json};
 use crate::idempotency::{Claim, MadeAnswer};
@@ -33,6 +34,7 @@ pub(crate) struct NewRun {
 pub(crate) async fn start_run(
     State(service): State<Shared>,
     IdempotencyKey(key): IdempotencyKey,
+    caller: CallerSpan,
     Json(mut wanted): Json<NewRun>,
 ) -> Result<Response, Problem> {
     wanted.command.wait = true;
@@ -48,7 +50,7 @@ pub(crate) async fn start_run(
     let place = service.waiting_place()?;
     let argv = wanted.command.argv.iter().map(OsString::from).collect::<Vec<_>>();
     service.blocking(move |service| quarantine::check(&service.places, None, &argv)).await?;
-    let ClaimedSandbox { connection, .. } = sandbox(&service, &wanted.sandbox).await?;
+    let ClaimedSandbox { connection, .. } = sandbox(&service, &wanted.sandbox, caller).await?;
     service.counters.sandbox_made();
     // If the client goes, the command has run, and its end is not known here.
     first.begun();
@@ -66,12 +68,18 @@ pub(crate) async fn start_run(
 }
 
 /// It ends with its connection.
-async fn sandbox(service: &Shared, wanted: &NewSandbox) -> Result<ClaimedSandbox, Problem> {
-    if let Some(claimed) = claim(service, wanted, true).await {
+async fn sandbox(
+    service: &Shared,
+    wanted: &NewSandbox,
+    caller: CallerSpan,
+) -> Result<ClaimedSandbox, Problem> {
+    if let Some(claimed) = claim(service, wanted, true, caller.clone()).await {
         return Ok(claimed);
     }
-    let create = wanted.unnamed().invocation(service)?;
+    // Its start is a part of the caller's trace, too.
+    let create = wanted.unnamed().invocation(service)?.variables(caller.variables());
     let mut made = PreparedSandbox::make(&service.program, create, ClaimTime::Now).await?;
-    made.claim(&ClaimSandbox { name: wanted.name.clone(), is_temporary: true }).await?;
+    let name = wanted.name.clone();
+    made.claim(&ClaimSandbox { name, is_temporary: true, ..ClaimSandbox::default() }).await?;
     Ok(made.into_claimed())
 }

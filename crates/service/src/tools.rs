@@ -2,6 +2,7 @@
 //!
 //! Nothing here approves anything: what a tool needs beyond the usual, a person agrees to with `sandbox tool approve`.
 
+use crate::caller_span::CallerSpan;
 use crate::extract::{Json, Parameters};
 use crate::own_program::{Answer, Invocation};
 use crate::problem::Problem;
@@ -148,22 +149,24 @@ pub(crate) struct NewToolCall {
 pub(crate) async fn run_tool(
     State(service): State<Shared>,
     Path(name): Path<String>,
+    caller: CallerSpan,
     Json(wanted): Json<NewToolCall>,
 ) -> Result<Json<Value>, Problem> {
     let input = json!(wanted.input);
-    Ok(Json(run(&service, (&name, &[]), wanted.project, &input).await?))
+    Ok(Json(run(&service, (&name, &[]), (wanted.project, caller.variables()), &input).await?))
 }
 
 /// What `sandbox tool run --json` prints.
 pub(crate) async fn run(
     service: &Shared,
     (name, files): (&str, &[PathBuf]),
-    project: Option<PathBuf>,
+    (project, variables): (Option<PathBuf>, Vec<(&'static str, String)>),
     input: &Value,
 ) -> Result<Value, Problem> {
     let _place = service.waiting_place()?;
     let mut run = Invocation::new(["tool", "run", "--json", "--input=-"])
         .option("metrics-file", service.metrics_file())
+        .variables(variables)
         .within(PATIENCE);
     for file in files {
         run = run.option("tools", file);

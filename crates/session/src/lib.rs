@@ -61,6 +61,7 @@ pub use palisade_supervisor::asking::AskIn;
 pub use palisade_supervisor::conclusion::outcome_of;
 pub use palisade_supervisor::error::SIGNAL_BASE;
 pub use palisade_supervisor::peer::shares_user_namespace;
+pub use palisade_telemetry::absolute_file;
 pub use session_id::new_session_id;
 pub use trust::TrustStore;
 

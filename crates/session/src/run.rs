@@ -26,7 +26,7 @@ use crate::runs::{Announced, FileRegistration};
 use crate::session_id::new_session_id;
 use crate::sessions::{self, HostedSession, SWEPT_BY_COMMANDS, SWEPT_BY_RUNS, SessionLife, Swept};
 use crate::stores::Stores;
-use crate::telemetry::Telemetry;
+use crate::telemetry::{Telemetry, Traced};
 use crate::transaction::{ForkOrigin, SessionProject, Transaction};
 use crate::tree_locks;
 use palisade_egress::config::Authority;
@@ -128,7 +128,12 @@ pub(crate) fn run_until(
         _ => Swept::default(),
     };
     let is_run = control.is_none();
-    let mut telemetry = Telemetry::of(&caller, (&session, !is_run), tell);
+    let traced = match &control {
+        None => Traced::Run,
+        Some(Controller::Session(hosted)) if hosted.life.waits() => Traced::Prepared,
+        Some(_) => Traced::Session,
+    };
+    let mut telemetry = Telemetry::of(&caller, (&session, traced), tell);
     let asked = (request, control);
     let counted = (&mut metrics, &mut telemetry);
     let error = attempt(&mut caller, asked, &began, (&mut report, counted), tell).err();

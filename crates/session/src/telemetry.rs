@@ -4,9 +4,21 @@
 
 use crate::caller::Caller;
 use palisade_record::metrics::Metrics;
-use palisade_record::{Event, EventKind, RunReport, SpanContext};
+use palisade_record::{Event, EventKind, RunReport, SessionClaimed, SpanContext};
 use palisade_telemetry::{Exporter, Settings, Tracer, TracerOptions, now};
 use std::ffi::{OsStr, OsString};
+
+/// Until a prepared sandbox is claimed, as few things happen in it as a start has.
+const MAX_KEPT: usize = 64;
+
+/// What traces and metrics are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Traced {
+    Run,
+    Session,
+    /// It becomes a session when somebody claims it. Of one that nobody claims nothing is sent.
+    Prepared,
+}
 
 #[derive(Debug)]
 pub(crate) struct Telemetry {
@@ -16,6 +28,17 @@ pub(crate) struct Telemetry {
     state: Option<String>,
     is_session: bool,
     began: u64,
+    /// While nobody has it.
+    unclaimed: Option<Unclaimed>,
+}
+
+/// A prepared sandbox: whose trace it belongs to is said when it is claimed.
+#[derive(Debug)]
+struct Unclaimed {
+    session: String,
+    caller: Option<SpanContext>,
+    /// They describe the session.
+    events: Vec<Event>,
 }
 
 /// The spans that a sandbox has to know about.
@@ -30,7 +53,7 @@ impl Telemetry {
     /// None: nothing is sent. `tell` gets what is wrong with the settings.
     pub(crate) fn of(
         caller: &Caller,
-        (session, is_session): (&str, bool),
+        (session, traced): (&str, Traced),
         tell: &mut dyn FnMut(&str),
     ) -> Option<Self> {
         let variable = |name: &str| {
@@ -47,22 +70,55 @@ impl Telemetry {
         let parent = variable(SpanContext::VARIABLE).and_then(|text| SpanContext::parse(&text));
         let state = variable(SpanContext::STATE_VARIABLE)
             .filter(|state| parent.is_some() && SpanContext::is_state(state));
-        let is_wanted = settings.has_traces() && parent.is_none_or(|it| it.is_sampled());
+        let is_session = traced != Traced::Run;
         let began = now();
-        let tracer = is_wanted.then(|| {
-            Tracer::new(TracerOptions {
-                session: session.to_owned(),
-                caller: parent,
-                state: state.clone(),
-                is_session,
-                shows_commands: settings.shows_commands(),
-                began,
-            })
+        let unclaimed = (traced == Traced::Prepared).then(|| Unclaimed {
+            session: session.to_owned(),
+            caller: parent,
+            events: Vec::new(),
         });
         let environment = caller.facts.env.iter();
         let environment = environment.map(|(name, value)| (name.clone(), value.clone()));
         let exporter = Exporter::new(settings, environment);
-        Some(Self { exporter, tracer, state, is_session, began })
+        let mut telemetry = Self { exporter, tracer: None, state, is_session, began, unclaimed };
+        if telemetry.unclaimed.is_none() {
+            telemetry.trace(session.to_owned(), parent);
+        }
+        Some(telemetry)
+    }
+
+    /// Whether spans below this caller's are sent.
+    fn is_wanted(&self, caller: Option<&SpanContext>) -> bool {
+        let has_traces = self.exporter.settings().has_traces();
+        has_traces && caller.is_none_or(SpanContext::is_sampled)
+    }
+
+    fn trace(&mut self, session: String, caller: Option<SpanContext>) {
+        self.tracer = self.is_wanted(caller.as_ref()).then(|| {
+            Tracer::new(TracerOptions {
+                session,
+                caller,
+                state: self.state.clone(),
+                is_session: self.is_session,
+                shows_commands: self.exporter.settings().shows_commands(),
+                began: self.began,
+            })
+        });
+    }
+
+    /// The session begins now: what was before was for nobody.
+    fn claimed(&mut self, unclaimed: Unclaimed, claim: &SessionClaimed) {
+        self.began = now();
+        if claim.traceparent.is_some() {
+            self.state.clone_from(&claim.tracestate);
+        }
+        self.trace(unclaimed.session, claim.traceparent.or(unclaimed.caller));
+        if let Some(tracer) = &mut self.tracer {
+            for event in &unclaimed.events {
+                // The spans of a start that nobody waited for.
+                drop(tracer.hear(event));
+            }
+        }
     }
 
     /// None: what the caller named goes through.
@@ -74,20 +130,39 @@ impl Telemetry {
 
     /// The session's span, for its further commands.
     pub(crate) fn session_span(&self) -> Option<SpanContext> {
+        if let Some(Unclaimed { session, caller, .. }) = &self.unclaimed {
+            // Until the claim names another caller.
+            let caller = caller.as_ref();
+            return self.is_wanted(caller).then(|| SpanContext::of_run(session, caller));
+        }
         self.tracer.as_ref().filter(|_| self.is_session).map(Tracer::context)
     }
 
     pub(crate) fn hear(&mut self, events: &[Event]) {
-        let Some(tracer) = &mut self.tracer else { return };
         for event in events {
-            for span in tracer.hear(event) {
-                self.exporter.span(span);
-            }
+            self.hear_one(event);
         }
         // The next event of a session may be hours away.
         let is_end = |event: &Event| matches!(event.kind, EventKind::SessionExecEnded(_));
         if self.is_session && events.iter().any(is_end) {
             self.exporter.flush();
+        }
+    }
+
+    fn hear_one(&mut self, event: &Event) {
+        match (&event.kind, self.unclaimed.take()) {
+            (_, None) => {}
+            (EventKind::SessionClaimed(claim), Some(unclaimed)) => self.claimed(unclaimed, claim),
+            (_, Some(mut unclaimed)) => {
+                if unclaimed.events.len() < MAX_KEPT {
+                    unclaimed.events.push(event.clone());
+                }
+                self.unclaimed = Some(unclaimed);
+                return;
+            }
+        }
+        for span in self.tracer.iter_mut().flat_map(|tracer| tracer.hear(event)) {
+            self.exporter.span(span);
         }
     }
 
@@ -98,6 +173,9 @@ impl Telemetry {
         metrics: &mut Metrics,
         tell: &mut dyn FnMut(&str),
     ) {
+        if self.unclaimed.is_some() {
+            return;
+        }
         let end = now();
         if let Some(tracer) = self.tracer {
             self.exporter.span(tracer.finish(report.outcome, end));
@@ -126,3 +204,7 @@ impl SpanInside {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "telemetry_tests.rs"]
+mod tests;

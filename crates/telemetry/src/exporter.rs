@@ -46,6 +46,16 @@ pub fn is_setting(name: &OsStr) -> bool {
     SETTINGS.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
+/// The value of a variable, with an absolute path if it names a file: whoever gets it may work in another directory, as the sender does.
+pub fn absolute_file(name: &OsStr, value: OsString) -> OsString {
+    let is_file = name == CERTIFICATE || name == TRUSTED;
+    match is_file.then(|| std::path::absolute(&value)) {
+        Some(Ok(path)) => path.into(),
+        // An empty one counts as not set.
+        Some(Err(_)) | None => value,
+    }
+}
+
 /// What was not sent, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
@@ -63,6 +73,8 @@ pub struct Exporter {
     queue_bytes: usize,
     waiting_since: Option<Instant>,
     sender: Option<RunningSender>,
+    /// Senders that another one has replaced, and that still send what they have.
+    replaced: Vec<Child>,
     next_try: Option<Instant>,
     loss: Loss,
 }
@@ -84,6 +96,9 @@ impl Exporter {
             |name: &OsString| is_setting(name) || name.as_encoded_bytes().starts_with(b"SSL_CERT_");
         let mut environment: Vec<(OsString, OsString)> =
             environment.into_iter().filter(|(name, _)| is_wanted(name)).collect();
+        for (name, value) in &mut environment {
+            *value = absolute_file(name, std::mem::take(value));
+        }
         let certificate = environment.iter().find(|(name, _)| name == CERTIFICATE).cloned();
         if let Some((_, file)) = certificate.filter(|(_, file)| !file.is_empty()) {
             environment.retain(|(name, _)| name != TRUSTED);
@@ -96,6 +111,7 @@ impl Exporter {
             queue_bytes: 0,
             waiting_since: None,
             sender: None,
+            replaced: Vec::new(),
             next_try: None,
             loss: Loss::default(),
         }
@@ -118,6 +134,7 @@ impl Exporter {
 
     /// Hands over what waits, as far as there is room for it.
     pub fn flush(&mut self) {
+        self.reap();
         while let Some(packet) = self.queue.pop_front() {
             let sent = self.sender().map(|sender| try_send(&sender.socket, &packet));
             if matches!(sent, Some(Ok(()))) {
@@ -132,7 +149,8 @@ impl Exporter {
                 Some(_) => {
                     self.hear();
                     let ended = self.sender.take();
-                    let is_new = ended.is_some_and(|it| it.since.elapsed() < MIN_LIFE);
+                    let is_new = ended.as_ref().is_some_and(|it| it.since.elapsed() < MIN_LIFE);
+                    self.replaced.extend(ended.map(|it| it.child));
                     // One that ends at once must not be started again and again.
                     self.next_try = is_new.then(|| Instant::now() + RETRY);
                 }
@@ -162,6 +180,11 @@ impl Exporter {
                 Some("the collector is too slow, or sending could not begin".to_owned());
         }
         self.loss
+    }
+
+    /// Waits for those that have ended, so that none stays as a zombie for as long as a session lasts.
+    fn reap(&mut self) {
+        self.replaced.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
 
     fn put(&mut self, message: &ToSender) {
@@ -248,13 +271,6 @@ impl RunningSender {
             .stderr(Stdio::null())
             .spawn()?;
         Ok(Self { child, socket, since: Instant::now() })
-    }
-}
-
-impl Drop for RunningSender {
-    fn drop(&mut self) {
-        // It has ended, or goes on without us.
-        let _ = self.child.try_wait();
     }
 }
 

@@ -98,3 +98,37 @@ fn a_sender_that_ends_at_once_is_not_started_again_and_again() {
     assert_eq!((exporter.queue.len(), exporter.sender.is_none()), (1, true));
     assert!(exporter.next_try.is_some());
 }
+
+#[test]
+fn senders_that_were_replaced_are_waited_for_when_they_have_ended() {
+    let mut exporter = exporter();
+    let (socket, theirs) = socketpair().unwrap();
+    drop(theirs);
+    let child = Command::new("sleep").arg("0.3").spawn().unwrap();
+    exporter.sender = Some(RunningSender { child, socket, since: Instant::now() });
+    exporter.span(span("first"));
+    exporter.flush();
+    assert_eq!(exporter.replaced.len(), 1, "it still sends what it has");
+    let began = Instant::now();
+    while !exporter.replaced.is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+        exporter.flush();
+    }
+}
+
+#[test]
+fn files_are_named_by_absolute_paths() {
+    let settings = exporter().settings;
+    let given = [(CERTIFICATE, "certs/ca.pem"), ("OTEL_SERVICE_NAME", "certs/ca.pem")];
+    let exporter = Exporter::new(settings, given.map(|(name, value)| (name.into(), value.into())));
+    let absolute = std::env::current_dir().unwrap().join("certs/ca.pem");
+    for (name, value) in [
+        (CERTIFICATE, absolute.as_os_str()),
+        (TRUSTED, absolute.as_os_str()),
+        ("OTEL_SERVICE_NAME", "certs/ca.pem".as_ref()),
+    ] {
+        assert!(exporter.environment.contains(&(name.into(), value.to_owned())), "{name}");
+    }
+    assert_eq!(absolute_file(CERTIFICATE.as_ref(), OsString::new()), "");
+}

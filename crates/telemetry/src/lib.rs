@@ -17,7 +17,7 @@ mod settings;
 mod tracer;
 
 pub use attributes::names;
-pub use exporter::{Exporter, Loss, is_setting};
+pub use exporter::{Exporter, Loss, absolute_file, is_setting};
 pub use model::{Attribute, Span, SpanKind, SpanStatus, Value, now};
 pub use sender::SenderStage;
 pub use settings::{Settings, SettingsError};

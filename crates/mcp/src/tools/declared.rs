@@ -56,7 +56,9 @@ fn output_schema() -> Value {
 pub(crate) async fn run(call: &CallContext, wanted: DeclaredCall) -> Result<ToolAnswer, ToolError> {
     let server = &call.server;
     let input = Value::Object(wanted.input);
-    let result = server.operations.run_tool(&wanted.name, &input, &server.tool_files).await?;
+    let variables = call.trace_variables();
+    let files = &server.tool_files;
+    let result = server.operations.run_tool(&wanted.name, &input, files, variables).await?;
     ToolAnswer::new(text_of(&result), &result)
 }
 

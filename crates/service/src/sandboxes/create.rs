@@ -43,15 +43,11 @@ pub(crate) async fn create_sandbox(
     Json(wanted): Json<NewSandbox>,
 ) -> Result<Response, Problem> {
     // Before anything is made or claimed: it must be able to be made.
-    let create = wanted.invocation(&service)?.variables(caller.variables());
+    let create = wanted.invocation(&service)?;
     let made = wanted.clone();
-    make(
-        service,
-        "create",
-        key,
-        &wanted,
-        |service| async move { new(&service, &made, create).await },
-    )
+    make(service, "create", key, &wanted, |service| async move {
+        new(&service, &made, create, caller).await
+    })
     .await
 }
 
@@ -61,6 +57,7 @@ pub(crate) async fn fork_sandbox(
     State(service): State<Shared>,
     Path(id): Path<String>,
     IdempotencyKey(key): IdempotencyKey,
+    caller: CallerSpan,
     MaybeJson(wanted): MaybeJson<NewFork>,
 ) -> Result<Response, Problem> {
     let (directory, _) = service.find(&id).await?;
@@ -69,25 +66,35 @@ pub(crate) async fn fork_sandbox(
         .option_if("at", wanted.at.map(|number| number.to_string()))
         .option_if("name", wanted.name.as_ref())
         .word(directory.id())
+        .variables(caller.variables())
         .within(CREATE_PATIENCE);
     make(service, &scope, key, &wanted, |service| async move { made_by(&service, fork).await })
         .await
 }
 
 /// The id of a new sandbox: one that was prepared, or one that these words make.
-async fn new(service: &Shared, wanted: &NewSandbox, create: Invocation) -> Result<String, Problem> {
-    match claim(service, wanted, false).await {
+async fn new(
+    service: &Shared,
+    wanted: &NewSandbox,
+    create: Invocation,
+    caller: CallerSpan,
+) -> Result<String, Problem> {
+    match claim(service, wanted, false, caller.clone()).await {
         Some(claimed) => {
             service.counters.sandbox_made();
             Ok(claimed.id)
         }
-        None => made_by(service, create).await,
+        None => made_by(service, create.variables(caller.variables())).await,
     }
 }
 
 /// Makes a sandbox as a request does, and says its id.
-pub(crate) async fn create(service: &Shared, wanted: &NewSandbox) -> Result<String, Problem> {
-    new(service, wanted, wanted.invocation(service)?).await
+pub(crate) async fn create(
+    service: &Shared,
+    wanted: &NewSandbox,
+    caller: CallerSpan,
+) -> Result<String, Problem> {
+    new(service, wanted, wanted.invocation(service)?, caller).await
 }
 
 /// The id of the sandbox that this makes.

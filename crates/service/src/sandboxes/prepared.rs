@@ -1,6 +1,7 @@
 //! Sandboxes that are prepared for requests (`sandbox serve --warm`): which request gets one, and who makes the next.
 
 use super::new_sandbox::NewSandbox;
+use crate::caller_span::CallerSpan;
 use crate::service::Shared;
 use crate::warm::{ClaimTime, ClaimedSandbox, PreparedSandbox, Step};
 use palisade_session::supervise::interface::ClaimSandbox;
@@ -43,14 +44,17 @@ pub(crate) async fn claim(
     service: &Shared,
     wanted: &NewSandbox,
     is_temporary: bool,
+    caller: CallerSpan,
 ) -> Option<ClaimedSandbox> {
     let warm = service.warm.as_ref()?;
     let kind = wanted.kind()?;
-    let claim = ClaimSandbox { name: wanted.name.clone(), is_temporary };
+    let name = wanted.name.clone();
+    let mut claim = ClaimSandbox { name, is_temporary, ..ClaimSandbox::default() };
+    caller.put_in_claim(&mut claim);
     let mut claimed = None;
     while let Some(mut prepared) = warm.take(&kind) {
         // What is not current, or has died, is dropped.
-        if !prepared.is_current().await {
+        if !prepared.is_current(wanted.project.as_deref()).await {
             continue;
         }
         match prepared.claim(&claim).await {

@@ -5,9 +5,11 @@ use crate::control::ControlConnection;
 use crate::own_program::{Invocation, OwnProgram};
 use crate::problem::Problem;
 use palisade_session::inputs::Inputs;
-use palisade_session::supervise::interface::{ClaimSandbox, Request};
+use palisade_session::supervise::interface::{ClaimSandbox, Grace, Request};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::Signal;
 use serde::Deserialize;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -79,22 +81,46 @@ impl PreparedSandbox {
         self.made
     }
 
-    /// Whether one that is made now would be like it.
-    pub(crate) async fn is_current(&self) -> bool {
+    /// Whether one that is made now, in this project, would be like it. None: in the directory of the server.
+    pub(crate) async fn is_current(&self, project: Option<&Path>) -> bool {
         if self.made.elapsed() >= MAX_AGE {
             return false;
         }
-        let inputs = Arc::clone(&self.inputs);
-        let looked = tokio::task::spawn_blocking(move || inputs.are_unchanged()).await;
+        let (inputs, project) = (Arc::clone(&self.inputs), project.map(Path::to_owned));
+        let look = move || {
+            project.is_none_or(|project| inputs.is_directory(&project)) && inputs.are_unchanged()
+        };
+        let looked = tokio::task::spawn_blocking(look).await;
         looked.unwrap_or(false)
     }
 
-    /// An error leaves it unclaimed.
+    /// An error ends it.
     pub(crate) async fn claim(&mut self, claim: &ClaimSandbox) -> Result<(), Problem> {
-        self.connection.ask(&Request::Claim(claim.clone()), &[]).await.map(drop)
+        let mut claiming = Claiming { connection: &mut self.connection, is_answered: false };
+        claiming.connection.ask(&Request::Claim(claim.clone()), &[]).await?;
+        claiming.is_answered = true;
+        Ok(())
     }
 
     pub(crate) fn into_claimed(self) -> ClaimedSandbox {
         ClaimedSandbox { id: self.id, connection: self.connection }
+    }
+}
+
+/// A claim whose answer is waited for.
+struct Claiming<'a> {
+    connection: &'a mut ControlConnection,
+    is_answered: bool,
+}
+
+impl Drop for Claiming<'_> {
+    /// Nobody waits for the answer any more. The claim may still be carried out, and nobody would know of the session.
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let grace = Grace::Milliseconds(0);
+            let end = Request::End { signal: Signal::TERM.as_raw(), grace };
+            // What cannot be told ends with its connection.
+            let _ = self.connection.send(&end, &[]);
+        }
     }
 }

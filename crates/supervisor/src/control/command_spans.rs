@@ -10,11 +10,26 @@ pub(crate) struct CommandSpans {
     session: String,
     /// The session's, where spans are sent. None: what a client names goes through to its command.
     own: Option<SpanContext>,
+    /// That of who claimed the sandbox, where none is sent below it: for commands whose client names none.
+    through: Option<SpanContext>,
+    /// What vendors added to that of who claimed it.
+    state: Option<String>,
 }
 
 impl CommandSpans {
     pub(crate) fn new(session: String, own: Option<SpanContext>) -> Self {
-        Self { session, own }
+        Self { session, own, through: None, state: None }
+    }
+
+    /// The sandbox was prepared, and this is the span of who has it now.
+    pub(crate) fn claimed(&mut self, caller: SpanContext, state: Option<String>) {
+        self.state = state;
+        match self.own {
+            Some(_) if caller.is_sampled() => {
+                self.own = Some(SpanContext::of_run(&self.session, Some(&caller)));
+            }
+            _ => (self.own, self.through) = (None, Some(caller)),
+        }
     }
 
     /// Gives a command its span, below the one that its client named. Returns the client's.
@@ -28,18 +43,33 @@ impl CommandSpans {
         let caller = given
             .as_ref()
             .and_then(|(_, value)| std::str::from_utf8(value).ok().and_then(SpanContext::parse));
-        let Some(own) = self.own else { return caller };
-        let parent = caller.unwrap_or(own);
-        if parent.is_sampled() {
-            let span = parent.of_command(&self.session, id.0).to_string().into_bytes();
-            match given {
-                Some((_, value)) => *value = span,
-                None if is_extended => variables.push((name.to_vec(), span)),
-                // Nothing but what was named.
-                None => {}
+        let span = match self.own {
+            Some(own) => {
+                let parent = caller.unwrap_or(own);
+                parent.is_sampled().then(|| parent.of_command(&self.session, id.0))
             }
+            None => self.through.filter(|_| given.is_none()),
+        };
+        let span = span.map(|span| span.to_string().into_bytes());
+        match (given, span) {
+            (Some((_, value)), Some(span)) => *value = span,
+            // Otherwise nothing but what was named.
+            (None, Some(span)) if is_extended => {
+                variables.push((name.to_vec(), span));
+                self.put_state(variables);
+            }
+            _ => {}
         }
         caller
+    }
+
+    fn put_state(&self, variables: &mut Vec<(Vec<u8>, Vec<u8>)>) {
+        let name = SpanContext::STATE_VARIABLE.as_bytes();
+        if let Some(state) = &self.state
+            && !variables.iter().any(|(known, _)| known == name)
+        {
+            variables.push((name.to_vec(), state.clone().into_bytes()));
+        }
     }
 }
 
@@ -54,6 +84,15 @@ mod tests {
         own: Option<SpanContext>,
         environment: Environment,
     ) -> (Option<SpanContext>, Option<String>) {
+        let spans = CommandSpans::new("s-1".to_owned(), own);
+        let (caller, [parent, _]) = put_by(&spans, environment);
+        (caller, parent)
+    }
+
+    fn put_by(
+        spans: &CommandSpans,
+        environment: Environment,
+    ) -> (Option<SpanContext>, [Option<String>; 2]) {
         let mut start = StartCommand {
             kind: CommandKind::Program,
             argv: vec![b"true".to_vec()],
@@ -63,11 +102,14 @@ mod tests {
             rlimits: Vec::new(),
             streams: CommandStreams::Descriptors,
         };
-        let caller = CommandSpans::new("s-1".to_owned(), own).put(CommandId(3), &mut start);
+        let caller = spans.put(CommandId(3), &mut start);
         let (Environment::Extended(variables) | Environment::Exactly(variables)) =
             start.environment;
-        let value = variables.into_iter().find(|(name, _)| name == b"TRACEPARENT");
-        (caller, value.map(|(_, value)| String::from_utf8(value).unwrap()))
+        let value = |name: &str| {
+            let found = variables.iter().find(|(known, _)| known == name.as_bytes());
+            found.map(|(_, value)| String::from_utf8(value.clone()).unwrap())
+        };
+        (caller, ["TRACEPARENT", "TRACESTATE"].map(value))
     }
 
     fn given(value: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -83,6 +125,32 @@ mod tests {
         assert_eq!(asked, (Some(caller), of(caller)));
         assert_eq!(put(Some(own), Environment::Exactly(Vec::new())), (None, None));
         assert_eq!(put(Some(own), Environment::Extended(given("nonsense"))), (None, of(own)));
+    }
+
+    #[test]
+    fn commands_of_a_prepared_sandbox_are_below_who_claimed_it() {
+        let nothing = || Environment::Extended(Vec::new());
+        let caller = SpanContext::parse(CALLER).unwrap();
+        let state = || Some("a=b".to_owned());
+        let mut sent = CommandSpans::new("s-1".to_owned(), Some(SpanContext::root("s-1")));
+        sent.claimed(caller, state());
+        let session = SpanContext::of_run("s-1", Some(&caller));
+        let command = session.of_command("s-1", 3).to_string();
+        assert_eq!(put_by(&sent, nothing()), (None, [Some(command), state()]));
+        let exactly = put_by(&sent, Environment::Exactly(Vec::new()));
+        assert_eq!(exactly, (None, [None, None]), "nothing but what was named");
+
+        let mut not_sent = CommandSpans::new("s-1".to_owned(), None);
+        not_sent.claimed(caller, state());
+        let through = [Some(CALLER.to_owned()), state()];
+        assert_eq!(put_by(&not_sent, nothing()), (None, through));
+        let other = CALLER.replace("b7-01", "b8-01");
+        let named = put_by(&not_sent, Environment::Extended(given(&other))).1;
+        assert_eq!(named, [Some(other), None]);
+
+        let unsampled = CALLER.replace("-01", "-00");
+        sent.claimed(SpanContext::parse(&unsampled).unwrap(), None);
+        assert_eq!(put_by(&sent, nothing()).1[0], Some(unsampled));
     }
 
     #[test]

@@ -127,6 +127,15 @@ impl Connection {
         self.flush_until(deadline)
     }
 
+    /// Whether the other end is closed, though there may be something left to read.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        let mut watched = [PollFd::new(&self.socket, PollFlags::empty())];
+        let is_over =
+            |watched: &PollFd<'_>| watched.revents().intersects(PollFlags::HUP | PollFlags::ERR);
+        // What cannot be polled has nobody at its other end.
+        proc::poll(&mut watched, Some(Duration::ZERO)).is_err() || is_over(&watched[0])
+    }
+
     /// Nothing more is sent or received. What the client was sent it can still read.
     pub(crate) fn close(&mut self) {
         self.unread = SendQueue::new(MAX_UNREAD);

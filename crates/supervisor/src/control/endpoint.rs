@@ -129,6 +129,11 @@ impl Endpoint {
         self.clients.contains_key(&id)
     }
 
+    /// Whether it closed its end, though not all that it sent was read.
+    pub(super) fn is_hung_up(&self, id: ClientId) -> bool {
+        self.clients.get(&id).is_none_or(|client| client.connection.is_hung_up())
+    }
+
     pub(super) fn ids(&self) -> Vec<ClientId> {
         self.clients.keys().copied().collect()
     }

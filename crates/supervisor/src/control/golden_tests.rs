@@ -6,7 +6,7 @@ use palisade_wire::encode;
 use std::fmt::Debug;
 
 /// Raise it with any change below.
-const OF_VERSION: u32 = 9;
+const OF_VERSION: u32 = 10;
 
 /// The number of a variant, and how many there are, by a match that has to name all of them.
 macro_rules! numbers {
@@ -51,7 +51,7 @@ numbers!(
     Request::HoldProject,
     Request::WriteCheckpoints,
     Request::CloseInput { command: _ },
-    Request::Claim(ClaimSandbox { name: _, is_temporary: _ }),
+    Request::Claim(ClaimSandbox { name: _, is_temporary: _, traceparent: _, tracestate: _ }),
 );
 numbers!(
     response: Response,
@@ -157,7 +157,7 @@ fn requests() -> Vec<(Request, &'static str)> {
     };
     let command = CommandId(300);
     vec![
-        (Request::Hello { version: VERSION }, "0009"),
+        (Request::Hello { version: VERSION }, "000a"),
         (Request::Create(CreateSandbox::default()), "01000000000000"),
         (Request::Create(create(AskPeople::Always)), "0101016b013101022f660101740101022f7201"),
         (Request::Create(create(AskPeople::Never)), "0101016b013101022f660101740201022f7201"),
@@ -203,8 +203,11 @@ fn requests() -> Vec<(Request, &'static str)> {
         (Request::HoldProject, "0c"),
         (Request::WriteCheckpoints, "0d"),
         (Request::CloseInput { command }, "0eac02"),
-        (Request::Claim(ClaimSandbox::default()), "0f0000"),
-        (claim("n"), "0f01016e01"),
+        (Request::Claim(ClaimSandbox::default()), "0f00000000"),
+        (
+            claim("n"),
+            "0f01016e01013730302d34626639326633353737623334646136613363653932396430653065343733362d303066303637616130626139303262372d30310103613d62",
+        ),
     ]
 }
 
@@ -213,7 +216,13 @@ fn attach(command: Option<CommandId>, from: OutputStart, role: AttachRole) -> Re
 }
 
 fn claim(name: &str) -> Request {
-    Request::Claim(ClaimSandbox { name: Some(name.to_owned()), is_temporary: true })
+    let span = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    Request::Claim(ClaimSandbox {
+        name: Some(name.to_owned()),
+        is_temporary: true,
+        traceparent: SpanContext::parse(span),
+        tracestate: Some("a=b".to_owned()),
+    })
 }
 
 fn inspected() -> SessionStatus {
@@ -247,7 +256,7 @@ fn responses() -> Vec<(Response, &'static str)> {
         CommandStatus { command: CommandId(2), pid: Some(300) },
     ];
     vec![
-        (Response::Hello { version: VERSION }, "000009"),
+        (Response::Hello { version: VERSION }, "00000a"),
         (Response::Created { session: "s".into() }, "00010173"),
         (Response::Starting { command: CommandId(300) }, "0002ac02"),
         (Response::Done, "0003"),

@@ -8,6 +8,7 @@
 pub use palisade_launch::{CommandId, CommandKind, ExitCause};
 pub use palisade_plan::model::Resource;
 
+use palisade_record::SpanContext;
 use palisade_wire::{Raw, Truncated, WireMessage};
 use rustix::termios::Winsize;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Both sides have to speak the same one. Raised with every change of an encoding: `golden_tests.rs` has all of them.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// Running at once in one sandbox.
 pub const MAX_COMMANDS: usize = 256;
@@ -110,6 +111,10 @@ pub struct ClaimSandbox {
     pub name: Option<String>,
     /// Whether it ends with this client, and leaves nothing.
     pub is_temporary: bool,
+    /// The span that the session is below, in its caller's trace.
+    pub traceparent: Option<SpanContext>,
+    /// What vendors added to it.
+    pub tracestate: Option<String>,
 }
 
 /// Where output begins for who attaches. Output is counted in bytes from its beginning.

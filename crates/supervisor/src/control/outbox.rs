@@ -179,6 +179,11 @@ impl<'p> Outbox<'p> {
         self.endpoint.as_ref().is_some_and(|endpoint| endpoint.is_connected(client))
     }
 
+    /// Whether it closed its end, though not all that it sent was read.
+    pub(crate) fn is_hung_up(&self, client: ClientId) -> bool {
+        self.endpoint.as_ref().is_none_or(|endpoint| endpoint.is_hung_up(client))
+    }
+
     /// Who went. Says each once.
     pub(crate) fn take_gone(&mut self) -> Vec<ClientId> {
         self.endpoint.as_mut().map(|endpoint| endpoint.take_gone()).unwrap_or_default()

@@ -1,5 +1,6 @@
 use super::*;
 use crate::control::connection::Connection;
+use crate::control::interface::{ClaimSandbox, Request};
 use palisade_sys::fdpass::socketpair;
 use palisade_wire::{Received, WireMessage as _};
 
@@ -96,6 +97,20 @@ fn a_client_that_sends_what_is_no_request_is_dropped_and_the_others_stay() {
     }
     while !matches!(endpoint.receive(ids[0]), Incoming::Closed) {}
     assert_eq!((endpoint.take_gone(), endpoint.ids()), (vec![ids[0]], vec![ids[1]]));
+}
+
+#[test]
+fn a_client_that_closed_its_end_has_hung_up_though_its_request_can_be_read() {
+    let (ours, theirs) = socketpair().unwrap();
+    let (listener, _) = socketpair().unwrap();
+    let mut endpoint = Endpoint::prepared(listener, Connection::new(ours));
+    let owner = endpoint.owner().unwrap();
+    let mut outbox = Outbox::new(Some(&mut endpoint));
+    palisade_wire::send(&theirs, &Request::Claim(ClaimSandbox::default()), &[]).unwrap();
+    assert!(!outbox.is_hung_up(owner));
+    drop(theirs);
+    assert!(outbox.is_hung_up(owner));
+    assert!(matches!(outbox.receive(owner), Incoming::Request(Request::Claim(_), _)));
 }
 
 #[test]

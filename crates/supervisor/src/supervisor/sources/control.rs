@@ -76,6 +76,7 @@ impl Supervisor<'_> {
             if self.control.held.is_congested(client) {
                 break;
             }
+            let mut is_claim = false;
             let Reply { response, descriptor } = match self.control.outbox.receive(client) {
                 Incoming::Nothing | Incoming::Closed => break,
                 Incoming::Malformed(why) => refused(RefusalKind::Malformed, why).into(),
@@ -87,10 +88,15 @@ impl Supervisor<'_> {
                     response.into()
                 }
                 Incoming::Request(request, descriptors) => {
+                    is_claim = matches!(request, Request::Claim(_));
                     self.handle_from(Some(client), request, descriptors)?
                 }
             };
+            let is_claimed = is_claim && matches!(response, Response::Done);
             self.control.outbox.respond(client, response, descriptor);
+            if is_claimed {
+                self.end_if_undelivered(client)?;
+            }
         }
         Ok(())
     }

@@ -202,7 +202,7 @@ fn a_tool_that_tried_to_break_out_is_refused_afterwards() {
     let world = world();
     declare(
         &world,
-        "name: py\ndescription: d\ncommand: [python3, -c, '{script}']\ninput:\n  properties:\n    script: { type: string }\n",
+        "name: py\ndescription: d\ncommand: [python3, -c, '{script}']\ninput:\n  properties:\n    script: { type: string }\n  required: [script]\n",
     );
     let ended = result(&world, "py", &json!({ "script": calling_and_ending(SETNS) }));
     assert_eq!(ended["outcome"], "killed", "{ended}");

@@ -76,7 +76,8 @@ fn what_is_refused_is_a_problem_with_its_kind() {
     let project = world.project();
     let refused = server.post("/v1/tools/lower/run", &json!({ "project": project }));
     assert!(refused.expect_problem(403, "security").contains("lower:no-sandbox"));
-    let script = json!({ "properties": { "script": { "type": "string" } } });
+    let script =
+        json!({ "properties": { "script": { "type": "string" } }, "required": ["script"] });
     let python = json!({ "name": "py", "description": "d", "command": ["python3", "-c", "{script}"], "input": script });
     server.post("/v1/tools", &python).expect(201);
     let run = |script: &str| {

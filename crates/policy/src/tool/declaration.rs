@@ -167,6 +167,13 @@ fn decode_name(decoder: &mut Decoder, node: &Node) -> Option<String> {
         }
     }
 }
+    let at = node.get("name").map_or(node.at, |name| name.at);
+    let message = format!(
+        "`name`: only the built-in tool {name} can have the name `{name}`, because the policy of {name} counts for it"
+    );
+    let fix = Some(format!("choose another name, or write `builtin: {name}`"));
+    decoder.complain(Problem::Contradiction, at, "name", message, fix);
+}
 
 fn decode_description(decoder: &mut Decoder, node: &Node) -> String {
     match node.get("description") {
@@ -306,6 +313,16 @@ fn check_places(
     for name in input.names().filter(|name| !names.contains(name)) {
         let message = format!("`input.properties.{name}` has no place in `command`");
         decoder.complain(Problem::UnknownName, at, "command", message, None);
+    }
+    for (option, name) in template.places_of_options() {
+        if input.has(name) && !input.always_has(name) {
+            let message = format!(
+                "`{{{name}}}` stands behind `{option}` and may have no value, so that `{option}` would take the next argument; put both in a \
+                 list ([\"{option}\", \"{{{name}}}\"]), give `{name}` a value in each call (required, default, minItems), or, if `{option}` takes \
+                 no value, write -- between them"
+            );
+            decoder.complain(Problem::WrongType, at, "command", message, None);
+        }
     }
     for word in template.words() {
         let Word::Literal(text) = word else { continue };

@@ -94,3 +94,32 @@ fn a_short_word_and_its_key_do_not_go_together() {
     let text = "name: x\ndescription: d\ncommand: [x]\nlevel: LEVEL_1\npolicy: { isolationLevel: LEVEL_2 }\n";
     assert!(complaints(text)[0].contains("are the same"));
 }
+
+/// Proves: TOOL-1 declared
+#[test]
+fn a_place_behind_an_option_has_a_value_in_each_call() {
+    let with = |command: &str, properties: &str| {
+        complaints(&format!(
+            "name: x\ndescription: d\ncommand: {command}\ninput:\n  properties: {{ {properties} }}\n  required: [p, l, m]\n"
+        ))
+    };
+    const REST: &str = "p: { type: string }, l: { type: array }, m: { type: array, minItems: 1 }";
+    const PLACES: &str = "[-e, '{l}'], [-e, '{m}'], [-e, '{p}']";
+    let refused = |command: &str, properties: &str| {
+        let found = with(command, &format!("{properties}, {REST}"));
+        assert!(found.len() == 1 && found[0].contains("put both in a list"), "{found:?}");
+    };
+    let accepted = |command: &str, properties: &str| {
+        assert_eq!(with(command, &format!("{properties}, {REST}")), [""; 0]);
+    };
+    let glob = "glob: { type: string }";
+    refused(&format!("[grep, --include, '{{glob}}', {PLACES}]"), glob);
+    refused(&format!("[grep, -e, '{{l}}', '{{glob}}', {PLACES}]"), glob);
+    let empty = "glob: { type: array, default: [a] }";
+    refused(&format!("[grep, -e, '{{glob}}', {PLACES}]"), empty);
+    accepted(&format!("[grep, [--include, '{{glob}}'], {PLACES}]"), glob);
+    accepted(&format!("[grep, '--include={{glob}}', {PLACES}]"), glob);
+    accepted(&format!("[ls, -l, --, '{{glob}}', {PLACES}]"), glob);
+    accepted(&format!("[grep, -e, '{{glob}}', {PLACES}]"), "glob: { type: string, default: a }");
+    accepted(&format!("[grep, -e, '{{p}}', -e, '{{m}}', '{{glob}}', {PLACES}]"), glob);
+}

@@ -106,7 +106,7 @@ fn a_model_is_offered_the_tools_of_a_file() {
     assert_eq!(told.data(good)["stdout"], "2 notes\n");
     assert_eq!(told.message(wrong)["result"]["isError"], true, "{}", told.message(wrong));
 
-    let own = world.write("home/declared/bash.json", count().to_string().replace("count", "bash"));
+    let own = world.write("home/declared/list.json", count().to_string().replace("count", "list"));
     let refused = world.sandbox(["mcp", "--tools"]).arg(&own).run();
     refused.assert_code(125);
     assert!(refused.err().contains("of its own"), "{}", refused.err());

@@ -11,6 +11,7 @@ use crate::decode::parse::read_tree;
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::model::Level;
 use crate::nearest::nearest;
+use crate::presets;
 use crate::syntax::tree::{Entry, Format, Node, Position, Tree};
 use serde_json::{Value, json};
 
@@ -114,6 +115,9 @@ fn decode(decoder: &mut Decoder, node: &Node) -> Option<ToolDeclaration> {
     let name = decode_name(decoder, node);
     let description = decode_description(decoder, node);
     let action = decode_action(decoder, node);
+    if let (Some(name), Some(action)) = (&name, &action) {
+        refuse_preset_name(decoder, node, name, action);
+    }
     let declared_input = node.get("input").map(|input| input::decode(decoder, input, "input"));
     let input = match &action {
         Some(Action::BuiltIn(built_in)) => {
@@ -167,6 +171,14 @@ fn decode_name(decoder: &mut Decoder, node: &Node) -> Option<String> {
         }
     }
 }
+
+/// These names have presets, some with a lower level, which count before any approval is asked for. They are for what these tools do,
+/// and a command of another kind must not choose its own level by its name.
+fn refuse_preset_name(decoder: &mut Decoder, node: &Node, name: &str, action: &Action) {
+    let is_same = matches!(action, Action::BuiltIn(built_in) if built_in.name() == name);
+    if is_same || !presets::NAMED_TOOLS.contains(&name) {
+        return;
+    }
     let at = node.get("name").map_or(node.at, |name| name.at);
     let message = format!(
         "`name`: only the built-in tool {name} can have the name `{name}`, because the policy of {name} counts for it"

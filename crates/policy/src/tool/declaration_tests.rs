@@ -123,3 +123,17 @@ fn a_place_behind_an_option_has_a_value_in_each_call() {
     accepted(&format!("[grep, -e, '{{glob}}', {PLACES}]"), "glob: { type: string, default: a }");
     accepted(&format!("[grep, -e, '{{p}}', -e, '{{m}}', '{{glob}}', {PLACES}]"), glob);
 }
+
+/// Proves: POL-7 lowering-approval
+#[test]
+fn the_name_of_a_built_in_tool_with_a_policy_is_only_for_that_tool() {
+    for name in ["bash", "read", "write", "edit", "web_fetch"] {
+        let command = complaints(&format!("name: {name}\ndescription: d\ncommand: [x]\n"));
+        assert!(command.len() == 1 && command[0].contains("only the built-in"), "{command:?}");
+        let other = complaints(&format!("name: {name}\ndescription: d\nbuiltin: list\n"));
+        assert!(other.len() == 1 && other[0].contains("only the built-in"), "{other:?}");
+        let same = format!("name: {name}\ndescription: d\nbuiltin: {name}\n");
+        assert_eq!(complaints(&same), [""; 0]);
+    }
+    assert_eq!(complaints("name: list\ndescription: d\ncommand: [x]\n"), [""; 0]);
+}

@@ -1,4 +1,4 @@
-use super::{Action, ToolDeclaration, parse_tool};
+use super::{Action, ToolDeclaration, declared_name, parse_tool};
 use crate::{Diagnostic, Level};
 use serde_json::json;
 
@@ -136,4 +136,33 @@ fn the_name_of_a_built_in_tool_with_a_policy_is_only_for_that_tool() {
         assert_eq!(complaints(&same), [""; 0]);
     }
     assert_eq!(complaints("name: list\ndescription: d\ncommand: [x]\n"), [""; 0]);
+}
+
+#[test]
+fn work_is_bounded_before_it_is_done() {
+    // Each of these patterns alone is refused, and says so when it is compiled.
+    let bad = vec!["'('"; 70].join(", ");
+    let text = format!("name: x\ndescription: d\ncommand: [x]\npatterns: {{ blocked: [{bad}] }}\n");
+    let found = complaints(&text);
+    assert!(found.len() == 1 && found[0].contains("more than 64"), "{found:?}");
+    let values: String =
+        (0..70).map(|n| format!("    v{n}: {{ type: string, pattern: '(' }}\n")).collect();
+    let text = format!("name: x\ndescription: d\ncommand: [x]\ninput:\n  properties:\n{values}");
+    let found = complaints(&text);
+    assert!(found.len() == 1 && found[0].contains("more than 64"), "{found:?}");
+    let words = vec!["{}"; 1001].join(", ");
+    let found = complaints(&format!("name: x\ndescription: d\ncommand: [x, {words}]\n"));
+    assert!(found.len() == 1 && found[0].contains("at most 1000"), "{found:?}");
+    let values: String = (0..101).map(|n| format!("    v{n}: {{ type: nonsense }}\n")).collect();
+    let text = format!("name: x\ndescription: d\ncommand: [x]\ninput:\n  properties:\n{values}");
+    let found = complaints(&text);
+    assert!(found.len() == 1 && found[0].contains("at most 100 values"), "{found:?}");
+}
+
+#[test]
+fn the_name_is_read_whatever_the_rest_is() {
+    let text = "name: x\ncommand: 5\npatterns: { blocked: ['('] }\n";
+    assert_eq!(declared_name(text, "t.yaml").unwrap(), "x");
+    assert!(declared_name("name: 1x\n", "t.yaml").is_err());
+    assert!(declared_name("name: [", "t.yaml").is_err());
 }

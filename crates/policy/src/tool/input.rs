@@ -349,14 +349,15 @@ pub(crate) fn decode(decoder: &mut Decoder, node: &Node, shown: &str) -> InputSc
                 required = texts(decoder, &entry.value, &path);
             }
             "properties" => {
+                if matches!(&entry.value.tree, Tree::Map(all) if all.len() > MAX_PROPERTIES) {
+                    decoder.wrong_type(&entry.value, &path, "at most 100 values");
+                    return schema;
+                }
                 for property in decoder.entries(&entry.value, &path) {
                     let shown = format!("{path}.{}", property.key);
                     if let Some(property) = decode_property(decoder, property, &shown) {
                         schema.properties.push(property);
                     }
-                }
-                if schema.properties.len() > MAX_PROPERTIES {
-                    decoder.wrong_type(&entry.value, &path, "at most 100 values");
                 }
             }
             _ => {}

@@ -112,6 +112,26 @@ fn a_model_is_offered_the_tools_of_a_file() {
     assert!(refused.err().contains("of its own"), "{}", refused.err());
 }
 
+/// Proves: TOOL-1 mcp, POL-4 trust
+#[test]
+fn a_model_is_offered_no_tool_that_its_sandbox_can_write() {
+    let world = world();
+    let file = world.write("home/data/tools/count.json", count().to_string());
+    let (named, data) = (file.display().to_string(), world.home().join("data"));
+    let rw = format!("--rw={}", data.display());
+    let set = format!("--set=filesystem.readWritePaths=[\"{}\"]", data.display());
+    for (option, is_offered) in [(None, true), (Some(&rw), false), (Some(&set), false)] {
+        let mut options = vec!["--tools", &named];
+        options.extend(option.map(String::as_str));
+        let mut client = McpClient::start(&world, &options, &json!({}));
+        let listed = client.ask("tools/list", &json!({}));
+        let told = client.end();
+        let tools = told.message(listed)["result"]["tools"].to_string();
+        assert_eq!(tools.contains("\"count\""), is_offered, "{option:?}: {tools}");
+        assert_eq!(told.0.err().contains("tool trust"), !is_offered, "{}", told.0.err());
+    }
+}
+
 /// Proves: POL-7 lowering-approval
 #[test]
 fn a_person_at_a_terminal_approves_a_tool_until_it_changes() {

@@ -248,6 +248,15 @@ pub enum SessionError {
     )]
     ToolNotTrusted { name: String, path: PathBuf },
 
+    #[error(
+        "{} leads through a link to {}; a project's declarations must be files in its own .palisade/tools, with no link on the way",
+        path.display(), target.display()
+    )]
+    LinkedTool { path: PathBuf, target: PathBuf },
+
+    #[error("the tool {name} cannot be used: {why}")]
+    ToolUnusable { name: String, why: String },
+
     #[error(transparent)]
     ToolCall(#[from] CallError),
 
@@ -426,6 +435,8 @@ impl SessionError {
             | Self::ToolTwice { .. }
             | Self::ToolThere { .. }
             | Self::TooManyTools { .. }
+            | Self::LinkedTool { .. }
+            | Self::ToolUnusable { .. }
             | Self::ToolRefused { .. } => ErrorKind::Validation,
             Self::Policy(_) => ErrorKind::Validation,
             Self::Plan(error) if error.refused_by_policy() => ErrorKind::Security,

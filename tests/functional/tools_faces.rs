@@ -112,6 +112,24 @@ fn a_model_is_offered_the_tools_of_a_file() {
     assert!(refused.err().contains("of its own"), "{}", refused.err());
 }
 
+/// Proves: TOOL-1 mcp, TOOL-1 declared
+#[test]
+fn a_tool_that_changed_since_it_was_offered_is_refused() {
+    let world = world();
+    world.write_in_project("notes", "one\ntwo\n");
+    let file = world.write("home/declared/count.json", count().to_string());
+    let named = file.display().to_string();
+    let mut client = McpClient::start(&world, &["--tools", &named], &json!({}));
+    let good = client.call("count", &json!({ "path": "notes" }));
+    let changed = count().to_string().replace("Count lines", "Count other lines");
+    std::fs::write(&file, changed).unwrap();
+    let refused = client.call("count", &json!({ "path": "notes" }));
+    let told = client.end();
+    assert_eq!(told.data(good)["stdout"], "2 notes\n");
+    let why = told.error(refused);
+    assert!(why.contains("has changed since") && why.contains("restart"), "{why}");
+}
+
 /// Proves: TOOL-1 mcp, POL-4 trust
 #[test]
 fn a_model_is_offered_no_tool_that_its_sandbox_can_write() {

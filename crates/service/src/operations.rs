@@ -13,7 +13,7 @@ use crate::own_program::{HeldSandbox, Invocation, Lines, OwnEnvironment, OwnProg
 use crate::problem::Problem;
 use crate::sandboxes::{self, CREATE_PATIENCE, Sandbox};
 use crate::service::{Service, Shared, own_directory};
-use crate::tools;
+use crate::tools::{self, ToolToRun};
 use crate::transactions::{self, ApplyRequest, DiffQuery};
 use palisade_session::AppDirs;
 use palisade_session::files::Client;
@@ -147,15 +147,9 @@ impl Operations {
         checkpoints::bring_back(&self.0, named, number, wanted).await
     }
 
-    /// What `sandbox tool run --json` prints: one call of a declared tool, in a sandbox of its own. `files` are declarations that count
-    /// beside the user's own.
-    pub async fn run_tool(
-        &self,
-        name: &str,
-        input: &Value,
-        files: &[PathBuf],
-    ) -> Result<Value, Problem> {
-        tools::run(&self.0, (name, files), None, input).await
+    /// What `sandbox tool run --json` prints: one call of a declared tool, in a sandbox of its own.
+    pub async fn run_tool(&self, tool: ToolToRun<'_>, input: &Value) -> Result<Value, Problem> {
+        tools::run(&self.0, tool, None, input).await
     }
 
     /// Questions and answers of all sandboxes as they come, one JSON document a line. While it is read, sandboxes wait for an answer.

@@ -257,6 +257,12 @@ pub enum SessionError {
     #[error("the tool {name} cannot be used: {why}")]
     ToolUnusable { name: String, why: String },
 
+    #[error(
+        "{} has changed since the tool {name} was offered; read it, then restart the server that offers it (`sandbox mcp`)",
+        path.display()
+    )]
+    ToolChanged { name: String, path: PathBuf },
+
     #[error(transparent)]
     ToolCall(#[from] CallError),
 
@@ -377,7 +383,7 @@ impl SessionError {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => REFUSED,
             Self::Plan(error) if error.refused_by_policy() => REFUSED,
             Self::Quarantined { .. } | Self::ToolNotApproved { .. } => REFUSED,
-            Self::ToolNotTrusted { .. } => REFUSED,
+            Self::ToolNotTrusted { .. } | Self::ToolChanged { .. } => REFUSED,
             Self::ToolCall(error) if error.is_refusal() => REFUSED,
             Self::Launch(error) => u8::try_from(error.exit_code()).unwrap_or(OWN_FAILURE),
             Self::Supervisor(error) => error.exit_code(),
@@ -426,6 +432,7 @@ impl SessionError {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
             Self::Quarantined { .. } | Self::QuarantineStore { .. } => ErrorKind::Security,
             Self::ToolNotTrusted { .. }
+            | Self::ToolChanged { .. }
             | Self::ToolNotApproved { .. }
             | Self::ToolApprovalStore { .. } => ErrorKind::Security,
             Self::ToolCall(error) if error.is_refusal() => ErrorKind::Security,

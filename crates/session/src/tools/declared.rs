@@ -132,6 +132,12 @@ pub fn find<'a>(set: &'a ToolSet, name: &str) -> Result<&'a DeclaredTool> {
     let nearest = nearest(name, names).map(str::to_owned);
     Err(SessionError::NoSuchTool { name: name.to_owned(), nearest })
 }
+
+/// Refuses a tool whose file is not that which was offered: who offered it, and who agreed to its calls, saw another declaration.
+pub fn refuse_changed(tool: &DeclaredTool, offered_sha256: &str) -> Result<()> {
+    if tool.digest.to_string() == offered_sha256 {
+        return Ok(());
+    }
     let (name, path) = (tool.declaration.name.clone(), tool.file.path.clone());
     Err(SessionError::ToolChanged { name, path })
 }

@@ -1,5 +1,5 @@
 use super::{
-    IgnoredBecause, ToolOrigin, ToolSet, declare, find, load, remove, request_of,
+    IgnoredBecause, ToolOrigin, ToolSet, declare, find, load, refuse_changed, remove, request_of,
 };
 use crate::config::tests::Corner;
 use crate::config::{self, PolicyRequest};
@@ -196,4 +196,16 @@ fn what_is_wrong_in_a_project_keeps_no_other_tool_from_running() {
     assert!(find(&set, "count").is_ok());
     assert_eq!(set.ignored.len(), 1);
     assert!(set.ignored[0].why.contains("more than 500"), "{}", set.ignored[0].why);
+}
+
+/// Proves: TOOL-1 declared
+#[test]
+fn a_tool_that_changed_since_it_was_offered_is_refused() {
+    let corner = Corner::new();
+    declare(&corner.caller, &text("count"), false, false).unwrap();
+    let offered = loaded(&corner).tools["count"].digest.to_string();
+    refuse_changed(&loaded(&corner).tools["count"], &offered).unwrap();
+    declare(&corner.caller, &(text("count") + "#\n"), false, true).unwrap();
+    let refused = refuse_changed(&loaded(&corner).tools["count"], &offered).unwrap_err();
+    assert_eq!((refused.kind(), refused.exit_code()), (ErrorKind::Security, 126));
 }

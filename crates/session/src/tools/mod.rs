@@ -12,7 +12,7 @@ pub use approvals::{MissingApproval, ToolApprovals, missing_approvals, with_appr
 pub use built_in_files::{FileAnswer, carry_out, replaced_text};
 pub use declared::{
     DeclaredTool, Ignored, IgnoredBecause, ToolOrigin, ToolSet, declare, find, load,
-    remove, request_of,
+    refuse_changed, remove, request_of,
 };
 pub use result::{ToolOutput, ToolResult, ToolTransaction};
 pub use violation::{Violation, ViolationKind};

@@ -233,6 +233,7 @@ impl Mcp {
             }
             offered.push(OfferedTool {
                 input: declaration.input.to_json(),
+                sha256: tool.digest.to_string(),
                 name: declaration.name,
                 description: declaration.description,
             });

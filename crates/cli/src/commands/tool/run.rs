@@ -48,6 +48,9 @@ pub(crate) struct Run {
     /// Add the run to the counters in this file, in Prometheus text format
     #[arg(long, value_name = "FILE")]
     metrics_file: Option<PathBuf>,
+    /// Refuse the call if the declaration has another SHA-256, as `sandbox tool list --json` prints it
+    #[arg(long, value_name = "HEX", hide_short_help = true)]
+    sha256: Option<String>,
     /// The tool
     name: String,
 }
@@ -59,6 +62,9 @@ impl Run {
         let caller = Caller::here()?;
         let set = self.declared.load(&caller)?;
         let tool = tools::find(&set, &self.name)?;
+        if let Some(offered) = &self.sha256 {
+            tools::refuse_changed(tool, offered)?;
+        }
         let call = tool.declaration.call(&self.read_input()?).map_err(SessionError::ToolCall)?;
         let metrics = self.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
         let mut policy = approved(&caller, tool, self.json)?;
@@ -146,6 +152,8 @@ fn approved(
         asked.command_line.push(approval.given("answered at the terminal before the run"));
     }
     Ok(asked)
+}
+    Ok(())
 }
 
 /// The tool has run: nothing that is written about it changes what became of it.

@@ -221,6 +221,18 @@ fn a_broken_link_in_a_project_keeps_no_tool_from_running() {
     assert!(refused.err().contains("broken link"), "{}", refused.err());
 }
 
+/// Proves: TOOL-1 typed-result
+#[test]
+fn output_that_is_kept_in_memory_has_a_limit_whatever_a_policy_allows() {
+    let world = world();
+    declare(
+        &world,
+        "name: zeros\ndescription: d\ncommand: [head, -c, '150000000', /dev/zero]\nlimits: { timeout: 60s, maxOutputSize: 1g }\n",
+    );
+    let ended = result(&world, "zeros", &json!({}));
+    assert_eq!(ended["outcome"], "output-capped", "{}", ended["failure"]);
+}
+
 const LOWER: &str = "name: lower\ndescription: d\nlevel: LEVEL_1\ncommand: [echo, ran]\n";
 
 /// Proves: POL-7 lowering-approval

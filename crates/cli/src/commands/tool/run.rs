@@ -10,9 +10,10 @@ use crate::request;
 use crate::starting;
 use anyhow::{Context as _, bail};
 use clap::Args;
+use palisade_policy::Flag;
 use palisade_policy::tool::Work;
 use palisade_record::metrics::MetricsFile;
-use palisade_session::config::PolicyRequest;
+use palisade_session::config::{self, PolicyRequest};
 use palisade_session::run::{Finished, RunRequest, run};
 use palisade_session::tools::{self, DeclaredTool, ToolResult};
 use palisade_session::{AskIn, Caller, SessionError, die_like};
@@ -75,6 +76,9 @@ impl Run {
             }
             Work::Command { argv, stdin } => (argv, stdin),
         };
+        if self.json {
+            bound_output(&caller, &mut policy)?;
+        }
         let command = argv.into_iter().map(Into::into).collect::<Vec<_>>();
         if !self.json {
             early::ask(&caller, &mut policy, &command);
@@ -153,6 +157,15 @@ fn approved(
     }
     Ok(asked)
 }
+
+/// What is kept in our memory has a limit, even if a policy allows more output.
+fn bound_output(caller: &Caller, policy: &mut PolicyRequest) -> anyhow::Result<()> {
+    const KEY: &str = "resources.maxOutputSize";
+    let stated = config::load(caller, policy)?.merged.policy.resources.max_output_size;
+    if stated.is_none_or(|stated| stated > streams::MAX_CAPTURED) {
+        let most = format!("{}m", streams::MAX_CAPTURED >> 20);
+        policy.command_line.push(Flag::new("sandbox tool run --json", KEY, most));
+    }
     Ok(())
 }
 

@@ -7,6 +7,9 @@ use palisade_testkit::{Output, World, sandbox_program};
 use serde_json::{Value, json};
 
 use crate::escape_response::{SETNS, calling_and_ending};
+use crate::fault_points::Fault;
+use crate::mcp_support::nothing_is_left;
+use crate::sessions_support::wait_until;
 
 /// With a policy that lets tools run where the host has no control groups for their limits.
 pub(crate) fn world() -> World {
@@ -231,6 +234,23 @@ fn output_that_is_kept_in_memory_has_a_limit_whatever_a_policy_allows() {
     );
     let ended = result(&world, "zeros", &json!({}));
     assert_eq!(ended["outcome"], "output-capped", "{}", ended["failure"]);
+}
+
+/// Proves: TOOL-3 same-plan, LIFE-5 crash
+#[test]
+fn a_file_tool_whose_caller_is_killed_leaves_nothing() {
+    let world = world();
+    declare(&world, "name: read\ndescription: d\nbuiltin: read\n");
+    world.write_in_project("notes", "one\n");
+    let call = ["tool", "run", "--json", "--input", "{\"path\": \"notes\"}", "read"];
+    Fault::KillAt("none".to_owned()).sandbox(&world, &call).run().assert_code(0);
+    assert!(nothing_is_left(&world));
+    // Before the session is claimed, after that, and while files are served.
+    for moment in ["waiting for the supervisor#1", "asking#1", "answered#2", "answered#4"] {
+        let killed = Fault::KillAt(moment.to_owned()).sandbox(&world, &call).run();
+        assert_eq!(killed.code(), 128 + 9, "{moment}: {}", killed.err());
+        wait_until(moment, || nothing_is_left(&world));
+    }
 }
 
 const LOWER: &str = "name: lower\ndescription: d\nlevel: LEVEL_1\ncommand: [echo, ran]\n";

@@ -7,6 +7,9 @@ use palisade_testkit::{Output, World, sandbox_program};
 use serde_json::{Value, json};
 
 use crate::escape_response::{SETNS, calling_and_ending};
+use crate::fault_points::Fault;
+use crate::mcp_support::nothing_is_left;
+use crate::sessions_support::wait_until;
 
 /// With a policy that lets tools run where the host has no control groups for their limits.
 pub(crate) fn world() -> World {
@@ -160,6 +163,96 @@ fn a_tool_of_a_project_runs_only_once_its_content_is_trusted() {
     assert_eq!(run(&world, "hello", &json!({})).code(), 126, "it changed");
 }
 
+/// Proves: TOOL-1 declared, POL-4 trust
+#[test]
+fn a_declaration_that_a_policy_makes_writable_runs_only_once_it_is_trusted() {
+    let world = world();
+    let hello = "name: hello\ndescription: d\ncommand: [echo, hello]\n";
+    let file = world.write("home/data/tools/hello.yaml", hello).display().to_string();
+    let run = || world.sandbox(["tool", "run", "--json", "--tools", &file, "hello"]);
+    run().run().assert_code(0);
+    let data = world.home().join("data");
+    let refused = run().env("SANDBOX_RW", &data).run();
+    refused.assert_code(126);
+    assert!(refused.err().contains("tool trust"), "{}", refused.err());
+    assert_eq!(refused.out(), "");
+    world.write(
+        "home/.config/palisade/policy.yaml",
+        "resources: { bestEffort: true }\nfilesystem: { readWritePaths: [~/data] }\n",
+    );
+    run().run().assert_code(126);
+    world.sandbox(["tool", "trust", "--yes", &file]).run().assert_code(0);
+    run().run().assert_code(0);
+}
+
+/// Proves: TOOL-1 declared, POL-4 trust
+#[test]
+fn a_project_does_not_run_with_the_trust_of_another() {
+    let hello = "name: hello\ndescription: d\ncommand: [echo, hello]\n";
+    for (link, target) in [(".palisade", ".palisade"), (".palisade/tools", ".palisade/tools")] {
+        let world = world();
+        let file = world.write("home/other/.palisade/tools/hello.yaml", hello);
+        let file = file.display().to_string();
+        world.sandbox(["tool", "trust", "--yes", &file]).run().assert_code(0);
+        let link = world.project().join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(world.home().join("other").join(target), &link).unwrap();
+        let refused = run(&world, "hello", &json!({}));
+        refused.assert_code(125);
+        assert!(refused.err().contains("no link on the way"), "{}", refused.err());
+        assert_eq!(refused.out(), "");
+        // The same content as a file of this project is not trusted either.
+        fs::remove_file(&link).unwrap();
+        world.write_in_project(".palisade/tools/hello.yaml", hello);
+        assert_eq!(run(&world, "hello", &json!({})).code(), 126);
+    }
+}
+
+/// Proves: TOOL-1 declared
+#[test]
+fn a_broken_link_in_a_project_keeps_no_tool_from_running() {
+    let world = world();
+    declare(&world, "name: hello\ndescription: d\ncommand: [echo, hello]\n");
+    fs::create_dir_all(world.project().join(".palisade/tools")).unwrap();
+    symlink("nowhere", world.project().join(".palisade/tools/broken.yaml")).unwrap();
+    assert_eq!(result(&world, "hello", &json!({}))["stdout"], "hello\n");
+    let listed: Value =
+        serde_json::from_str(&world.sandbox(["tool", "list", "--json"]).run().out()).unwrap();
+    assert_eq!(listed["ignored"][0]["name"], "broken", "{listed}");
+    let refused = run(&world, "broken", &json!({}));
+    refused.assert_code(125);
+    assert!(refused.err().contains("broken link"), "{}", refused.err());
+}
+
+/// Proves: TOOL-1 typed-result
+#[test]
+fn output_that_is_kept_in_memory_has_a_limit_whatever_a_policy_allows() {
+    let world = world();
+    declare(
+        &world,
+        "name: zeros\ndescription: d\ncommand: [head, -c, '150000000', /dev/zero]\nlimits: { timeout: 60s, maxOutputSize: 1g }\n",
+    );
+    let ended = result(&world, "zeros", &json!({}));
+    assert_eq!(ended["outcome"], "output-capped", "{}", ended["failure"]);
+}
+
+/// Proves: TOOL-3 same-plan, LIFE-5 crash
+#[test]
+fn a_file_tool_whose_caller_is_killed_leaves_nothing() {
+    let world = world();
+    declare(&world, "name: read\ndescription: d\nbuiltin: read\n");
+    world.write_in_project("notes", "one\n");
+    let call = ["tool", "run", "--json", "--input", "{\"path\": \"notes\"}", "read"];
+    Fault::KillAt("none".to_owned()).sandbox(&world, &call).run().assert_code(0);
+    assert!(nothing_is_left(&world));
+    // Before the session is claimed, after that, and while files are served.
+    for moment in ["waiting for the supervisor#1", "asking#1", "answered#2", "answered#4"] {
+        let killed = Fault::KillAt(moment.to_owned()).sandbox(&world, &call).run();
+        assert_eq!(killed.code(), 128 + 9, "{moment}: {}", killed.err());
+        wait_until(moment, || nothing_is_left(&world));
+    }
+}
+
 const LOWER: &str = "name: lower\ndescription: d\nlevel: LEVEL_1\ncommand: [echo, ran]\n";
 
 /// Proves: POL-7 lowering-approval
@@ -202,7 +295,7 @@ fn a_tool_that_tried_to_break_out_is_refused_afterwards() {
     let world = world();
     declare(
         &world,
-        "name: py\ndescription: d\ncommand: [python3, -c, '{script}']\ninput:\n  properties:\n    script: { type: string }\n",
+        "name: py\ndescription: d\ncommand: [python3, -c, '{script}']\ninput:\n  properties:\n    script: { type: string }\n  required: [script]\n",
     );
     let ended = result(&world, "py", &json!({ "script": calling_and_ending(SETNS) }));
     assert_eq!(ended["outcome"], "killed", "{ended}");

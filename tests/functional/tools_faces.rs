@@ -76,7 +76,8 @@ fn what_is_refused_is_a_problem_with_its_kind() {
     let project = world.project();
     let refused = server.post("/v1/tools/lower/run", &json!({ "project": project }));
     assert!(refused.expect_problem(403, "security").contains("lower:no-sandbox"));
-    let script = json!({ "properties": { "script": { "type": "string" } } });
+    let script =
+        json!({ "properties": { "script": { "type": "string" } }, "required": ["script"] });
     let python = json!({ "name": "py", "description": "d", "command": ["python3", "-c", "{script}"], "input": script });
     server.post("/v1/tools", &python).expect(201);
     let run = |script: &str| {
@@ -105,10 +106,48 @@ fn a_model_is_offered_the_tools_of_a_file() {
     assert_eq!(told.data(good)["stdout"], "2 notes\n");
     assert_eq!(told.message(wrong)["result"]["isError"], true, "{}", told.message(wrong));
 
-    let own = world.write("home/declared/bash.json", count().to_string().replace("count", "bash"));
+    let own = world.write("home/declared/list.json", count().to_string().replace("count", "list"));
     let refused = world.sandbox(["mcp", "--tools"]).arg(&own).run();
     refused.assert_code(125);
     assert!(refused.err().contains("of its own"), "{}", refused.err());
+}
+
+/// Proves: TOOL-1 mcp, TOOL-1 declared
+#[test]
+fn a_tool_that_changed_since_it_was_offered_is_refused() {
+    let world = world();
+    world.write_in_project("notes", "one\ntwo\n");
+    let file = world.write("home/declared/count.json", count().to_string());
+    let named = file.display().to_string();
+    let mut client = McpClient::start(&world, &["--tools", &named], &json!({}));
+    let good = client.call("count", &json!({ "path": "notes" }));
+    let changed = count().to_string().replace("Count lines", "Count other lines");
+    std::fs::write(&file, changed).unwrap();
+    let refused = client.call("count", &json!({ "path": "notes" }));
+    let told = client.end();
+    assert_eq!(told.data(good)["stdout"], "2 notes\n");
+    let why = told.error(refused);
+    assert!(why.contains("has changed since") && why.contains("restart"), "{why}");
+}
+
+/// Proves: TOOL-1 mcp, POL-4 trust
+#[test]
+fn a_model_is_offered_no_tool_that_its_sandbox_can_write() {
+    let world = world();
+    let file = world.write("home/data/tools/count.json", count().to_string());
+    let (named, data) = (file.display().to_string(), world.home().join("data"));
+    let rw = format!("--rw={}", data.display());
+    let set = format!("--set=filesystem.readWritePaths=[\"{}\"]", data.display());
+    for (option, is_offered) in [(None, true), (Some(&rw), false), (Some(&set), false)] {
+        let mut options = vec!["--tools", &named];
+        options.extend(option.map(String::as_str));
+        let mut client = McpClient::start(&world, &options, &json!({}));
+        let listed = client.ask("tools/list", &json!({}));
+        let told = client.end();
+        let tools = told.message(listed)["result"]["tools"].to_string();
+        assert_eq!(tools.contains("\"count\""), is_offered, "{option:?}: {tools}");
+        assert_eq!(told.0.err().contains("tool trust"), !is_offered, "{}", told.0.err());
+    }
 }
 
 /// Proves: POL-7 lowering-approval

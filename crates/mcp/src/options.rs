@@ -29,6 +29,8 @@ pub struct OfferedTool {
     pub description: String,
     /// A JSON Schema.
     pub input: serde_json::Value,
+    /// Of its declaration. A call is refused if the file has changed since: the client and its user saw this one.
+    pub sha256: String,
 }
 
 #[derive(Clone, Debug)]

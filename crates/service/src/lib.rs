@@ -63,5 +63,6 @@ pub use problem::{Problem, ProblemKind};
 pub use routes::document;
 pub use sandboxes::{AskPeople, NewSandbox, Sandbox, SandboxStatus, Transaction};
 pub use server::{Face, Listening, ServeOptions, serve, serve_face};
+pub use tools::ToolToRun;
 pub use transactions::{ApplyRequest, DiffFormat, DiffQuery, OnConflict};
 pub use warm::MAX_WARM;

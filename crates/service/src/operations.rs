@@ -13,7 +13,7 @@ use crate::own_program::{HeldSandbox, Invocation, Lines, OwnEnvironment, OwnProg
 use crate::problem::Problem;
 use crate::sandboxes::{self, CREATE_PATIENCE, Sandbox};
 use crate::service::{Service, Shared, own_directory};
-use crate::tools;
+use crate::tools::{self, ToolToRun};
 use crate::transactions::{self, ApplyRequest, DiffQuery};
 use palisade_session::AppDirs;
 use palisade_session::files::Client;
@@ -147,16 +147,14 @@ impl Operations {
         checkpoints::bring_back(&self.0, named, number, wanted).await
     }
 
-    /// What `sandbox tool run --json` prints: one call of a declared tool, in a sandbox of its own. `files` are declarations that count
-    /// beside the user's own, `variables` its own besides ours.
+    /// What `sandbox tool run --json` prints: one call of a declared tool, in a sandbox of its own, with `variables` besides ours.
     pub async fn run_tool(
         &self,
-        name: &str,
+        tool: ToolToRun<'_>,
         input: &Value,
-        files: &[PathBuf],
         variables: Vec<(&'static str, String)>,
     ) -> Result<Value, Problem> {
-        tools::run(&self.0, (name, files), (None, variables), input).await
+        tools::run(&self.0, tool, (None, variables), input).await
     }
 
     /// Questions and answers of all sandboxes as they come, one JSON document a line. While it is read, sandboxes wait for an answer.

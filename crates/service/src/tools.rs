@@ -19,6 +19,16 @@ use utoipa::{IntoParams, ToSchema};
 /// Beyond what any policy lets a tool take: its own limit ends it.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
+/// Which tool a call is of.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolToRun<'a> {
+    pub name: &'a str,
+    /// Declarations that count before the user's own.
+    pub files: &'a [PathBuf],
+    /// If it is given, a declaration with another one is refused.
+    pub sha256: Option<&'a str>,
+}
+
 /// Which project's tools count beside the user's own.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -153,13 +163,15 @@ pub(crate) async fn run_tool(
     Json(wanted): Json<NewToolCall>,
 ) -> Result<Json<Value>, Problem> {
     let input = json!(wanted.input);
-    Ok(Json(run(&service, (&name, &[]), (wanted.project, caller.variables()), &input).await?))
+    let tool = ToolToRun { name: &name, files: &[], sha256: None };
+    let caller = (wanted.project, caller.variables());
+    Ok(Json(run(&service, tool, caller, &input).await?))
 }
 
 /// What `sandbox tool run --json` prints.
 pub(crate) async fn run(
     service: &Shared,
-    (name, files): (&str, &[PathBuf]),
+    ToolToRun { name, files, sha256 }: ToolToRun<'_>,
     (project, variables): (Option<PathBuf>, Vec<(&'static str, String)>),
     input: &Value,
 ) -> Result<Value, Problem> {
@@ -171,6 +183,7 @@ pub(crate) async fn run(
     for file in files {
         run = run.option("tools", file);
     }
+    run = run.option_if("sha256", sha256);
     let run = in_project(run.word("--").word(name), project)?;
     let input = serde_json::to_vec(input).map_err(|error| Problem::internal(error.to_string()))?;
     let answer = service.program.ask_with_input(run, input).await?;

@@ -97,6 +97,9 @@ pub fn create(
         Forked::Child => {
             fault::point("forked", "");
             drop(progress);
+            if let Some(owner) = &new.owner {
+                owner.close_client();
+            }
             let given = (new.command, new.owner);
             let code = supervise(caller, request, (made, record, given), pipe, conclude);
             proc::exit_now(code)

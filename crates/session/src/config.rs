@@ -100,6 +100,36 @@ pub fn load_supposing(
     request: &PolicyRequest,
     supposing: Option<&Supposing>,
 ) -> Result<LoadedPolicy> {
+    let (mut reading, own) = read_layers(caller, request, supposing)?;
+    for (layer, file) in own {
+        if reading.could_be_written(&file, caller) {
+            let trust = match supposing {
+                Some(Supposing::Writable(trust)) => *trust,
+                _ => trust_of(&TrustStore::load(&caller.places)?, &file),
+            };
+            reading.is_writable(layer, &file, trust);
+        }
+    }
+
+    let subject = request.tool.clone().map_or(Subject::Run, Subject::Tool);
+    let merged = merge(&subject, reading.layers).map_err(SessionError::Policy)?;
+    reading.notes.extend(merged.notes.iter().cloned());
+    let Reading { sources, read_from, notes, .. } = reading;
+    Ok(LoadedPolicy { merged, sources, read_from, notes })
+}
+
+/// The writable paths of every layer but an untrusted project's.
+pub fn read_write_paths(caller: &Caller, request: &PolicyRequest) -> Result<Vec<String>> {
+    Ok(read_layers(caller, request, None)?.0.read_write_paths())
+}
+
+/// Reads every layer. Also returns the user's files with the numbers of their layers: what could have been written is known only once
+/// all of them are there.
+fn read_layers(
+    caller: &Caller,
+    request: &PolicyRequest,
+    supposing: Option<&Supposing>,
+) -> Result<(Reading, Vec<(usize, DocumentFile)>)> {
     let mut reading = Reading::default();
     if let Some(file) = find(&caller.places.organisation)? {
         reading.add(LayerKind::Organisation, &file)?;
@@ -136,21 +166,7 @@ pub fn load_supposing(
     let document =
         PolicyDocument::from_flags(request.command_line.clone()).map_err(SessionError::Policy)?;
     reading.layers.push(PolicyLayer { kind: LayerKind::CommandLine, document });
-    for (layer, file) in own {
-        if reading.could_be_written(&file, caller) {
-            let trust = match supposing {
-                Some(Supposing::Writable(trust)) => *trust,
-                _ => trust_of(&TrustStore::load(&caller.places)?, &file),
-            };
-            reading.is_writable(layer, &file, trust);
-        }
-    }
-
-    let subject = request.tool.clone().map_or(Subject::Run, Subject::Tool);
-    let merged = merge(&subject, reading.layers).map_err(SessionError::Policy)?;
-    reading.notes.extend(merged.notes.iter().cloned());
-    let Reading { sources, read_from, notes, .. } = reading;
-    Ok(LoadedPolicy { merged, sources, read_from, notes })
+    Ok((reading, own))
 }
 
 /// The project's file, if it exists, is valid, and is not trusted.
@@ -208,7 +224,16 @@ pub fn read(path: &Path) -> Result<DocumentFile> {
 
 /// Whether a command of an earlier run could have written this file. If so, it can only tighten until it is trusted.
 pub fn could_be_written(caller: &Caller, named: &Path) -> bool {
-    palisade_plan::could_be_written(named, &[], &caller.facts, &RealTree)
+    could_be_written_with(caller, named, &[])
+}
+
+/// The same, where runs could also write to these paths, as policies name them.
+pub(crate) fn could_be_written_with(
+    caller: &Caller,
+    named: &Path,
+    read_write_paths: &[String],
+) -> bool {
+    palisade_plan::could_be_written(named, read_write_paths, &caller.facts, &RealTree)
 }
 
 /// Decodes a document of any known format. Looks up the system calls it names, since only here both the document and
@@ -268,10 +293,12 @@ impl Reading {
     /// Judged by what all layers make writable, except an untrusted project: it could otherwise weaken the user's own
     /// file.
     fn could_be_written(&self, file: &DocumentFile, caller: &Caller) -> bool {
+        could_be_written_with(caller, &file.named, &self.read_write_paths())
+    }
+
+    fn read_write_paths(&self) -> Vec<String> {
         let layers = self.layers.iter().filter(|layer| !layer.kind.is_untrusted());
-        let written: Vec<String> =
-            layers.flat_map(|layer| layer.document.read_write_paths()).map(str::to_owned).collect();
-        palisade_plan::could_be_written(&file.named, &written, &caller.facts, &RealTree)
+        layers.flat_map(|layer| layer.document.read_write_paths()).map(str::to_owned).collect()
     }
 
     fn is_writable(&mut self, layer: usize, file: &DocumentFile, trust: Trust) {

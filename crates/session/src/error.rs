@@ -248,6 +248,21 @@ pub enum SessionError {
     )]
     ToolNotTrusted { name: String, path: PathBuf },
 
+    #[error(
+        "{} leads through a link to {}; a project's declarations must be files in its own .palisade/tools, with no link on the way",
+        path.display(), target.display()
+    )]
+    LinkedTool { path: PathBuf, target: PathBuf },
+
+    #[error("the tool {name} cannot be used: {why}")]
+    ToolUnusable { name: String, why: String },
+
+    #[error(
+        "{} has changed since the tool {name} was offered; read it, then restart the server that offers it (`sandbox mcp`)",
+        path.display()
+    )]
+    ToolChanged { name: String, path: PathBuf },
+
     #[error(transparent)]
     ToolCall(#[from] CallError),
 
@@ -368,7 +383,7 @@ impl SessionError {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => REFUSED,
             Self::Plan(error) if error.refused_by_policy() => REFUSED,
             Self::Quarantined { .. } | Self::ToolNotApproved { .. } => REFUSED,
-            Self::ToolNotTrusted { .. } => REFUSED,
+            Self::ToolNotTrusted { .. } | Self::ToolChanged { .. } => REFUSED,
             Self::ToolCall(error) if error.is_refusal() => REFUSED,
             Self::Launch(error) => u8::try_from(error.exit_code()).unwrap_or(OWN_FAILURE),
             Self::Supervisor(error) => error.exit_code(),
@@ -417,6 +432,7 @@ impl SessionError {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
             Self::Quarantined { .. } | Self::QuarantineStore { .. } => ErrorKind::Security,
             Self::ToolNotTrusted { .. }
+            | Self::ToolChanged { .. }
             | Self::ToolNotApproved { .. }
             | Self::ToolApprovalStore { .. } => ErrorKind::Security,
             Self::ToolCall(error) if error.is_refusal() => ErrorKind::Security,
@@ -426,6 +442,8 @@ impl SessionError {
             | Self::ToolTwice { .. }
             | Self::ToolThere { .. }
             | Self::TooManyTools { .. }
+            | Self::LinkedTool { .. }
+            | Self::ToolUnusable { .. }
             | Self::ToolRefused { .. } => ErrorKind::Validation,
             Self::Policy(_) => ErrorKind::Validation,
             Self::Plan(error) if error.refused_by_policy() => ErrorKind::Security,

@@ -5,6 +5,7 @@ use super::answer::{ToolAnswer, ToolError};
 use crate::context::CallContext;
 use crate::options::OfferedTool;
 use crate::text::lossy;
+use palisade_service::ToolToRun;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -17,6 +18,8 @@ const MAX_TOLD: usize = 10;
 #[derive(Debug)]
 pub(crate) struct DeclaredCall {
     pub(crate) name: String,
+    /// Of the declaration that was offered.
+    pub(crate) sha256: String,
     pub(crate) input: JsonObject,
 }
 
@@ -56,9 +59,9 @@ fn output_schema() -> Value {
 pub(crate) async fn run(call: &CallContext, wanted: DeclaredCall) -> Result<ToolAnswer, ToolError> {
     let server = &call.server;
     let input = Value::Object(wanted.input);
-    let variables = call.trace_variables();
-    let files = &server.tool_files;
-    let result = server.operations.run_tool(&wanted.name, &input, files, variables).await?;
+    let tool =
+        ToolToRun { name: &wanted.name, files: &server.tool_files, sha256: Some(&wanted.sha256) };
+    let result = server.operations.run_tool(tool, &input, call.trace_variables()).await?;
     ToolAnswer::new(text_of(&result), &result)
 }
 

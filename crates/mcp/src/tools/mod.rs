@@ -92,12 +92,13 @@ impl ToolCall {
         arguments: Option<JsonObject>,
         offered: &[OfferedTool],
     ) -> Result<Self, BadCall> {
-        match offered.iter().any(|tool| tool.name == name) {
-            true => Ok(Self::Declared(declared::DeclaredCall {
+        match offered.iter().find(|tool| tool.name == name) {
+            Some(tool) => Ok(Self::Declared(declared::DeclaredCall {
                 name: name.to_owned(),
+                sha256: tool.sha256.clone(),
                 input: arguments.unwrap_or_default(),
             })),
-            false => Self::parse(name, arguments),
+            None => Self::parse(name, arguments),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::decode::parse::read_tree;
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::model::Level;
 use crate::nearest::nearest;
+use crate::presets;
 use crate::syntax::tree::{Entry, Format, Node, Position, Tree};
 use serde_json::{Value, json};
 
@@ -35,6 +36,8 @@ const OUTPUT: &str = "1m";
 const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 4096;
 const MAX_WORDS: usize = 1000;
+/// Each takes memory and time when it is compiled.
+const MAX_PATTERNS: usize = 64;
 
 /// A tool: what it is called, takes and runs, and under which policy.
 #[derive(Clone, Debug)]
@@ -70,6 +73,14 @@ pub fn parse_tool(text: &str, file: &str) -> Result<ToolDeclaration, Vec<Diagnos
         Some(declaration) if problems.is_empty() => Ok(declaration),
         _ => Err(problems),
     }
+}
+
+/// Reads only the name, which is all that is wanted of a declaration that nobody has trusted: compiling its patterns and decoding its
+/// policy is work that its writer would choose.
+pub fn declared_name(text: &str, file: &str) -> Result<String, Vec<Diagnostic>> {
+    let node = read_tree(text, file, Format::of(file))?;
+    let mut decoder = Decoder::new(file);
+    decode_name(&mut decoder, &node).ok_or(decoder.problems)
 }
 
 impl ToolDeclaration {
@@ -112,8 +123,18 @@ fn decode(decoder: &mut Decoder, node: &Node) -> Option<ToolDeclaration> {
         decoder.wrong_type(version, "version", "1, the only version of this format");
     }
     let name = decode_name(decoder, node);
+    if count_patterns(node) > MAX_PATTERNS {
+        let message = format!(
+            "`patterns` and `input` have more than {MAX_PATTERNS} regular expressions; join some of them with `|`"
+        );
+        decoder.complain(Problem::WrongType, node.at, "patterns", message, None);
+        return None;
+    }
     let description = decode_description(decoder, node);
     let action = decode_action(decoder, node);
+    if let (Some(name), Some(action)) = (&name, &action) {
+        refuse_preset_name(decoder, node, name, action);
+    }
     let declared_input = node.get("input").map(|input| input::decode(decoder, input, "input"));
     let input = match &action {
         Some(Action::BuiltIn(built_in)) => {
@@ -166,6 +187,40 @@ fn decode_name(decoder: &mut Decoder, node: &Node) -> Option<String> {
             None
         }
     }
+}
+
+/// How many regular expressions a declaration has, counted before any is compiled.
+fn count_patterns(node: &Node) -> usize {
+    let in_list = |key| match node.get("patterns").and_then(|patterns| patterns.get(key)) {
+        Some(Node { tree: Tree::List(items), .. }) => items.len(),
+        _ => 0,
+    };
+    let of_value = |value: &Node| {
+        let of_items = value.get("items").and_then(|items| items.get("pattern"));
+        usize::from(value.get("pattern").is_some()) + usize::from(of_items.is_some())
+    };
+    let in_input = match node.get("input").and_then(|input| input.get("properties")) {
+        Some(Node { tree: Tree::Map(entries), .. }) => {
+            entries.iter().map(|entry| of_value(&entry.value)).sum()
+        }
+        _ => 0,
+    };
+    in_list("allowed") + in_list("blocked") + in_input
+}
+
+/// These names have presets, some with a lower level, which count before any approval is asked for. They are for what these tools do,
+/// and a command of another kind must not choose its own level by its name.
+fn refuse_preset_name(decoder: &mut Decoder, node: &Node, name: &str, action: &Action) {
+    let is_same = matches!(action, Action::BuiltIn(built_in) if built_in.name() == name);
+    if is_same || !presets::NAMED_TOOLS.contains(&name) {
+        return;
+    }
+    let at = node.get("name").map_or(node.at, |name| name.at);
+    let message = format!(
+        "`name`: only the built-in tool {name} can have the name `{name}`, because the policy of {name} counts for it"
+    );
+    let fix = Some(format!("choose another name, or write `builtin: {name}`"));
+    decoder.complain(Problem::Contradiction, at, "name", message, fix);
 }
 
 fn decode_description(decoder: &mut Decoder, node: &Node) -> String {
@@ -249,6 +304,14 @@ fn decode_command(decoder: &mut Decoder, node: &Node) -> Option<CommandTemplate>
         decoder.wrong_type(node, "command", EXPECTED);
         return None;
     };
+    let count = |item: &Node| match &item.tree {
+        Tree::List(words) => words.len(),
+        _ => 1,
+    };
+    if items.iter().map(count).sum::<usize>() > MAX_WORDS {
+        decoder.wrong_type(node, "command", "a list of at most 1000 words");
+        return None;
+    }
     let mut parts = Vec::new();
     for item in items {
         match &item.tree {
@@ -260,9 +323,6 @@ fn decode_command(decoder: &mut Decoder, node: &Node) -> Option<CommandTemplate>
         }
     }
     let template = CommandTemplate { parts };
-    if template.words().count() > MAX_WORDS {
-        decoder.wrong_type(node, "command", "a list of at most 1000 words");
-    }
     if let Some(message) = template.complaint() {
         decoder.complain(Problem::WrongType, node.at, "command", message, None);
     }
@@ -307,12 +367,23 @@ fn check_places(
         let message = format!("`input.properties.{name}` has no place in `command`");
         decoder.complain(Problem::UnknownName, at, "command", message, None);
     }
+    for (option, name) in template.places_of_options() {
+        if input.has(name) && !input.always_has(name) {
+            let message = format!(
+                "`{{{name}}}` stands behind `{option}` and may have no value, so that `{option}` would take the next argument; put both in a \
+                 list ([\"{option}\", \"{{{name}}}\"]), give `{name}` a value in each call (required, default, minItems), or, if `{option}` takes \
+                 no value, write -- between them"
+            );
+            decoder.complain(Problem::WrongType, at, "command", message, None);
+        }
+    }
+    let places: Vec<String> = input.names().map(|name| format!("{{{name}}}")).collect();
     for word in template.words() {
         let Word::Literal(text) = word else { continue };
-        let within = input.names().find(|name| text.contains(&format!("{{{name}}}")));
-        if let Some(name) = within.filter(|name| *text != format!("{{{name}}}")) {
+        let within = places.iter().find(|place| text.contains(place.as_str()));
+        if let Some(place) = within.filter(|place| *place != text) {
             let message = format!(
-                "`{text}` is no place: a place is a whole argument (\"{{{name}}}\") or the value of a long option (\"--option={{{name}}}\")"
+                "`{text}` is no place: a place is a whole argument (\"{place}\") or the value of a long option (\"--option={place}\")"
             );
             decoder.complain(Problem::WrongType, at, "command", message, None);
         }

@@ -1,4 +1,4 @@
-use super::{Action, ToolDeclaration, parse_tool};
+use super::{Action, ToolDeclaration, declared_name, parse_tool};
 use crate::{Diagnostic, Level};
 use serde_json::json;
 
@@ -93,4 +93,76 @@ fn a_declaration_approves_nothing() {
 fn a_short_word_and_its_key_do_not_go_together() {
     let text = "name: x\ndescription: d\ncommand: [x]\nlevel: LEVEL_1\npolicy: { isolationLevel: LEVEL_2 }\n";
     assert!(complaints(text)[0].contains("are the same"));
+}
+
+/// Proves: TOOL-1 declared
+#[test]
+fn a_place_behind_an_option_has_a_value_in_each_call() {
+    let with = |command: &str, properties: &str| {
+        complaints(&format!(
+            "name: x\ndescription: d\ncommand: {command}\ninput:\n  properties: {{ {properties} }}\n  required: [p, l, m]\n"
+        ))
+    };
+    const REST: &str = "p: { type: string }, l: { type: array }, m: { type: array, minItems: 1 }";
+    const PLACES: &str = "[-e, '{l}'], [-e, '{m}'], [-e, '{p}']";
+    let refused = |command: &str, properties: &str| {
+        let found = with(command, &format!("{properties}, {REST}"));
+        assert!(found.len() == 1 && found[0].contains("put both in a list"), "{found:?}");
+    };
+    let accepted = |command: &str, properties: &str| {
+        assert_eq!(with(command, &format!("{properties}, {REST}")), [""; 0]);
+    };
+    let glob = "glob: { type: string }";
+    refused(&format!("[grep, --include, '{{glob}}', {PLACES}]"), glob);
+    refused(&format!("[grep, -e, '{{l}}', '{{glob}}', {PLACES}]"), glob);
+    let empty = "glob: { type: array, default: [a] }";
+    refused(&format!("[grep, -e, '{{glob}}', {PLACES}]"), empty);
+    accepted(&format!("[grep, [--include, '{{glob}}'], {PLACES}]"), glob);
+    accepted(&format!("[grep, '--include={{glob}}', {PLACES}]"), glob);
+    accepted(&format!("[ls, -l, --, '{{glob}}', {PLACES}]"), glob);
+    accepted(&format!("[grep, -e, '{{glob}}', {PLACES}]"), "glob: { type: string, default: a }");
+    accepted(&format!("[grep, -e, '{{p}}', -e, '{{m}}', '{{glob}}', {PLACES}]"), glob);
+}
+
+/// Proves: POL-7 lowering-approval
+#[test]
+fn the_name_of_a_built_in_tool_with_a_policy_is_only_for_that_tool() {
+    for name in ["bash", "read", "write", "edit", "web_fetch"] {
+        let command = complaints(&format!("name: {name}\ndescription: d\ncommand: [x]\n"));
+        assert!(command.len() == 1 && command[0].contains("only the built-in"), "{command:?}");
+        let other = complaints(&format!("name: {name}\ndescription: d\nbuiltin: list\n"));
+        assert!(other.len() == 1 && other[0].contains("only the built-in"), "{other:?}");
+        let same = format!("name: {name}\ndescription: d\nbuiltin: {name}\n");
+        assert_eq!(complaints(&same), [""; 0]);
+    }
+    assert_eq!(complaints("name: list\ndescription: d\ncommand: [x]\n"), [""; 0]);
+}
+
+#[test]
+fn work_is_bounded_before_it_is_done() {
+    // Each of these patterns alone is refused, and says so when it is compiled.
+    let bad = vec!["'('"; 70].join(", ");
+    let text = format!("name: x\ndescription: d\ncommand: [x]\npatterns: {{ blocked: [{bad}] }}\n");
+    let found = complaints(&text);
+    assert!(found.len() == 1 && found[0].contains("more than 64"), "{found:?}");
+    let values: String =
+        (0..70).map(|n| format!("    v{n}: {{ type: string, pattern: '(' }}\n")).collect();
+    let text = format!("name: x\ndescription: d\ncommand: [x]\ninput:\n  properties:\n{values}");
+    let found = complaints(&text);
+    assert!(found.len() == 1 && found[0].contains("more than 64"), "{found:?}");
+    let words = vec!["{}"; 1001].join(", ");
+    let found = complaints(&format!("name: x\ndescription: d\ncommand: [x, {words}]\n"));
+    assert!(found.len() == 1 && found[0].contains("at most 1000"), "{found:?}");
+    let values: String = (0..101).map(|n| format!("    v{n}: {{ type: nonsense }}\n")).collect();
+    let text = format!("name: x\ndescription: d\ncommand: [x]\ninput:\n  properties:\n{values}");
+    let found = complaints(&text);
+    assert!(found.len() == 1 && found[0].contains("at most 100 values"), "{found:?}");
+}
+
+#[test]
+fn the_name_is_read_whatever_the_rest_is() {
+    let text = "name: x\ncommand: 5\npatterns: { blocked: ['('] }\n";
+    assert_eq!(declared_name(text, "t.yaml").unwrap(), "x");
+    assert!(declared_name("name: 1x\n", "t.yaml").is_err());
+    assert!(declared_name("name: [", "t.yaml").is_err());
 }

@@ -78,14 +78,15 @@ pub struct InputValues {
 }
 
 impl InputValues {
-    /// The arguments that a value becomes: one, or one for each item of a list.
+    /// The arguments that a value becomes: one, or one for each item of a list. An empty list is no value: an option before it would
+    /// take the next argument for its own.
     pub(crate) fn get(&self, name: &str) -> Option<&Vec<String>> {
-        self.arguments.get(name)
+        self.arguments.get(name).filter(|arguments| !arguments.is_empty())
     }
 
     /// Whether it was given, and is not `false`.
     pub(crate) fn is_set(&self, name: &str) -> bool {
-        self.values.get(name).is_some_and(|value| *value != Value::Bool(false))
+        self.get(name).is_some() && self.values.get(name) != Some(&Value::Bool(false))
     }
 
     /// A value with its defaults, as JSON.
@@ -118,6 +119,16 @@ impl InputSchema {
     pub(crate) fn is_text(&self, name: &str) -> bool {
         let found = self.properties.iter().find(|property| property.name == name);
         found.is_some_and(|property| matches!(property.kind, Kind::Text(_)))
+    }
+
+    /// Whether it has a value in each call.
+    pub(crate) fn always_has(&self, name: &str) -> bool {
+        let found = self.properties.iter().find(|property| property.name == name);
+        found.is_some_and(|property| {
+            // A caller can give an empty list, whatever the default is.
+            let may_be_empty = matches!(property.kind, Kind::List { fewest: 0, .. });
+            (property.is_required || property.default.is_some()) && !may_be_empty
+        })
     }
 
     /// The values of an input, with defaults; everything that is wrong with it otherwise.
@@ -338,14 +349,15 @@ pub(crate) fn decode(decoder: &mut Decoder, node: &Node, shown: &str) -> InputSc
                 required = texts(decoder, &entry.value, &path);
             }
             "properties" => {
+                if matches!(&entry.value.tree, Tree::Map(all) if all.len() > MAX_PROPERTIES) {
+                    decoder.wrong_type(&entry.value, &path, "at most 100 values");
+                    return schema;
+                }
                 for property in decoder.entries(&entry.value, &path) {
                     let shown = format!("{path}.{}", property.key);
                     if let Some(property) = decode_property(decoder, property, &shown) {
                         schema.properties.push(property);
                     }
-                }
-                if schema.properties.len() > MAX_PROPERTIES {
-                    decoder.wrong_type(&entry.value, &path, "at most 100 values");
                 }
             }
             _ => {}

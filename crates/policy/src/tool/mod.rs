@@ -12,7 +12,7 @@ mod template;
 
 pub use built_in::BuiltIn;
 pub use call::{CallError, ToolCall, Work};
-pub use declaration::{Action, ToolDeclaration, parse_tool};
+pub use declaration::{Action, ToolDeclaration, declared_name, parse_tool};
 pub use input::{InputError, InputSchema, InputValues};
 pub use pattern::{CommandPatterns, PatternError};
 pub use template::{CommandTemplate, TemplateError};

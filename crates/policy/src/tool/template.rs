@@ -148,6 +148,19 @@ impl CommandTemplate {
         })
     }
 
+    /// An option, and a place right behind it that stands outside a list. If the place had no value, the option would take the next
+    /// argument for its own, and that can be the `--` which keeps values from being options.
+    pub(crate) fn places_of_options(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.parts.windows(2).filter_map(|pair| match pair {
+            [Part::Word(Word::Literal(option)), Part::Word(Word::Place(name))]
+                if is_option_without_value(option) =>
+            {
+                Some((option.as_str(), name.as_str()))
+            }
+            _ => None,
+        })
+    }
+
     /// The arguments with their values, the program first.
     pub fn fill(&self, values: &InputValues) -> Result<Vec<String>, TemplateError> {
         let mut argv = Vec::new();

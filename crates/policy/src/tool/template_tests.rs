@@ -104,6 +104,18 @@ fn a_group_without_a_value_is_left_out_and_conditions_are_no_arguments() {
     assert_eq!(argv, ["head", "-v", "--", "f"]);
 }
 
+/// Proves: TOOL-1 declared
+#[test]
+fn an_empty_list_is_no_value_and_leaves_no_option_alone() {
+    let command = json!(["grep", ["-e", "{list}"], ["{?list}", "-q"], ["{!list}", "-v"], "--"]);
+    let argv = filled(command.clone(), json!({ "list": [] })).unwrap();
+    assert_eq!(argv, ["grep", "-v", "--"]);
+    let argv = filled(command, json!({ "list": ["a"] })).unwrap();
+    assert_eq!(argv, ["grep", "-e", "a", "-q", "--"]);
+    let long = filled(json!(["grep", "--include={list}", "--"]), json!({ "list": [] })).unwrap();
+    assert_eq!(long, ["grep", "--"]);
+}
+
 #[test]
 fn braces_that_are_no_place_are_text() {
     assert_eq!(Word::parse("{print $1}"), Word::Literal("{print $1}".to_owned()));

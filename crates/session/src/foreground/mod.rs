@@ -19,7 +19,7 @@ use palisade_launch::{CommandId, ExitCause};
 use palisade_supervisor::SupervisorError;
 use palisade_supervisor::control::client::{Client, WireError};
 use palisade_supervisor::control::interface::{
-    Event, Grace, Request, Response, SessionStatus, VERSION,
+    ClaimSandbox, Event, Grace, Request, Response, SessionStatus, VERSION,
 };
 use palisade_sys::fault;
 use palisade_sys::proc::sig::SIGKILL;
@@ -55,7 +55,18 @@ pub enum Left {
 
 /// A connection to the supervisor of a session, which speaks our version.
 pub fn connect(session: &SessionDirectory) -> Result<Client> {
-    let mut client = Client::new(session.connect()?);
+    greeted(session.connect()?)
+}
+
+/// The same for the client that a sandbox was prepared for. The sandbox is a session from then on.
+pub fn claim(socket: OwnedFd, claim: ClaimSandbox) -> Result<Client> {
+    let mut client = greeted(socket)?;
+    ask(&mut client, &Request::Claim(claim), &[])?;
+    Ok(client)
+}
+
+fn greeted(socket: OwnedFd) -> Result<Client> {
+    let mut client = Client::new(socket);
     let hello = Request::Hello { version: VERSION };
     match ask(&mut client, &hello, &[])? {
         Response::Hello { .. } => Ok(client),

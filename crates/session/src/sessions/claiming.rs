@@ -13,9 +13,11 @@ use jiff::Timestamp;
 use palisade_supervisor::ClaimRecord;
 use palisade_supervisor::control::connection::is_seqpacket;
 use palisade_supervisor::control::interface::ClaimSandbox;
+use palisade_sys::fdpass::socketpair;
 use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::rc::Rc;
 
 /// The client that a sandbox is prepared for.
 #[derive(Debug)]
@@ -24,9 +26,35 @@ pub struct SessionOwner {
     pub(super) socket: OwnedFd,
     /// Whether it may be long before the sandbox is claimed.
     pub(super) waits: bool,
+    /// The other end, if the client is the process that makes the sandbox.
+    client: Option<ClientEnd>,
+}
+
+/// The client's end of the socket of an owner, where the client is the process that makes the sandbox. The supervisor is a fork of it and
+/// must not keep this end open: it would not notice that the client is gone.
+#[derive(Clone, Debug)]
+pub struct ClientEnd(Rc<RefCell<Option<OwnedFd>>>);
+
+impl ClientEnd {
+    /// The socket, once.
+    pub fn take(&self) -> Option<OwnedFd> {
+        self.0.borrow_mut().take()
+    }
 }
 
 impl SessionOwner {
+    /// This process, with its end.
+    pub fn here() -> Result<(Self, ClientEnd)> {
+        let (ours, socket) = socketpair()?;
+        let client = ClientEnd(Rc::new(RefCell::new(Some(ours))));
+        Ok((Self { socket, waits: false, client: Some(client.clone()) }, client))
+    }
+
+    /// In the supervisor: the client is another process.
+    pub(crate) fn close_client(&self) {
+        drop(self.client.as_ref().and_then(ClientEnd::take));
+    }
+
     /// At the other end of standard input.
     pub fn at_stdin(waits: bool) -> Result<Self> {
         let input = rustix::stdio::stdin();
@@ -35,7 +63,7 @@ impl SessionOwner {
             return Err(SessionError::NotAControlSocket { number: 0 });
         }
         let socket = input.try_clone_to_owned().map_err(failed)?;
-        Ok(Self { socket, waits })
+        Ok(Self { socket, waits, client: None })
     }
 }
 

@@ -22,7 +22,7 @@ mod record;
 mod recordings;
 mod sweep;
 
-pub use claiming::SessionOwner;
+pub use claiming::{ClientEnd, SessionOwner};
 pub use directory::{SessionDirectory, SupervisorLock};
 pub use find::{find, list, short_id};
 pub use hosted::{CreatorPipe, FirstCommand, HostedSession, Progress};

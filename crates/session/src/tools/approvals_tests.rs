@@ -12,7 +12,7 @@ fn an_approval_holds_for_one_content_of_one_declaration() {
     let corner = Corner::new();
     let caller = &corner.caller;
     declare(caller, FETCH, false, false).unwrap();
-    let set = load(caller, &[]).unwrap();
+    let set = load(caller, &[], &PolicyRequest::default()).unwrap();
     let tool = find(&set, "fetch").unwrap();
     let request = request_of(tool, PolicyRequest::default());
     let (_, missing) = with_approvals(caller, tool, request.clone()).unwrap();
@@ -30,7 +30,7 @@ fn an_approval_holds_for_one_content_of_one_declaration() {
 
     let other = FETCH.replace("allowedHosts: [a.example]", "allowedHosts: [b.example]");
     declare(caller, &other, false, true).unwrap();
-    let set = load(caller, &[]).unwrap();
+    let set = load(caller, &[], &PolicyRequest::default()).unwrap();
     let tool = find(&set, "fetch").unwrap();
     let request = request_of(tool, PolicyRequest::default());
     assert_eq!(with_approvals(caller, tool, request).unwrap().1.len(), 1, "another content");
@@ -45,7 +45,7 @@ fn a_lower_level_needs_an_approval_and_no_tool_gets_the_hosts_network_so() {
     for text in [level, host] {
         declare(caller, text, false, false).unwrap();
     }
-    let set = load(caller, &[]).unwrap();
+    let set = load(caller, &[], &PolicyRequest::default()).unwrap();
     let asked = |name: &str| {
         let tool = find(&set, name).unwrap();
         with_approvals(caller, tool, request_of(tool, PolicyRequest::default()))

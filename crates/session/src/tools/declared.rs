@@ -1,7 +1,8 @@
 //! Finds and reads declarations of tools: those that are named, the user's, and the project's.
 //!
 //! A project's file, and any other that a command could have written, counts only once its very content is trusted: it says which
-//! program runs. A file that exists and cannot be read is an error and is never skipped.
+//! program runs. A file of a person's that exists and cannot be read is an error and is never skipped. What is wrong with a project's
+//! directory is said, and keeps no other tool from running: any command could have put it there.
 
 use crate::app_dirs;
 use crate::caller::Caller;
@@ -9,14 +10,14 @@ use crate::config::{self, DocumentFile, PROJECT_DIRECTORY, PolicyRequest};
 use crate::error::{Result, SessionError};
 use crate::trust::TrustStore;
 use palisade_policy::nearest;
-use palisade_policy::tool::{ToolDeclaration, parse_tool};
+use palisade_policy::tool::{ToolDeclaration, declared_name, parse_tool};
 use palisade_policy::{LayerKind, PolicyLayer};
 use palisade_record::Digest;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Below the user's and the project's directory.
 const DIRECTORY: &str = "tools";
@@ -61,7 +62,18 @@ pub struct Ignored {
     pub path: PathBuf,
     pub why: String,
     #[serde(skip)]
-    pub needs_trust: bool,
+    pub because: IgnoredBecause,
+}
+
+/// What a person can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IgnoredBecause {
+    /// Nobody has trusted it.
+    Untrusted,
+    /// Another one of the same name counts before it.
+    Shadowed,
+    /// Its file has to be put right.
+    Unusable,
 }
 
 /// All tools that are declared, by name.
@@ -71,26 +83,33 @@ pub struct ToolSet {
     pub ignored: Vec<Ignored>,
 }
 
-/// Reads all declarations. `named` are files, or directories of them, that count before the user's own.
-pub fn load(caller: &Caller, named: &[PathBuf]) -> Result<ToolSet> {
+/// Reads all declarations. `named` are files, or directories of them, that count before the user's own. `request` is what the policies of
+/// calls are made of: a declaration that they make writable counts only once it is trusted.
+pub fn load(caller: &Caller, named: &[PathBuf], request: &PolicyRequest) -> Result<ToolSet> {
     let mut set = ToolSet::default();
-    let trusted = TrustStore::load(&caller.places)?;
+    let judge = Judge::new(caller, request)?;
     for path in named {
         let files = match path.is_dir() {
             true => files_in(path)?,
             false => vec![path.clone()],
         };
         for path in files {
-            set.add(caller, &trusted, &path, ToolOrigin::Named)?;
+            set.add(&judge, &path, ToolOrigin::Named)?;
         }
     }
     for path in files_in(&caller.places.user.join(DIRECTORY))? {
-        set.add(caller, &trusted, &path, ToolOrigin::User)?;
+        set.add(&judge, &path, ToolOrigin::User)?;
     }
-    let project = project_directory(caller)?;
-    for path in files_in(&project)? {
-        set.add(caller, &trusted, &path, ToolOrigin::Project)?;
+    let project = judge.project.join(PROJECT_DIRECTORY).join(DIRECTORY);
+    match files_in(&project) {
+        Ok(files) => {
+            for path in files {
+                set.add(&judge, &path, ToolOrigin::Project)?;
+            }
+        }
+        Err(error) => set.unusable(&project, &error),
     }
+    set.withdraw_written(&judge);
     Ok(set)
 }
 
@@ -99,13 +118,28 @@ pub fn find<'a>(set: &'a ToolSet, name: &str) -> Result<&'a DeclaredTool> {
     if let Some(tool) = set.tools.get(name) {
         return Ok(tool);
     }
-    if let Some(ignored) = set.ignored.iter().find(|it| it.name == name && it.needs_trust) {
+    for ignored in set.ignored.iter().filter(|it| it.name == name) {
         let (name, path) = (ignored.name.clone(), ignored.path.clone());
-        return Err(SessionError::ToolNotTrusted { name, path });
+        match ignored.because {
+            IgnoredBecause::Untrusted => return Err(SessionError::ToolNotTrusted { name, path }),
+            IgnoredBecause::Unusable => {
+                return Err(SessionError::ToolUnusable { name, why: ignored.why.clone() });
+            }
+            IgnoredBecause::Shadowed => {}
+        }
     }
     let names = set.tools.keys().map(String::as_str);
     let nearest = nearest(name, names).map(str::to_owned);
     Err(SessionError::NoSuchTool { name: name.to_owned(), nearest })
+}
+
+/// Refuses a tool whose file is not that which was offered: who offered it, and who agreed to its calls, saw another declaration.
+pub fn refuse_changed(tool: &DeclaredTool, offered_sha256: &str) -> Result<()> {
+    if tool.digest.to_string() == offered_sha256 {
+        return Ok(());
+    }
+    let (name, path) = (tool.declaration.name.clone(), tool.file.path.clone());
+    Err(SessionError::ToolChanged { name, path })
 }
 
 /// Keeps a declaration as the user's own. An older one of the same name is replaced only if that is wanted.
@@ -148,49 +182,72 @@ pub fn request_of(tool: &DeclaredTool, request: PolicyRequest) -> PolicyRequest 
     }
 }
 
-impl ToolSet {
-    fn add(
-        &mut self,
-        caller: &Caller,
-        trusted: &TrustStore,
-        path: &Path,
-        origin: ToolOrigin,
-    ) -> Result<()> {
-        let file = config::read(path)?;
-        let is_linked = origin == ToolOrigin::Project
-            && file.path.parent().map(Path::to_owned)
-                != path.parent().and_then(|it| it.canonicalize().ok());
-        if is_linked {
-            let directory = path.parent().unwrap_or(path).to_owned();
-            return Err(SessionError::LinkedPolicy { directory, target: file.path });
+/// Decides which declarations count.
+struct Judge<'a> {
+    caller: &'a Caller,
+    trusted: TrustStore,
+    /// The root of the project, without links.
+    project: PathBuf,
+    /// What the policies of runs make writable.
+    written: Vec<String>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(caller: &'a Caller, request: &PolicyRequest) -> Result<Self> {
+        Ok(Self {
+            caller,
+            trusted: TrustStore::load(&caller.places)?,
+            project: config::project_root(caller, None)?,
+            written: config::read_write_paths(caller, request)?,
+        })
+    }
+
+    fn is_trusted(&self, file: &DocumentFile) -> bool {
+        self.trusted.is_trusted(&file.path, &file.text)
+    }
+
+    fn counts(&self, file: &DocumentFile, origin: ToolOrigin) -> bool {
+        let needs_trust = origin == ToolOrigin::Project
+            || config::could_be_written_with(self.caller, &file.named, &self.written);
+        !needs_trust || self.is_trusted(file)
+    }
+
+    /// Trust and approvals cover a file's path and content: through a link in this project, it would use another's. Commands cannot write
+    /// to the user's own directory, wherever it is.
+    fn refuse_linked(&self, file: &DocumentFile, origin: ToolOrigin) -> Result<()> {
+        // A name with `..` in it may lead out of the project without any link.
+        let is_plain = !file.named.components().any(|part| part == Component::ParentDir);
+        let is_in_project = is_plain && file.named.starts_with(&self.project);
+        if origin != ToolOrigin::User && is_in_project && file.named != file.path {
+            let (path, target) = (file.named.clone(), file.path.clone());
+            return Err(SessionError::LinkedTool { path, target });
         }
-        let needs_trust =
-            origin == ToolOrigin::Project || config::could_be_written(caller, &file.named);
-        let is_trusted = !needs_trust || trusted.is_trusted(&file.path, &file.text);
-        let parsed = parse_tool(&file.text, &file.path.to_string_lossy());
-        let declaration = match parsed {
-            Ok(declaration) => declaration,
-            // An untrusted file must not keep other tools from running.
-            Err(problems) if !is_trusted => {
-                let why = problems.first().map(ToString::to_string).unwrap_or_default();
-                self.ignored.push(Ignored {
-                    name: stem(path),
-                    path: file.path,
-                    why,
-                    needs_trust: false,
-                });
+        Ok(())
+    }
+}
+
+impl ToolSet {
+    fn add(&mut self, judge: &Judge<'_>, path: &Path, origin: ToolOrigin) -> Result<()> {
+        let read =
+            config::read(path).and_then(|file| judge.refuse_linked(&file, origin).map(|()| file));
+        let file = match read {
+            Ok(file) => file,
+            Err(error) if origin == ToolOrigin::Project => {
+                self.unusable(path, &error);
                 return Ok(());
             }
-            Err(problems) => return Err(SessionError::ToolDeclaration(problems)),
+            Err(error) => return Err(error),
         };
-        let name = declaration.name.clone();
-        if !is_trusted {
-            let why = "a command in a sandbox could have written it, and it is not trusted; read it, then run \
-                       `sandbox tool trust`"
-                .to_owned();
-            self.ignored.push(Ignored { name, path: file.path, why, needs_trust: true });
+        let shown = file.path.to_string_lossy().into_owned();
+        if !judge.counts(&file, origin) {
+            match declared_name(&file.text, &shown) {
+                Ok(name) => self.ignored.push(untrusted(name, file.path)),
+                Err(problems) => self.unusable(path, &SessionError::ToolDeclaration(problems)),
+            }
             return Ok(());
         }
+        let declaration = parse_tool(&file.text, &shown).map_err(SessionError::ToolDeclaration)?;
+        let name = declaration.name.clone();
         if let Some(first) = self.tools.get(&name) {
             if first.origin == origin {
                 let (first, second) = (first.file.path.clone(), file.path);
@@ -200,7 +257,8 @@ impl ToolSet {
                 "{} declares a tool of this name and counts before it",
                 first.file.path.display()
             );
-            self.ignored.push(Ignored { name, path: file.path, why, needs_trust: false });
+            let because = IgnoredBecause::Shadowed;
+            self.ignored.push(Ignored { name, path: file.path, why, because });
             return Ok(());
         }
         if self.tools.len() >= MAX_TOOLS {
@@ -210,10 +268,43 @@ impl ToolSet {
         self.tools.insert(name, DeclaredTool { declaration, file, origin, digest });
         Ok(())
     }
+
+    fn unusable(&mut self, path: &Path, error: &SessionError) {
+        self.ignored.push(Ignored {
+            name: stem(path),
+            path: path.to_owned(),
+            why: error.to_string(),
+            because: IgnoredBecause::Unusable,
+        });
+    }
+
+    /// A tool is a layer of its calls' policies, too: what one may write must not say what another runs.
+    fn withdraw_written(&mut self, judge: &Judge<'_>) {
+        let paths = self.tools.values().flat_map(|tool| tool.declaration.policy.read_write_paths());
+        let written: Vec<String> = paths.map(str::to_owned).collect();
+        if written.is_empty() {
+            return;
+        }
+        let is_withdrawn = |tool: &DeclaredTool| {
+            config::could_be_written_with(judge.caller, &tool.file.named, &written)
+                && !judge.is_trusted(&tool.file)
+        };
+        let names = self.tools.iter().filter(|(_, tool)| is_withdrawn(tool));
+        let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            if let Some(tool) = self.tools.remove(&name) {
+                self.ignored.push(untrusted(name, tool.file.path));
+            }
+        }
+    }
 }
 
-fn project_directory(caller: &Caller) -> Result<PathBuf> {
-    Ok(config::project_root(caller, None)?.join(PROJECT_DIRECTORY).join(DIRECTORY))
+fn untrusted(name: String, path: PathBuf) -> Ignored {
+    let why = format!(
+        "a command in a sandbox could have written it, and it is not trusted; read it, then run `sandbox tool trust {}`",
+        path.display()
+    );
+    Ignored { name, path, why, because: IgnoredBecause::Untrusted }
 }
 
 fn stem(path: &Path) -> String {

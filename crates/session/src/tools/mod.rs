@@ -11,7 +11,8 @@ mod violation;
 pub use approvals::{MissingApproval, ToolApprovals, missing_approvals, with_approvals};
 pub use built_in_files::{FileAnswer, carry_out, replaced_text};
 pub use declared::{
-    DeclaredTool, Ignored, ToolOrigin, ToolSet, declare, find, load, remove, request_of,
+    DeclaredTool, Ignored, IgnoredBecause, ToolOrigin, ToolSet, declare, find, load,
+    refuse_changed, remove, request_of,
 };
 pub use result::{ToolOutput, ToolResult, ToolTransaction};
 pub use violation::{Violation, ViolationKind};

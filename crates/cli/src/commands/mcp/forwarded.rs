@@ -9,6 +9,14 @@ use std::ffi::OsString;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ForwardedOptions(pub(crate) Vec<OsString>);
 
+impl ForwardedOptions {
+    /// As the command that gets them reads them.
+    pub(crate) fn policy_args(&self) -> Result<PolicyArgs, clap::Error> {
+        let definitions = PolicyArgs::augment_args(Command::new("").no_binary_name(true));
+        PolicyArgs::from_arg_matches(&definitions.try_get_matches_from(&self.0)?)
+    }
+}
+
 impl Args for ForwardedOptions {
     fn augment_args(command: Command) -> Command {
         PolicyArgs::augment_args(command)

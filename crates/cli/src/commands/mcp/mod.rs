@@ -6,7 +6,9 @@ mod install;
 mod wrapped;
 
 use crate::args::{AskInWord, HelpArgs, HelpEnd, help_end};
+use crate::commands::sessions::create::setting;
 use crate::output;
+use crate::request;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use forwarded::ForwardedOptions;
@@ -14,7 +16,8 @@ use palisade_mcp::{
     AskWhom, McpOptions, OfferedTool, WhichSandbox, is_own_tool, serve_http, serve_streams,
 };
 use palisade_service::{CLIENT_TIMEOUT, ListenAddress, Listening, ServeOptions, TlsFiles};
-use palisade_session::tools::{self, ToolOrigin};
+use palisade_session::config::PolicyRequest;
+use palisade_session::tools::{self, Ignored, IgnoredBecause, ToolOrigin};
 use palisade_session::{AppDirs, Caller};
 use serde_json::json;
 use std::ffi::OsString;
@@ -198,13 +201,23 @@ impl Mcp {
         })
     }
 
+    /// That of the sandbox of the other tools: what it makes writable, a model could change.
+    fn policy_request(&self, caller: &Caller) -> anyhow::Result<PolicyRequest> {
+        let mut request = request::policy_request(caller, &self.policy.policy_args()?)?;
+        let settings: Result<Vec<_>, _> = self.set.iter().map(|text| setting(text)).collect();
+        request.command_line.extend(request::flags_of(&settings?)?);
+        Ok(request)
+    }
+
     /// The declared tools that are offered: those of the files that were named.
     fn offered(&self) -> anyhow::Result<Vec<OfferedTool>> {
         if self.tools.is_empty() {
             return Ok(Vec::new());
         }
-        let set = tools::load(&Caller::here()?, &self.tools)?;
-        if let Some(ignored) = set.ignored.iter().find(|it| it.needs_trust) {
+        let caller = Caller::here()?;
+        let set = tools::load(&caller, &self.tools, &self.policy_request(&caller)?)?;
+        let is_told = |it: &&Ignored| it.because != IgnoredBecause::Shadowed;
+        for ignored in set.ignored.iter().filter(is_told) {
             output::note(&format!("{} not used: {}", ignored.path.display(), ignored.why));
         }
         let named = set.tools.into_values().filter(|tool| tool.origin == ToolOrigin::Named);
@@ -220,6 +233,7 @@ impl Mcp {
             }
             offered.push(OfferedTool {
                 input: declaration.input.to_json(),
+                sha256: tool.digest.to_string(),
                 name: declaration.name,
                 description: declaration.description,
             });

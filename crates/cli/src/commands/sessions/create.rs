@@ -191,7 +191,8 @@ pub(crate) fn tell_of_made(
     }
 }
 
-fn setting(text: &str) -> anyhow::Result<Setting> {
+/// A key of the policy and its value, as `--set` has them.
+pub(crate) fn setting(text: &str) -> anyhow::Result<Setting> {
     match text.split_once('=') {
         Some((key, value)) => Ok(Setting { key: key.to_owned(), value: value.to_owned() }),
         None => bail!("--set {text}: write KEY=VALUE, such as 'resources.maxMemory=\"2g\"'"),

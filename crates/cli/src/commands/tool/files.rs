@@ -10,8 +10,10 @@ use palisade_record::{Failure, Outcome, RunReport};
 use palisade_session::background::{self, Creation, NewSession};
 use palisade_session::config::{self, PolicyRequest};
 use palisade_session::files::SessionFiles;
+use palisade_session::foreground;
 use palisade_session::run::{Finished, RunRequest};
-use palisade_session::sessions::{self, SessionDirectory};
+use palisade_session::sessions::{self, SessionDirectory, SessionOwner};
+use palisade_session::supervise::interface::ClaimSandbox;
 use palisade_session::tools::{self, DeclaredTool, FileAnswer, ToolOutput, ToolResult};
 use palisade_session::transaction::WaitingChanges;
 use palisade_session::{AskIn, Caller, SessionError, quarantine};
@@ -65,26 +67,37 @@ pub(super) fn run(
         }
     };
     let mut tell = |_: &str| {};
-    let session =
-        match background::create(caller, &request, NewSession::default(), &mut tell, conclude)? {
-            Creation::Created { session } => session,
-            Creation::Failed { kind, message, .. } => {
-                return Err(output::ClassifiedError { kind, message }.into());
-            }
-        };
+    // A caller that gives up kills this process. The session ends with our end of the socket, which the kernel closes then.
+    let (owner, our_end) = SessionOwner::here()?;
+    let new = NewSession { owner: Some(owner), ..NewSession::default() };
+    let session = match background::create(caller, &request, new, &mut tell, conclude)? {
+        Creation::Created { session } => session,
+        Creation::Failed { kind, message, .. } => {
+            return Err(output::ClassifiedError { kind, message }.into());
+        }
+    };
+    let our_end = our_end.take().context("the socket of the session is gone")?;
+    let ours = foreground::claim(our_end, ClaimSandbox { name: None, is_temporary: true })?;
     let (directory, _) = sessions::find(&places, &session)?;
     let done = carry_out(&directory, built_in, values);
     let ended = end_now(&directory);
+    drop(ours);
+    // When the report is there, the supervisor has removed what it does not keep.
     let report = read_report(&report)?;
     ended?;
-    let (directory, record) = sessions::find(&places, &session)?;
-    if WaitingChanges::unapplied(&directory, &record)?.is_none() {
-        directory.remove()?;
+    match sessions::find(&places, &session) {
+        Ok((directory, record)) => {
+            if WaitingChanges::unapplied(&directory, &record)?.is_none() {
+                directory.remove()?;
+            }
+        }
+        Err(SessionError::NoSuchSession { .. }) => {}
+        Err(error) => return Err(error.into()),
     }
     Ok(result(name, &report, (done, most_output)))
 }
 
-/// If this process is killed, the session has to end by itself. Returns how much output the policy allows.
+/// A supervisor that is stopped, or an answer that nobody gives, must not keep the session for ever. Returns how much output the policy allows.
 fn bound_life(caller: &Caller, policy: &mut PolicyRequest) -> anyhow::Result<Option<usize>> {
     const KEY: &str = "resources.timeToLive";
     let resources = config::load(caller, policy)?.merged.policy.resources;

@@ -7,6 +7,8 @@ mod list;
 mod run;
 mod streams;
 
+use crate::args::PolicyArgs;
+use crate::request;
 use clap::{Args, Subcommand};
 use palisade_session::Caller;
 use palisade_session::tools::{self, ToolSet};
@@ -58,7 +60,8 @@ struct Declared {
 
 impl Declared {
     fn load(&self, caller: &Caller) -> anyhow::Result<ToolSet> {
-        Ok(tools::load(caller, &self.tools)?)
+        let request = request::policy_request(caller, &PolicyArgs::default())?;
+        Ok(tools::load(caller, &self.tools, &request)?)
     }
 }
 

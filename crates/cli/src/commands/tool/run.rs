@@ -10,9 +10,10 @@ use crate::request;
 use crate::starting;
 use anyhow::{Context as _, bail};
 use clap::Args;
+use palisade_policy::Flag;
 use palisade_policy::tool::Work;
 use palisade_record::metrics::MetricsFile;
-use palisade_session::config::PolicyRequest;
+use palisade_session::config::{self, PolicyRequest};
 use palisade_session::run::{Finished, RunRequest, run};
 use palisade_session::tools::{self, DeclaredTool, ToolResult};
 use palisade_session::{AskIn, Caller, SessionError, die_like};
@@ -48,6 +49,9 @@ pub(crate) struct Run {
     /// Add the run to the counters in this file, in Prometheus text format
     #[arg(long, value_name = "FILE")]
     metrics_file: Option<PathBuf>,
+    /// Refuse the call if the declaration has another SHA-256, as `sandbox tool list --json` prints it
+    #[arg(long, value_name = "HEX", hide_short_help = true)]
+    sha256: Option<String>,
     /// The tool
     name: String,
 }
@@ -59,6 +63,9 @@ impl Run {
         let caller = Caller::here()?;
         let set = self.declared.load(&caller)?;
         let tool = tools::find(&set, &self.name)?;
+        if let Some(offered) = &self.sha256 {
+            tools::refuse_changed(tool, offered)?;
+        }
         let call = tool.declaration.call(&self.read_input()?).map_err(SessionError::ToolCall)?;
         let metrics = self.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
         let mut policy = approved(&caller, tool, self.json)?;
@@ -69,6 +76,9 @@ impl Run {
             }
             Work::Command { argv, stdin } => (argv, stdin),
         };
+        if self.json {
+            bound_output(&caller, &mut policy)?;
+        }
         let command = argv.into_iter().map(Into::into).collect::<Vec<_>>();
         if !self.json {
             early::ask(&caller, &mut policy, &command);
@@ -146,6 +156,17 @@ fn approved(
         asked.command_line.push(approval.given("answered at the terminal before the run"));
     }
     Ok(asked)
+}
+
+/// What is kept in our memory has a limit, even if a policy allows more output.
+fn bound_output(caller: &Caller, policy: &mut PolicyRequest) -> anyhow::Result<()> {
+    const KEY: &str = "resources.maxOutputSize";
+    let stated = config::load(caller, policy)?.merged.policy.resources.max_output_size;
+    if stated.is_none_or(|stated| stated > streams::MAX_CAPTURED) {
+        let most = format!("{}m", streams::MAX_CAPTURED >> 20);
+        policy.command_line.push(Flag::new("sandbox tool run --json", KEY, most));
+    }
+    Ok(())
 }
 
 /// The tool has run: nothing that is written about it changes what became of it.

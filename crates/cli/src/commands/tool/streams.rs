@@ -1,7 +1,7 @@
 //! The standard streams of a call whose result is one document: what the tool reads comes from memory, and what it writes goes there.
 //!
 //! Files in memory and not pipes: this process has no thread that could empty one. How much a tool may write is a limit of its
-//! policy.
+//! policy, which is at most [`MAX_CAPTURED`] here.
 
 use anyhow::Context as _;
 use palisade_session::tools::ToolOutput;
@@ -11,6 +11,8 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 
+/// Of all that a tool writes: as much as any of our presets allows.
+pub(super) const MAX_CAPTURED: u64 = 100 << 20;
 /// What is kept of each output; a result holds less.
 const MAX_KEPT: u64 = 8 << 20;
 

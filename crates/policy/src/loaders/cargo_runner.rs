@@ -147,6 +147,7 @@ fn sizes(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings, fa
 /// The runner's directories are the project, its target, cargo's caches, and what Palisade keeps of a run.
 fn permissions(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
     let known = ["workspace", "cargo_home", "target", "logs", "metadata"];
+    let target = || Value::List(vec!["target".to_owned()]);
     for field in foreign.fields(section.node(), &section.path, &known) {
         let Some(mode) = foreign.text(&field) else { continue };
         let (path, value) = match (field.name(), mode.as_str()) {
@@ -154,10 +155,15 @@ fn permissions(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settin
             ("workspace", "rw") => ("filesystem.project", Value::Word("read-write")),
             ("cargo_home", "rw") => ("filesystem.caches", Value::Word("own")),
             ("target", "rw") => {
-                ("filesystem.readWritePaths", Value::List(vec!["target".to_owned()]))
+                // What is built is run from there, and nothing that the command writes is run from anywhere else.
+                foreign.set(&field, "filesystem.executeWritten", Value::Bool(false), settings);
+                foreign.set(&field, "filesystem.executableDirs", target(), settings);
+                ("filesystem.readWritePaths", target())
             }
+            // The project around it may be writable.
+            ("target", "ro") => ("filesystem.readOnlyPaths", target()),
             // The output is passed on to a process outside, and no record of the run is visible inside.
-            ("target", "ro") | ("logs", "wo") | ("metadata", "rw") => continue,
+            ("logs", "wo") | ("metadata", "rw") => continue,
             _ => {
                 foreign.refuse(&field, &format!("`{mode}` is not possible for this directory"));
                 continue;

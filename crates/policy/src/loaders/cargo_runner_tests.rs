@@ -1,4 +1,5 @@
 use super::super::{LoadedDocument, load};
+use crate::settings::{boolean, list};
 use crate::{LayerKind, Policy, PolicyLayer, Problem, Subject, merge};
 
 fn loaded(text: &str) -> LoadedDocument {
@@ -86,4 +87,19 @@ fn a_program_is_blocked_under_every_path_of_it() {
         let refused = refusals(&text);
         assert_eq!(!refused.is_empty(), is_refused, "{text}: {refused:?}");
     }
+}
+
+/// Proves: CARGO-1 layout, CARGO-1 no-executables
+#[test]
+fn only_a_target_that_is_writable_is_executable_and_one_that_is_not_is_read_only() {
+    let writable = policy("directory_permissions: { workspace: rw, target: rw }").filesystem;
+    assert_eq!(writable.read_write_paths, ["target"]);
+    assert!(!writable.execute_written, "/tmp would be executable");
+    assert_eq!(writable.executable_dirs, ["target"]);
+    let fixed = policy("directory_permissions: { workspace: rw, target: ro }").filesystem;
+    assert_eq!(fixed.read_only_paths, ["target"]);
+    assert_eq!(fixed.read_write_paths, [""; 0]);
+    let silent = loaded("directory_permissions: { workspace: rw }").document.settings;
+    assert_eq!(boolean(&silent, "filesystem.executeWritten"), None);
+    assert!(list(&silent, "filesystem.executableDirs").is_empty());
 }

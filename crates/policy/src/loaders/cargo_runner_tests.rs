@@ -103,3 +103,14 @@ fn only_a_target_that_is_writable_is_executable_and_one_that_is_not_is_read_only
     assert_eq!(boolean(&silent, "filesystem.executeWritten"), None);
     assert!(list(&silent, "filesystem.executableDirs").is_empty());
 }
+
+/// Proves: CARGO-1 patterns
+#[test]
+fn patterns_of_a_runner_are_refused_and_the_way_is_named() {
+    let refused =
+        refusals("execution_policy: { command_validation: [{ regex: '^cargo build$' }] }");
+    assert_eq!(refused.len(), 1);
+    for words in ["preset: cargo", "`patterns`", "docs/tools.md"] {
+        assert!(refused[0].contains(words), "{refused:?}");
+    }
+}

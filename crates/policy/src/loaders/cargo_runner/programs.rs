@@ -155,6 +155,7 @@ fn patterns(foreign: &mut Foreign, field: &Field<'_>) {
     }
     foreign.refuse(
         field,
-        "patterns of command lines belong to a declared tool (`patterns`, docs/tools.md)",
+        "patterns are for declared tools: declare one with `policy: { preset: cargo }` and these `patterns` (docs/tools.md \
+         has it whole)",
     );
 }

@@ -385,12 +385,13 @@ fn the_documented_parts_are_accepted() {
     const PAGE: &str = include_str!("../../docs/tools.md");
     let parts: Vec<&str> =
         PAGE.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(parts.len(), 2);
+    assert_eq!(parts.len(), 3);
     let world = world();
     let input = "input: { properties: { ignoreCase: { type: boolean }, pattern: { type: string }, path: { type: string } } }\n";
     let texts = [
         format!("name: a\ndescription: d\n{}{input}", parts[0]),
         format!("name: b\ndescription: d\nbuiltin: bash\n{}", parts[1]),
+        parts[2].to_owned(),
     ];
     for text in texts {
         let file = world.write("part.yaml", &text);

@@ -1,12 +1,14 @@
 //! A cargo runner's `sandbox_config:` and the sections that belong to it.
 
-use super::foreign::{Field, Foreign, texts_under};
+mod programs;
+
+use super::foreign::{Field, Foreign};
 use super::{LoadedDocument, SourceKind};
 use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
-use crate::presets::preset;
 use crate::settings::{Setting, Settings, Value};
-use crate::syntax::tree::{Node, Tree};
+use crate::syntax::tree::Node;
+use programs::Programs;
 
 pub(super) const SECTIONS: &[&str] = &[
     "sandbox_config",
@@ -22,7 +24,6 @@ pub(super) const SECTIONS: &[&str] = &[
     "log_levels",
 ];
 
-const PRESET: &str = "cargo";
 const MEBI: u64 = 1 << 20;
 const SECOND: u64 = 1000;
 
@@ -33,9 +34,10 @@ pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagno
     let mut foreign = Foreign::new(file);
     let mut document = PolicyDocument::default();
     let settings = &mut document.settings;
+    let mut programs = Programs::default();
     for field in foreign.fields(node, "", SECTIONS) {
         match field.name() {
-            "sandbox_config" => config(&mut foreign, &field, settings),
+            "sandbox_config" => config(&mut foreign, &field, &mut programs, settings),
             "directory_permissions" => permissions(&mut foreign, &field, settings),
             "size_limits" => sizes(&mut foreign, &field, settings, 1),
             "process_limits" => limits(&mut foreign, &field, settings),
@@ -48,21 +50,27 @@ pub(super) fn load(node: &Node, file: &str) -> Result<LoadedDocument, Vec<Diagno
             }
             "port_restrictions" => ports(&mut foreign, &field, settings),
             "blocked_paths" => paths(&mut foreign, &field, settings),
-            "execution_policy" => execution(&mut foreign, &field, settings),
+            "execution_policy" => programs.read(&mut foreign, &field),
             _ => foreign.warn(&field, "events are always recorded, each with its level"),
         }
     }
+    programs.decide(&mut foreign, settings);
     foreign.finish(SourceKind::CargoRunner, document)
 }
 
-fn config(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
+fn config<'a>(
+    foreign: &mut Foreign,
+    field: &Field<'a>,
+    programs: &mut Programs<'a>,
+    settings: &mut Settings,
+) {
     let known = ["resource_limits", "file_system", "network", "security"];
     for section in foreign.fields(field.node(), &field.path, &known) {
         match section.name() {
             "resource_limits" => config_limits(foreign, &section, settings),
             "file_system" => sizes(foreign, &section, settings, MEBI),
             "network" => network(foreign, &section, settings),
-            _ => security(foreign, &section, settings),
+            _ => security(foreign, &section, programs, settings),
         }
     }
 }
@@ -139,6 +147,7 @@ fn sizes(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings, fa
 /// The runner's directories are the project, its target, cargo's caches, and what Palisade keeps of a run.
 fn permissions(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
     let known = ["workspace", "cargo_home", "target", "logs", "metadata"];
+    let target = || Value::List(vec!["target".to_owned()]);
     for field in foreign.fields(section.node(), &section.path, &known) {
         let Some(mode) = foreign.text(&field) else { continue };
         let (path, value) = match (field.name(), mode.as_str()) {
@@ -146,10 +155,15 @@ fn permissions(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settin
             ("workspace", "rw") => ("filesystem.project", Value::Word("read-write")),
             ("cargo_home", "rw") => ("filesystem.caches", Value::Word("own")),
             ("target", "rw") => {
-                ("filesystem.readWritePaths", Value::List(vec!["target".to_owned()]))
+                // What is built is run from there, and nothing that the command writes is run from anywhere else.
+                foreign.set(&field, "filesystem.executeWritten", Value::Bool(false), settings);
+                foreign.set(&field, "filesystem.executableDirs", target(), settings);
+                ("filesystem.readWritePaths", target())
             }
+            // The project around it may be writable.
+            ("target", "ro") => ("filesystem.readOnlyPaths", target()),
             // The output is passed on to a process outside, and no record of the run is visible inside.
-            ("target", "ro") | ("logs", "wo") | ("metadata", "rw") => continue,
+            ("logs", "wo") | ("metadata", "rw") => continue,
             _ => {
                 foreign.refuse(&field, &format!("`{mode}` is not possible for this directory"));
                 continue;
@@ -189,7 +203,12 @@ fn hosts(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
     }
 }
 
-fn security(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
+fn security<'a>(
+    foreign: &mut Foreign,
+    section: &Field<'a>,
+    programs: &mut Programs<'a>,
+    settings: &mut Settings,
+) {
     let known = ["strict_mode", "audit_logging", "block_shell_access"];
     for field in foreign.fields(section.node(), &section.path, &known) {
         match (field.name(), foreign.boolean(&field)) {
@@ -201,19 +220,9 @@ fn security(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings)
             ("audit_logging", Some(false)) => {
                 foreign.refuse(&field, "the audit log cannot be turned off");
             }
-            ("block_shell_access", Some(true)) => block_shells(foreign, &field, settings),
+            ("block_shell_access", Some(true)) => programs.block_shells(field),
             _ => {}
         }
-    }
-}
-
-/// A list of what may run blocks everything else. If the file has no list of its own, that of the preset holds.
-fn block_shells(foreign: &Foreign, field: &Field<'_>, settings: &mut Settings) {
-    const LIST: &str = "process.allowedExecutables";
-    let shipped = preset(PRESET).and_then(|preset| preset.document().ok());
-    let list = shipped.and_then(|mut document| document.settings.remove(LIST));
-    if let (Some(list), false) = (list, settings.contains_key(LIST)) {
-        foreign.set(field, LIST, list.value, settings);
     }
 }
 
@@ -274,52 +283,6 @@ fn paths(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
     }
 }
 
-fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
-    const LINKERS: [&str; 5] = ["cc", "gcc", "clang", "ld", "lld"];
-    let known = ["allowed_executables", "blocked_executables", "command_validation"];
-    let allowed = texts_under(section.node(), "allowed_executables");
-    // The list of a shell that is blocked elsewhere in the file gives way to the file's own.
-    if !allowed.is_empty() {
-        settings.remove("process.allowedExecutables");
-    }
-    for field in foreign.fields(section.node(), &section.path, &known) {
-        match field.name() {
-            "allowed_executables" => {
-                foreign.copy(&field, "process.allowedExecutables", settings);
-                let names = foreign.texts(&field);
-                if !names.iter().any(|name| LINKERS.contains(&name.as_str())) {
-                    foreign
-                        .warn(&field, "no linker here (cc, gcc, ld …): rustc cannot make a binary");
-                }
-            }
-            "blocked_executables" => blocked(foreign, &field, &allowed),
-            _ => {
-                patterns(foreign, &field);
-                foreign.refuse(&field, "patterns of command lines belong to a declared tool (`patterns`, docs/tools.md)");
-            }
-        }
-    }
-}
-
-/// What is not listed as allowed does not start, so a list of what is blocked adds nothing to one.
-fn blocked(foreign: &mut Foreign, field: &Field<'_>, allowed: &[String]) {
-    let names = foreign.texts(field);
-    if allowed.is_empty() {
-        foreign.refuse(field, "executables are blocked by a list of those that are allowed");
-    } else if let Some(both) = names.iter().find(|name| allowed.contains(name)) {
-        foreign.refuse(field, &format!("`{both}` is among the allowed ones, too"));
-    }
-}
-
-fn patterns(foreign: &mut Foreign, field: &Field<'_>) {
-    let Tree::List(items) = &field.node().tree else { return };
-    for item in items {
-        for part in foreign.fields(item, &field.path, &["regex", "description"]) {
-            let Tree::Text(regex) = &part.node().tree else { continue };
-            if part.name() == "regex" && (regex.ends_with("\\s") || regex.ends_with(' ')) {
-                let message = "the pattern ends in a blank, so a bare command such as `cargo build` does not match";
-                foreign.warn(&part, message);
-            }
-        }
-    }
-}
+#[cfg(test)]
+#[path = "cargo_runner_tests.rs"]
+mod tests;

@@ -181,6 +181,13 @@ impl Foreign {
         self.warnings.push(warning);
     }
 
+    /// What the field says cannot be what is meant: the file does not load.
+    pub(super) fn reject(&mut self, field: &Field<'_>, message: impl Into<String>, fix: &str) {
+        let origin = self.decoder.origin(field.entry.at);
+        let problem = Diagnostic::new(Problem::Contradiction, &origin, &field.path, message);
+        self.decoder.problems.push(problem.suggest(fix));
+    }
+
     /// The file asks for something that cannot be enforced. Runs are refused until it is removed.
     pub(super) fn refuse(&mut self, field: &Field<'_>, why: &str) {
         let origin = self.decoder.origin(field.entry.at);

@@ -50,3 +50,30 @@ fn file_tools_have_no_command() {
     assert_eq!(call.work, Work::Files(BuiltIn::Read));
     assert_eq!(call.values.json(), json!({ "path": "-x", "offset": 1, "limit": 2000 }));
 }
+
+/// The page of declared tools names it to whoever has patterns in the file of a cargo runner.
+///
+/// Proves: CARGO-1 patterns
+#[test]
+fn the_documented_runner_for_cargo_starts_what_its_patterns_allow() {
+    const PAGE: &str = include_str!("../../../../docs/tools.md");
+    let is_runner = |text: &&str| text.contains("name: cargo\n");
+    let example = PAGE.split("```").find(is_runner).unwrap().strip_prefix("yaml\n").unwrap();
+    let tool = parse_tool(example, "cargo.yaml").unwrap();
+    assert_eq!(tool.policy.to_json()["preset"], json!(["cargo"]));
+    let argv = |input| match tool.call(&input).unwrap().work {
+        Work::Command { argv, .. } => argv.join(" "),
+        Work::Files(_) => String::new(),
+    };
+    assert_eq!(argv(json!({ "subcommand": "build" })), "cargo build");
+    let all = json!({ "subcommand": "test", "release": true, "package": "app" });
+    assert_eq!(argv(all), "cargo test --release --package=app");
+    let refused = |input| tool.call(&input).unwrap_err();
+    assert!(!refused(json!({ "subcommand": "install" })).is_refusal(), "no such input");
+    let package = |text: &str| refused(json!({ "subcommand": "build", "package": text }));
+    assert!(package("$(id)").is_refusal());
+    assert!(matches!(
+        package(&"x".repeat(2000)),
+        CallError::Pattern { error: PatternError::TooLong { .. }, .. }
+    ));
+}

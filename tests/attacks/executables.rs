@@ -199,8 +199,8 @@ fn k14_a_program_in_memory_was_written_too() {
         .command(|world| {
             let words = from_memory(world);
             let built = world.project().join("target/probe");
-            std::fs::create_dir_all(built.parent().unwrap()).unwrap();
-            std::fs::copy(&words[0], &built).unwrap();
+            fs::create_dir_all(built.parent().unwrap()).unwrap();
+            fs::copy(&words[0], &built).unwrap();
             [vec![built.display().to_string()], words[1..].to_vec()].concat()
         })
         .succeeded(|_, output| output.out().contains("it ran"))

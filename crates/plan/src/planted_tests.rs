@@ -134,7 +134,7 @@ fn links_of_whoever_starts_the_run_are_followed() {
     tree.dir("/data/out").link("/home/u/out", "/data/out").link("/home/u/way", "project");
     tree.dir(format!("{PROJECT}/out/new")).link(format!("{PROJECT}/out/last"), "new");
     let planned = |access, writable: &[&str]| plan(&granting(access, writable), &user(), &tree);
-    let writes = |plan: &Plan, path: &str| self::access(plan, path) == Some(MountAccess::ReadWrite);
+    let writes = |plan: &Plan, path: &str| access(plan, path) == Some(MountAccess::ReadWrite);
     for access in [ProjectAccess::ReadWrite].into_iter().chain(UNWRITTEN) {
         let plan = planned(access, &["~/out", "~/way/out"]).unwrap();
         assert!(shows(&plan, "/data/rustup"), "{access:?}");

@@ -119,7 +119,9 @@ fn a_checkpoint_that_was_dropped_meanwhile_is_not_applied() {
     };
     let first = ended.open().at_checkpoint(asked(&opened)).unwrap();
     let second = ended.open().at_checkpoint(asked(&opened)).unwrap();
-    (0..3).for_each(|_| drop(asked(&opened)));
+    for _ in 0..3 {
+        asked(&opened);
+    }
     let all = ApplyOptions::all(&NoJudge);
     let gone = first.apply(&places, &all, SessionProcesses::Gone);
     assert!(matches!(gone, Err(SessionError::NoCheckpoint { number: 1, .. })), "{gone:?}");

@@ -77,7 +77,8 @@ pub(super) fn run(
         }
     };
     let our_end = our_end.take().context("the socket of the session is gone")?;
-    let ours = foreground::claim(our_end, ClaimSandbox { name: None, is_temporary: true })?;
+    let claim = ClaimSandbox { is_temporary: true, ..ClaimSandbox::default() };
+    let ours = foreground::claim(our_end, claim)?;
     let (directory, _) = sessions::find(&places, &session)?;
     let done = carry_out(&directory, built_in, values);
     let ended = end_now(&directory);

@@ -195,7 +195,7 @@ fn f01_a_link_that_came_with_the_project_opens_nothing_for_reading() {
                 .held_by(TO_READ_WHAT_IS_HIDDEN)
                 .prepare(plant)
                 .surroundings(with_variable(variable))
-                .flags(|_| strings(flags))
+                .flags(move |_| strings(flags))
                 .command(|world| vec![world.probe(), "read".into(), "planted/canary".into()])
                 .succeeded(|_, output| output.out().contains(UNTOUCHED))
                 .check();

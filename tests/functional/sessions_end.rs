@@ -177,3 +177,79 @@ fn what_a_command_leaves_in_the_background_does_not_hold_up_its_session() {
     assert_eq!(sessions.output_of(&id, &["echo", "on"]), "on\n");
     sessions.sandbox(&["stop", &id]).assert_code(0);
 }
+
+/// A session with a change and a checkpoint.
+fn with_changes(sessions: &Sessions<'_>, options: &[&str]) -> String {
+    let id = sessions.create(&[&["--transaction", "--ttl", "1h"][..], options].concat());
+    sessions.output_of(&id, &["sh", "-c", "echo new > made"]);
+    sessions.sandbox(&["checkpoint", &id]).assert_code(0);
+    id
+}
+
+/// Whether its change waits.
+fn waits(sessions: &Sessions<'_>, id: &str) -> bool {
+    sessions.sandbox(&["diff", "--name-only", id]).out().contains("made")
+}
+
+fn discarded_records(sessions: &Sessions<'_>, id: &str) -> Vec<serde_json::Value> {
+    let log = sessions.sandbox(&["audit", id, "--event", "CHANGES_DISCARDED", "--json"]);
+    log.assert_code(0);
+    log.out().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Proves: LIFE-4 ttl, LIFE-2 discard
+#[test]
+fn changes_of_a_session_that_expires_are_kept_or_discarded_as_the_policy_says() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let discard = "filesystem.onExpiry=\"discard\"";
+    let cases: [(&[&str], bool); 3] =
+        [(&["--on-expiry", "discard"], false), (&["--set", discard], false), (&[], true)];
+    for (options, is_kept) in cases {
+        let id = with_changes(&sessions, options);
+        sessions.sandbox(&["extend", &id, "200ms"]).assert_code(0);
+        wait_until("its time is over", || sessions.inspect(&id)["state"] == "Timeout");
+        let record = sessions.inspect(&id);
+        assert_eq!(record["exitCode"], 124);
+        let reason = record["endReason"].as_str().unwrap();
+        assert_eq!(reason.ends_with("its changes were discarded"), !is_kept, "{reason}");
+        assert_eq!(waits(&sessions, &id), is_kept, "{options:?}");
+        for part in ["layers", "checkpoints"] {
+            assert_eq!(sessions.directory(&id).join(part).exists(), is_kept, "{part}");
+        }
+        let discarded = discarded_records(&sessions, &id);
+        match is_kept {
+            true => assert!(discarded.is_empty(), "{discarded:?}"),
+            false => assert_eq!(discarded[0]["details"]["paths"], 1, "{discarded:?}"),
+        }
+        assert!(!world.project().join("made").exists());
+    }
+    sessions.sandbox(&["audit", "verify"]).assert_code(0);
+}
+
+/// Proves: LIFE-4 ttl, LIFE-2 discard
+#[test]
+fn whoever_ends_a_session_before_its_time_keeps_its_changes() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let options = ["--on-expiry", "discard"];
+    let stopped = with_changes(&sessions, &options);
+    sessions.sandbox(&["stop", &stopped]).assert_code(0);
+    let killed = with_changes(&sessions, &options);
+    sessions.sandbox(&["kill", &killed]).assert_code(0);
+    let crashed = with_changes(&sessions, &options);
+    let supervisor = sessions.supervisor(&crashed);
+    send(supervisor, Signal::KILL);
+    wait_for_end(&[supervisor]);
+    // Its time is over while its command is still given time to end.
+    let ending = with_changes(&sessions, &options);
+    let stubborn = "trap '' TERM INT HUP; sleep 1000";
+    sessions.sandbox(&["exec", "-d", &ending, "--", "sh", "-c", stubborn]).assert_code(0);
+    sessions.sandbox(&["extend", &ending, "4s"]).assert_code(0);
+    sessions.sandbox(&["stop", "--grace", "6s", &ending]).assert_code(0);
+    for id in [&stopped, &killed, &crashed, &ending] {
+        assert!(waits(&sessions, id), "{}", sessions.inspect(id));
+        assert_eq!(discarded_records(&sessions, id), [] as [serde_json::Value; 0]);
+    }
+    assert_ne!(sessions.inspect(&ending)["state"], "Timeout");
+}

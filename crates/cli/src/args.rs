@@ -403,6 +403,13 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = LIMITS)]
     pub(crate) idle_ttl: Option<String>,
 
+    /// What happens to the changes of a transaction when a session's time to live is over: keep or discard [default: keep]
+    /// [policy: filesystem.onExpiry]
+    ///
+    /// discard: its checkpoints are discarded, too. Changes of a session that ends in any other way are always kept.
+    #[arg(long, value_name = "ACTION", hide_short_help = true, help_heading = FILES)]
+    pub(crate) on_expiry: Option<String>,
+
     /// Accept limits that are only polled, where this host cannot enforce them strictly; the report names them
     /// [policy: resources.bestEffort]
     #[arg(long, hide_short_help = true, help_heading = LIMITS)]

@@ -479,9 +479,14 @@ fn transaction(policy: &Policy, mounts: &[MountOp]) -> Option<Transaction> {
                 true => TransactionMethod::Copy,
                 false => TransactionMethod::Overlay,
             };
-            let checkpoint_each_command = policy.filesystem.checkpoint_each_command;
-            let (project, layer) = (lower.clone(), layer.clone());
-            Some(Transaction { project, layer, method, at_end, checkpoint_each_command })
+            Some(Transaction {
+                project: lower.clone(),
+                layer: layer.clone(),
+                method,
+                at_end,
+                checkpoint_each_command: policy.filesystem.checkpoint_each_command,
+                on_expiry: policy.filesystem.on_expiry,
+            })
         }
         _ => None,
     })

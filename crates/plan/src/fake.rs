@@ -201,6 +201,7 @@ pub(crate) fn policy() -> Policy {
             project: ProjectAccess::ReadWrite,
             transaction_by: palisade_policy::model::TransactionBy::Auto,
             checkpoint_each_command: false,
+            on_expiry: palisade_policy::model::OnExpiry::Keep,
             // As many tests need what a command writes to the host; `caches_tests.rs` has the default.
             caches: palisade_policy::CacheAccess::Host,
             cache_size: None,

@@ -4,9 +4,9 @@
 use crate::layer::{Layer, Promise, Strength};
 use crate::model::{
     Answers, Confinement, Egress, Grace, MountAccess, MountOp, Namespaced, NatHelper, OnUnknown,
-    Plan, ProxyPlan, Publish, Resource,
+    Plan, ProxyPlan, Publish, Resource, Transaction,
 };
-use palisade_policy::model::OnAsk;
+use palisade_policy::model::{OnAsk, OnExpiry};
 use palisade_policy::network::shown_upstream;
 use palisade_policy::units;
 use std::fmt::{self, Display, Formatter};
@@ -269,6 +269,10 @@ fn limits(plan: &Plan, page: &mut Page) {
     }
     if let Some(time) = plan.supervision.idle_time_to_live_ms {
         page.line(format_args!("time to live without a command: {time} ms"));
+    }
+    let is_discarded = |transaction: &Transaction| transaction.on_expiry == OnExpiry::Discard;
+    if plan.supervision.transaction.as_ref().is_some_and(is_discarded) {
+        page.line("at the end of the time to live: changes that wait are discarded");
     }
     if let Some(recording) = plan.supervision.recording {
         let what = if recording.input { "output and input" } else { "output" };

@@ -167,6 +167,7 @@ const PROJECT: &[(&str, &str)] = &[
 ];
 const TRANSACTION_BY: &[(&str, &str)] =
     &[("auto", "auto"), ("overlay", "overlay"), ("copy", "copy")];
+const ON_EXPIRY: &[(&str, &str)] = &[("keep", "keep"), ("discard", "discard")];
 const CACHES: &[(&str, &str)] =
     &[("host", "host"), ("own", "own"), ("off", "off"), ("true", "own"), ("false", "off")];
 const ENV_MODES: &[(&str, &str)] =
@@ -223,6 +224,10 @@ pub(crate) const KEYS: &[Key] = &[
     // Fixed: each of them is a copy that takes room on the host.
     key("filesystem.checkpointEachCommand", ValueKind::Bool, Order::Fixed,
         "In a session with a transaction: keep the state of the project before each command (`sandbox checkpoints`)."),
+    // Fixed: to discard loses somebody's work, and to keep leaves what an organisation wants gone. So neither is tighter, and a
+    // project that nobody trusts chooses neither.
+    key("filesystem.onExpiry", ValueKind::Word(ON_EXPIRY), Order::Fixed,
+        "What happens to the changes of a transaction, and to its checkpoints, when the session's time to live is over: they are kept, or discarded."),
     key("filesystem.caches", ValueKind::Word(CACHES), Order::Ranked(&["host", "own", "off"]),
         "The known tool caches: the host's own (host), the host's for reading and the project's for writing (own), or none (off)."),
     // Fixed: it is about the caches of other projects, too.

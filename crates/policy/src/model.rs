@@ -252,6 +252,8 @@ pub struct Filesystem {
     pub transaction_by: TransactionBy,
     /// Whether the state of a transaction is kept before each command of a session (LIFE-5).
     pub checkpoint_each_command: bool,
+    /// What becomes of a transaction whose session's time to live is over (LIFE-4).
+    pub on_expiry: OnExpiry,
     /// Where the known tool caches are written.
     pub caches: CacheAccess,
     /// How much the sandboxes of all projects may keep in caches of their own, in bytes.
@@ -312,6 +314,14 @@ pub enum TransactionBy {
     Overlay,
     /// The command works in a copy of the project.
     Copy,
+}
+
+/// What becomes of changes that nobody has applied when a session's time to live is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnExpiry {
+    Keep,
+    Discard,
 }
 
 /// The caches of build tools and package managers.

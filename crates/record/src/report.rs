@@ -84,6 +84,9 @@ pub struct RunReport {
     /// How many were applied at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_changes: Option<usize>,
+    /// How many were discarded because a session's time to live was over; zero if they could not be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discarded_changes: Option<usize>,
     /// Denied without a question, although somebody could have been asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked_questions: Option<UnaskedQuestions>,
@@ -136,6 +139,7 @@ impl RunReport {
             saved_answers: Vec::new(),
             waiting_changes: None,
             applied_changes: None,
+            discarded_changes: None,
             unasked_questions: None,
             discarded_files: None,
             network: None,

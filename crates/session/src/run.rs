@@ -50,7 +50,9 @@ use palisade_supervisor::escape::Incident;
 use palisade_supervisor::normalize;
 use palisade_supervisor::project_work::ProjectWork;
 use palisade_supervisor::signals::Signals;
-use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
+use palisade_supervisor::{
+    ExitState, Killed, Observers, StartRequest, Supervisor, SupervisorError,
+};
 use palisade_telemetry::is_setting;
 use planning::plan_with;
 pub use planning::{Planned, plan};
@@ -217,7 +219,7 @@ fn attempt(
                 return Err(error);
             }
         };
-        let mut incident = None;
+        let (mut incident, mut has_expired) = (None, false);
         let scene = Scene {
             caller,
             request,
@@ -226,6 +228,7 @@ fn attempt(
             began,
             report: &mut *report,
             incident: &mut incident,
+            has_expired: &mut has_expired,
             tell: &mut *tell,
         };
         let plan = &prepared.plan;
@@ -255,6 +258,11 @@ fn attempt(
                 Ok(()) => (Ok(()), RollBack::Discarded),
                 Err(error) => (Err(error), RollBack::Failed),
             },
+            // What an attempt to break out left is for somebody to look at.
+            Some(transaction) if has_expired && outcome.is_ok() && response.is_none() => {
+                let by = (&*caller, &request.policy);
+                (transaction.expire(by, report, tell), RollBack::NotAsked)
+            }
             Some(transaction) => {
                 let by = (&*caller, &request.policy);
                 (transaction.end(by, report, outcome.is_err(), tell), RollBack::NotAsked)
@@ -357,6 +365,8 @@ struct Scene<'a> {
     report: &'a mut RunReport,
     /// Filled in if the run was ended for an attempt to break out.
     incident: &'a mut Option<Incident>,
+    /// Set if it ended because a session's time to live was over.
+    has_expired: &'a mut bool,
     tell: &'a mut dyn FnMut(&str),
 }
 
@@ -365,7 +375,8 @@ fn carry_out(
     (rules, authority): (Vec<Rule>, Option<Authority>),
     scene: Scene<'_>,
 ) -> Result<()> {
-    let Scene { caller, request, control, journal, began, report, incident, tell } = scene;
+    let Scene { caller, request, control, journal, began, report, incident, has_expired, tell } =
+        scene;
     let Began { clock, inherited } = *began;
     let located = palisade_plan::locate_project(&caller.facts, &RealTree);
     if let Some(note) = familiar::introduce(&caller.places, &located, &caller.facts.cwd) {
@@ -489,6 +500,7 @@ fn carry_out(
         failed.error
     })?;
 
+    *has_expired = matches!(ended.killed, Some(Killed::Expired(_)));
     let setup = setup.unwrap_or_default();
     let times = Times::of(plan, setup, clock.elapsed());
     let waited = match plan.supervision.normalize_ms {

@@ -1,5 +1,6 @@
 //! A transaction of the project: changes that wait (LIFE-2).
 
+use palisade_policy::model::OnExpiry;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -17,6 +18,8 @@ pub struct Transaction {
     pub at_end: AtEnd,
     /// Whether its state is kept before each command of a session (LIFE-5).
     pub checkpoint_each_command: bool,
+    /// What becomes of them when a session's time to live is over.
+    pub on_expiry: OnExpiry,
 }
 
 /// How the changes are kept apart.

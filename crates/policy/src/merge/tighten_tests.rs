@@ -103,3 +103,15 @@ fn system_call_lists_compare_by_their_mode() {
         Some(Direction::Neutral)
     );
 }
+
+/// To lose somebody's work is harm to the user, and to keep what an organisation wants gone is harm to it: neither restricts
+/// the command, so that a project needs trust for both.
+///
+/// Proves: POL-4 untrusted-project
+#[test]
+fn what_becomes_of_the_changes_of_an_expired_session_is_tighter_in_no_direction() {
+    let (keep, discard) = (Value::Word("keep"), Value::Word("discard"));
+    let key = "filesystem.onExpiry";
+    assert_eq!(step(key, keep.clone(), discard.clone()), Some(Direction::Neutral));
+    assert_eq!(step(key, discard, keep), Some(Direction::Neutral));
+}

@@ -30,6 +30,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::rc::Rc;
 
+const EXPIRED: &str = "its time to live was over";
+const DISCARDED: &str = "its time to live was over, and its changes were discarded";
+
 /// What the creator of a session is told, a line of JSON each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -147,7 +150,8 @@ impl HostedSession {
         let escape =
             escape.map(|done| format!("ended for an attempt to break out ({})", done.indicator));
         let failed = life.failure_of_start(error);
-        life.record_end(report.outcome, exit_code, message.clone().or(escape));
+        let discarded = report.discarded_changes.map(|_| DISCARDED.to_owned());
+        life.record_end(report.outcome, exit_code, message.clone().or(escape).or(discarded));
         endpoint.finish(&FromSupervisor::Event(Event::Ended { exit_code, error: message }));
         if failed.is_none() && !life.record.leaves_nothing() {
             return None;
@@ -315,7 +319,7 @@ impl SessionLife {
 
     fn record_end(&mut self, outcome: Outcome, exit_code: i32, error: Option<String>) {
         let why_not_started = self.outcome.take().and_then(|(_, why)| why);
-        let expired = || "its time to live was over".to_owned();
+        let expired = || EXPIRED.to_owned();
         // If it cannot be written, the next sweep finds a supervisor that is gone.
         let _ = self.record.change(|record| {
             record.end(outcome.into(), Some(exit_code));

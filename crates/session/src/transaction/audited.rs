@@ -49,6 +49,31 @@ impl WaitingChanges {
         Ok(journal.record(vec![EventKind::ChangesDiscarded(ChangesDiscarded { paths })])?)
     }
 
+    /// The same at the end of a session whose time to live was over, by its own supervisor. Says how many there were, if they
+    /// could be counted.
+    pub(super) fn discard_expired(
+        self,
+        places: &AppDirs,
+        records_operations: bool,
+    ) -> Result<Option<usize>> {
+        let mut journal = journal_of(places, self.session())?;
+        let set = self.scan().ok();
+        if let Some(set) = set.as_ref().filter(|_| records_operations) {
+            record_changes(places, self.session(), set)?;
+        }
+        let count = set.map(|set| set.changes().len());
+        if self.record().is_of_one_run {
+            self.remove()?;
+        } else {
+            // Somebody may be about to apply them.
+            let _lock = self.lock()?;
+            self.remove_as_supervisor()?;
+        }
+        let paths = count.map(|count| count as u64);
+        journal.record(vec![EventKind::ChangesDiscarded(ChangesDiscarded { paths })])?;
+        Ok(count)
+    }
+
     /// The same without looking at them, where their project is gone.
     pub fn discard_unseen(
         places: &AppDirs,

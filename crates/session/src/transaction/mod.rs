@@ -35,6 +35,7 @@ use crate::replaced_file::Synced;
 use crate::sessions::{self, SessionDirectory, SessionRecord, SupervisorLock, TimeToLive};
 use palisade_changes::{Baseline, Held, Outcome, Timestamp as FileTime};
 use palisade_plan::model::{AtEnd, Confinement, MountOp, Owner, Plan};
+use palisade_policy::model::OnExpiry;
 use palisade_record::{RunReport, State};
 use palisade_sys::OFlags;
 use palisade_sys::beneath::open_beneath;
@@ -104,6 +105,7 @@ pub(crate) struct Transaction {
     /// Of a run that has a session's directory for its changes alone.
     own: Option<(SupervisorLock, SessionRecord)>,
     at_end: AtEnd,
+    on_expiry: OnExpiry,
     /// Whether what was changed is listed in the audit log.
     records_operations: bool,
 }
@@ -173,14 +175,51 @@ impl Transaction {
         // On disk a moment later: see `SessionProject`. A start would wait longer for it than for everything else.
         directory.write_json(RECORD, &record, Synced::Nothing)?;
         let records_operations = plan.supervision.records_operations();
-        Ok(Some(Self { directory, own, at_end: planned.at_end, records_operations }))
+        let (at_end, on_expiry) = (planned.at_end, planned.on_expiry);
+        Ok(Some(Self { directory, own, at_end, on_expiry, records_operations }))
+    }
+
+    fn session(&self) -> Result<SessionRecord> {
+        let session = self.own.as_ref().map(|(_, record)| record.clone());
+        session.map_or_else(|| self.directory.record(), Ok)
+    }
+
+    /// After a session whose time to live was over: if the policy says so, discards what waits. Otherwise as after any other.
+    pub(crate) fn expire(
+        self,
+        by: (&Caller, &PolicyRequest),
+        report: &mut RunReport,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<()> {
+        let waiting = match self.on_expiry {
+            OnExpiry::Keep => None,
+            OnExpiry::Discard => {
+                interrupted::finish_ended(&self.directory)?;
+                WaitingChanges::open(self.directory.try_clone()?, self.session()?)?
+            }
+        };
+        let Some(waiting) = waiting.filter(|waiting| !waiting.is_empty()) else {
+            return self.end(by, report, false, tell);
+        };
+        waiting.tidy()?;
+        let Self { own, records_operations, .. } = self;
+        // Whoever removes the directory needs its lock.
+        drop(own);
+        let count = waiting.discard_expired(&by.0.places, records_operations)?;
+        report.discarded_changes = Some(count.unwrap_or_default());
+        let count = count.map_or("all".to_owned(), |count| count.to_string());
+        let note = format!(
+            "the time to live was over: {count} changes were discarded, as filesystem.onExpiry says"
+        );
+        tell(&note);
+        report.notes.push(note);
+        Ok(())
     }
 
     /// Discards what was changed, whatever it is. Of a session the rest stays.
     pub(crate) fn roll_back(self) -> Result<()> {
+        let session = self.session()?;
         let Self { directory, own, .. } = self;
-        let session = own.as_ref().map(|(_, record)| record.clone());
-        let session = session.map_or_else(|| directory.record(), Ok)?;
         let is_of_one_run = own.is_some();
         // Whoever removes the directory needs its lock.
         drop(own);
@@ -207,9 +246,8 @@ impl Transaction {
         has_failed: bool,
         tell: &mut dyn FnMut(&str),
     ) -> Result<()> {
-        let Self { directory, own, at_end, records_operations } = self;
-        let session = own.as_ref().map(|(_, record)| record.clone());
-        let session = session.map_or_else(|| directory.record(), Ok)?;
+        let session = self.session()?;
+        let Self { directory, own, at_end, records_operations, .. } = self;
         interrupted::finish_ended(&directory)?;
         let Some(waiting) = WaitingChanges::open(directory.try_clone()?, session)? else {
             // Nothing was mounted, so nothing ran.

@@ -126,6 +126,12 @@ impl WaitingChanges {
         Ok(palisade_changes::scan(&self.layers)?)
     }
 
+    /// Whether there is neither a change nor a checkpoint. What cannot be listed counts as something.
+    pub(super) fn is_empty(&self) -> bool {
+        self.scan().is_ok_and(|set| set.changes().is_empty())
+            && self.checkpoints().is_ok_and(|kept| kept.is_empty())
+    }
+
     /// One at a time changes what was kept.
     pub(super) fn lock(&self) -> Result<OwnedFd> {
         interrupted::lock(&self.directory)

@@ -80,6 +80,24 @@ impl Ended {
     }
 }
 
+/// Proves: LIFE-4 ttl, LIFE-2 discard
+#[test]
+fn what_an_expired_session_leaves_is_discarded_with_its_checkpoints_and_recorded() {
+    let ended = Ended::new();
+    let places = ended.places();
+    ended.open().checkpoint(&places, None, CheckpointReason::BeforeCommand).unwrap();
+    assert!(!ended.open().is_empty());
+    assert_eq!(ended.open().discard_expired(&places, true).unwrap(), Some(1));
+    assert!(WaitingChanges::open(ended.session(), ended.record.clone()).unwrap().is_none());
+    let left = |name| ended.session().path().join(name).exists();
+    assert_eq!([LAYERS, CHECKPOINTS].map(left), [false, false]);
+    assert!(!ended.record.project.join("made").exists());
+    let log = fs::read_to_string(places.audit_log()).unwrap();
+    for event in ["CHANGES_DISCARDED", "FILE_OPERATION"] {
+        assert_eq!(log.matches(event).count(), 1, "{log}");
+    }
+}
+
 /// They were opened before another process brought a state back.
 #[test]
 fn changes_that_were_replaced_meanwhile_are_neither_applied_nor_removed() {

@@ -5,7 +5,7 @@ use crate::control::interface::{Grace, Request};
 use crate::deadlines::Due;
 use crate::error::Result;
 use crate::poll_set::Ready;
-use crate::supervisor::{Killed, Supervisor};
+use crate::supervisor::{Killed, Phase, Supervisor};
 use rustix::process::Signal;
 use std::time::Instant;
 
@@ -35,11 +35,15 @@ impl EventSource for Deadlines {
 }
 
 impl Supervisor<'_> {
-    /// A session ends when its time is over, as it does when somebody stops it.
+    /// A session ends when its time is over, as it does when somebody stops it. One that somebody has stopped already does not
+    /// expire while its commands end: what expires may lose its changes.
     fn end_if_expired(&mut self) -> Result<()> {
         let due = self.control.expiry.due(Instant::now()).filter(|_| self.is_started());
         let Some(expired) = due else { return Ok(()) };
         self.control.expiry.forget();
+        if self.phase >= Phase::Ending {
+            return Ok(());
+        }
         self.killed.get_or_insert(Killed::Expired(expired));
         self.request(Request::End { signal: Signal::TERM.as_raw(), grace: Grace::OfSandbox })
     }

@@ -50,7 +50,7 @@ pub(crate) fn flags(
         ("ask-key", "askKey", &args.ask_key),
         ("gate", "gate", &args.gate),
         ("caches", "filesystem.caches", &args.caches),
-        ("on-expiry", "filesystem.onExpiry", &args.on_expiry),
+        ("on-expiry", "filesystem.onExpiry", &args.limits.on_expiry),
         ("cwd", "process.cwd", &args.cwd),
         ("env-mode", "process.envMode", &args.env_mode),
         ("hostname", "process.hostname", &args.hostname),

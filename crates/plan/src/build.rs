@@ -320,27 +320,6 @@ fn without_isolation(request: &PlanRequest<'_>, host: &Host<'_>) -> Result<(Seen
     Ok((see::nothing_hidden(request.policy, request.facts, host)?, kept))
 }
 
-impl Hardening {
-    fn all() -> Self {
-        Self {
-            no_new_privs: true,
-            drop_capabilities: true,
-            init_undumpable: true,
-            close_descriptors: true,
-            // Only where a policy wants it.
-            no_file_streams: false,
-            own_session: true,
-            mount_flags: true,
-            private_mounts: true,
-            escaped_text: true,
-            audit_budgets: true,
-            reviewed_changes: true,
-            known_terminal: true,
-            armed_keys: true,
-        }
-    }
-}
-
 /// Adds files with the command's own user and group names, over those of the host.
 fn add_name_files(identity: &Identity, facts: &HostFacts, host: &Host<'_>, seen: &mut Seen) {
     let home = seen.home.as_deref().or(facts.home.as_deref());

@@ -321,9 +321,7 @@ fn k08_a_file_of_the_project_takes_no_name_of_the_list() {
             let path = format!("PATH={}:/usr/bin:/bin", world.project().join("bin").display());
             strings(&["env", &path])
         })
-        .command(move |_| {
-            strings(&["sh", "-c", &format!("{bash} -c 'echo it ran' || echo held")])
-        })
+        .command(move |_| strings(&["sh", "-c", &format!("{bash} -c 'echo it ran' || echo held")]))
         .succeeded(|_, output| output.out() == "it ran\n")
         .contained(|_, output| output.out() == "held\n")
         .check();

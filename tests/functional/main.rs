@@ -104,6 +104,7 @@ mod limits_usage;
 mod mcp;
 mod mcp_clients;
 mod mcp_configuration;
+mod mcp_conformance;
 mod mcp_http;
 mod mcp_support;
 mod metrics;

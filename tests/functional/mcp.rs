@@ -61,6 +61,33 @@ fn tools_work_in_a_sandbox_that_ends_with_the_client() {
     assert!(nothing_is_left(&world), "the sandbox has ended, and is forgotten");
 }
 
+/// Some clients ask for them whatever the server declares.
+///
+/// Proves: TOOL-1 mcp
+#[test]
+fn methods_of_what_the_server_does_not_offer_do_not_exist() {
+    let world = World::new();
+    let mut client = McpClient::start(&world, &[], &json!({}));
+    let reference = json!({ "type": "ref/prompt", "name": "p" });
+    let completion = json!({ "ref": reference, "argument": { "name": "a", "value": "" } });
+    let asked = [
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("completion/complete", completion),
+        ("logging/setLevel", json!({ "level": "info" })),
+    ]
+    .map(|(method, parameters)| {
+        let id = client.ask(method, &parameters);
+        client.running.wait_for_stdout(&format!("\"id\":{id},"));
+        (method, id)
+    });
+    let told = client.end();
+    for (method, id) in asked {
+        assert_eq!(told.message(id)["error"]["code"], -32601, "{method}");
+    }
+}
+
 /// The rest of an output is there to be read.
 ///
 /// Proves: TOOL-1 mcp

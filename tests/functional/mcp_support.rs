@@ -1,6 +1,7 @@
-//! A server for one client of the Model Context Protocol, spoken to line by line.
+//! A server for one client of the Model Context Protocol, spoken to line by line, and one over HTTP.
 
 use palisade_testkit::{Invocation, Output, Running, World};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// The client's side of `sandbox mcp` at its streams.
@@ -94,6 +95,31 @@ impl Told {
         let message = self.message(id);
         assert_eq!(message["result"]["isError"], true, "{message}");
         message["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+}
+
+/// `sandbox mcp` at a TCP socket.
+pub(crate) struct McpHttpServer {
+    running: Running,
+    pub(crate) url: String,
+    pub(crate) token: String,
+}
+
+impl McpHttpServer {
+    pub(crate) fn start(world: &World, options: &[&str]) -> Self {
+        let running = world.sandbox(["mcp", "--listen", "tcp:127.0.0.1:0"]).args(options).spawn();
+        running.wait_for_stderr("the token is in");
+        let said = running.said();
+        let url = said.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+        let token = world.home().join(".local/state/palisade/service/token");
+        let token = std::fs::read_to_string(token).unwrap().trim().to_owned();
+        Self { running, url: url.to_owned(), token }
+    }
+
+    #[track_caller]
+    pub(crate) fn end(self) {
+        self.running.signal(Signal::TERM);
+        self.running.wait().assert_code(0);
     }
 }
 

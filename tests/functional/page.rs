@@ -176,22 +176,22 @@ fn what_is_applied_is_what_the_page_showed() {
     let server = PageServer::start(&world);
     let mut browser = server.browser();
     let project = |name: &str| fs::read_to_string(world.project().join(name)).unwrap_or_default();
-    let mut apply_after = |transaction: &str, told: &str| {
+    let mut apply_after = |transaction: &str, asked: &str, told: &str| {
         let id = server.create(&json!({ "name": transaction, "transaction": transaction }));
         server.run(transaction, "echo shown > file");
         browser.open(&format!("{}#/sandbox/{id}/changes", server.address()));
         browser.wait_for_text("1 change");
         server.run(transaction, "echo later > file; echo more > other");
         browser.click_text("Apply all");
-        browser.wait_for_text(told);
+        browser.wait_for_text(asked);
         browser.click("document.querySelector('dialog .primary')");
-        browser.wait_for_text("Applied ");
+        browser.wait_for_text(told);
     };
-    apply_after("overlay", "Apply 1 change?");
+    apply_after("overlay", "Apply 1 change?", "Applied 1 change");
     assert_eq!((project("file"), project("other")), ("shown\n".to_owned(), String::new()));
     world.sandbox(["rm", "--force", "overlay"]).run().assert_code(0);
     fs::remove_file(world.project().join("file")).unwrap();
-    apply_after("copy", "may have changed more since this was shown");
+    apply_after("copy", "may have changed more since this was shown", "Applied 2 changes");
     assert_eq!((project("file"), project("other")), ("later\n".to_owned(), "more\n".to_owned()));
 }
 

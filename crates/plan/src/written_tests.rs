@@ -106,7 +106,7 @@ fn a_list_of_programs_allows_what_is_built_in_the_named_directory() {
 fn the_plan_promises_it_and_names_the_layers() {
     let plan = plan(&without_execution(&["target"]), &user(), &tree()).unwrap();
     let mut promises = plan.explanation.promises.iter();
-    let promise = promises.find(|promise| promise.what.contains("what it wrote")).unwrap();
+    let promise = promises.find(|promise| promise.what.contains("the command wrote")).unwrap();
     assert_eq!(promise.strength, Strength::Enforced);
     assert_eq!(promise.layers, [Layer::NoexecMounts, Layer::Seccomp]);
     assert!(promise.remark.as_ref().unwrap().contains("/home/u/project/target"));

@@ -4,7 +4,7 @@
 //! No shell is involved. Every call has an end: a time after which the program is killed, and a limit for what it prints.
 
 use crate::error::{Error, ErrorKind, Result};
-use palisade_session::{Complaint, ENV_PREFIX, ERRORS_AS_JSON};
+use palisade_session::{Complaint, ERRORS_AS_JSON, given_variables};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
@@ -74,9 +74,7 @@ impl Call {
     /// program itself would read `SANDBOX_RW`, `HOME` or `OTEL_EXPORTER_OTLP_ENDPOINT`, and who chose it may not choose that.
     #[must_use]
     pub(crate) fn variable(mut self, name: &OsStr, value: &OsStr) -> Self {
-        let mut aside = OsString::from(ENV_PREFIX);
-        aside.push(name);
-        self.variables.push((aside, value.to_owned()));
+        self.variables.push((given_variables::carrier(name), value.to_owned()));
         self
     }
 

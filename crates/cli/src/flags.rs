@@ -10,10 +10,10 @@ use crate::environment::variable_of;
 use anyhow::{Context, bail};
 use palisade_policy::Flag;
 use palisade_policy::limit::{LimitKind, Unit};
-use palisade_session::ENV_PREFIX;
+use palisade_session::given_variables;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 /// Where the options were written, which decides what a complaint calls them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,8 +236,7 @@ fn variable(
         }
         return Ok((name.to_owned(), value.to_owned()));
     }
-    let aside = environment.get(OsStr::new(&format!("{ENV_PREFIX}{setting}")));
-    let Some(value) = aside.or_else(|| environment.get(OsStr::new(setting))) else {
+    let Some(value) = given_variables::value(setting, |name| environment.get(name)) else {
         bail!("--env {setting}: not set in the environment; write {setting}=VALUE");
     };
     let Some(value) = value.to_str() else {

@@ -119,8 +119,7 @@ pub fn launch(
         // Each command brings its own streams.
         SandboxLifetime::UntilEnded => Chosen::none(),
     };
-    let is_relayed = plan.supervision.relays_output();
-    let outputs = match is_relayed || plan.sandbox.hardening.no_file_streams {
+    let outputs = match plan.relays_output() {
         true => chosen.put_pipes_between()?,
         false => Vec::new(),
     };

@@ -51,10 +51,8 @@ impl CallTrace {
 
     /// Names and values.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
-        let Some(context) = &self.context else { return Vec::new() };
-        let state = self.state.clone().map(|state| (SpanContext::STATE_VARIABLE, state));
-        let span = (SpanContext::VARIABLE, context.to_string());
-        [Some(span), state].into_iter().flatten().collect()
+        let context = self.context.as_ref();
+        context.map(|context| context.variables(self.state.clone())).unwrap_or_default()
     }
 }
 

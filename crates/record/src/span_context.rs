@@ -70,6 +70,12 @@ impl SpanContext {
         (1..=Self::MAX_STATE).contains(&text.len()) && text.bytes().all(is_printable)
     }
 
+    /// Names and values of the variables that make a program a part of this trace.
+    pub fn variables(&self, state: Option<String>) -> Vec<(&'static str, String)> {
+        let state = state.map(|state| (Self::STATE_VARIABLE, state));
+        [(Self::VARIABLE, self.to_string())].into_iter().chain(state).collect()
+    }
+
     pub fn trace_id(&self) -> &[u8; 16] {
         &self.trace
     }

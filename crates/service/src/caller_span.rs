@@ -40,9 +40,7 @@ impl CallerSpan {
 
     /// Names and values of variables.
     pub(crate) fn variables(self) -> Vec<(&'static str, String)> {
-        let context = self.context.map(|context| (SpanContext::VARIABLE, context.to_string()));
-        let state = self.state.map(|state| (SpanContext::STATE_VARIABLE, state));
-        context.into_iter().chain(state).collect()
+        self.context.map(|context| context.variables(self.state)).unwrap_or_default()
     }
 
     /// Into the claim of a sandbox, which was prepared before anybody asked for it.

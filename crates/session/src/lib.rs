@@ -24,6 +24,7 @@ mod familiar;
 pub mod files;
 pub mod filter;
 pub mod foreground;
+pub mod given_variables;
 pub mod inputs;
 mod journal;
 mod kept_layer;
@@ -68,7 +69,3 @@ pub use trust::TrustStore;
 /// A variable that our own program is started with by our own service: what goes wrong is printed as one line of JSON, with its
 /// class, on standard error.
 pub const ERRORS_AS_JSON: &str = "PALISADE_ERRORS_AS_JSON";
-
-/// What a variable's name begins with that has the value for `--env NAME`: `PALISADE_ENV_NAME`. A program that forwards
-/// variables which somebody else chose must not set them in our own environment, where they would be options of ours.
-pub const ENV_PREFIX: &str = "PALISADE_ENV_";

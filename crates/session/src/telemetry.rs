@@ -198,10 +198,8 @@ impl SpanInside {
         env.retain(|(name, _)| {
             name != SpanContext::VARIABLE && name != SpanContext::STATE_VARIABLE
         });
-        env.push((SpanContext::VARIABLE.into(), self.context.to_string().into()));
-        if let Some(state) = &self.state {
-            env.push((SpanContext::STATE_VARIABLE.into(), state.into()));
-        }
+        let variables = self.context.variables(self.state.clone());
+        env.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
     }
 }
 

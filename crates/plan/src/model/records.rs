@@ -1,15 +1,21 @@
 //! What is kept of a run besides what is always kept: recordings of terminals, and operations on files.
 
-use super::Supervision;
+use super::{Plan, Supervision};
 use palisade_policy::model::FileOperations;
 use serde::Serialize;
 
-impl Supervision {
-    /// Whether outputs that are no terminal go through the supervisor: something counts or keeps them.
+impl Plan {
+    /// Whether outputs that are no terminal go through the supervisor: something counts or keeps them, or they must be no
+    /// files.
     pub fn relays_output(&self) -> bool {
-        self.max_output.is_some() || self.recording.is_some()
+        let supervision = &self.supervision;
+        supervision.max_output.is_some()
+            || supervision.recording.is_some()
+            || self.sandbox.hardening.no_file_streams
     }
+}
 
+impl Supervision {
     /// Whether operations on files are in the audit log.
     pub fn records_operations(&self) -> bool {
         self.file_operations != FileOperations::Off

@@ -10,7 +10,7 @@ use clap::Args;
 use palisade_session::background::{self, Creation, NewSession};
 use palisade_session::run::RunRequest;
 use palisade_session::transaction::{ForkOptions, ForkOrigin, ForkRequest, StateNumber};
-use palisade_session::{Caller, ENV_PREFIX};
+use palisade_session::{Caller, given_variables};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -67,7 +67,8 @@ impl Fork {
             waiting.check_state(StateNumber::Checkpoint(number))?;
         }
         let ForkRequest { policy, working_directory: cwd, missing_variables } =
-            ForkOptions::of_session(waiting.directory())?.request(&variable);
+            ForkOptions::of_session(waiting.directory())?
+                .request(&|name| given_variables::value(name, |name| std::env::var(name).ok()));
         // What the options name is relative to where they were given.
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("the working directory {} of the session", cwd.display()))?;
@@ -118,10 +119,4 @@ impl Fork {
             }
         }
     }
-}
-
-/// The value for `--env NAME` here.
-fn variable(name: &str) -> Option<String> {
-    let aside = std::env::var(format!("{ENV_PREFIX}{name}"));
-    aside.or_else(|_| std::env::var(name)).ok()
 }

@@ -17,12 +17,12 @@ use crate::idmap::OwnerMaps;
 use crate::sources::{self, Source, Sources};
 use caches::{CachePart, Caches};
 use overlay::OverlayParts;
+use own_names::Left;
 use palisade_plan::model::{Hardening, MountAccess, MountOp, Namespaced, NodeKind, SandboxPlan};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
 use scratch::Shared;
-use stage::Stage;
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -39,6 +39,15 @@ const COPY_MODE: u32 = 0o644;
 /// `PROC_SUPER_MAGIC`: a false procfs must not catch our writes (CVE-2025-52881).
 const PROC_MAGIC: i64 = 0x9fa0;
 
+/// The name that something is mounted at.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Made by us before; nothing else can have changed it since.
+    Made,
+    /// To be made for a mount of this kind, unless something is there.
+    For(NodeKind),
+}
+
 /// Mounts by the index of their step in the plan, ready to be attached; a step that makes a name has none.
 pub(crate) type Pieces = Vec<Option<OwnedFd>>;
 
@@ -50,7 +59,7 @@ pub(crate) struct Builder {
     fuse: Option<FuseRoot>,
     /// What the gate's file system shows, and where.
     stores: Vec<GroundStore>,
-    stage: OnceCell<Stage>,
+    workbench: OnceCell<OwnedFd>,
 }
 
 impl Builder {
@@ -76,7 +85,7 @@ impl Builder {
             None => (own, Vec::new()),
         };
         mounts::move_mount(&root, CWD, Path::new("/")).during(STEP)?;
-        Ok(Self { root, last_parent: RefCell::new(None), fuse, stores, stage: OnceCell::new() })
+        Ok(Self { root, last_parent: RefCell::new(None), fuse, stores, workbench: OnceCell::new() })
     }
 
     /// The file systems behind the gate's.
@@ -93,16 +102,16 @@ impl Builder {
     ) -> Result<Pieces> {
         let ops = &inside.mounts;
         let scratch = sandbox.scratch.as_ref();
-        let shared = scratch.map(|scratch| Shared::new(self, scratch)).transpose()?;
+        let shared = scratch.map(Shared::new).transpose()?;
         let mut caches = Caches::new(&inside.caches);
         let completed = ops.iter().zip(sources);
         let completed: Pieces = completed
             .map(|(op, source)| match op {
                 MountOp::Overlay { lower, stack: Some(stack), exec, .. } => {
                     let part = CachePart { cache: lower, stack, exec: *exec };
-                    caches.part(self, &part, source).map(Some)
+                    caches.part(&part, source).map(Some)
                 }
-                _ => self.piece(op, source, shared.as_ref()),
+                _ => piece(op, source, shared.as_ref()),
             })
             .collect::<Result<_, _>>()?;
         let grounds = sandbox.gate.as_ref().map_or(&[][..], |gate| &gate.grounds);
@@ -162,17 +171,17 @@ impl Builder {
 
     /// Attaches everything in order, and makes the root read-only.
     pub(crate) fn furnish(&self, ops: &[MountOp], pieces: &[Option<OwnedFd>]) -> Result<()> {
-        let are_made = self.make_own_names(ops)?;
+        let left = self.make_own_names(ops)?;
         let mut frame = None;
-        for ((op, piece), is_made) in ops.iter().zip(pieces).zip(are_made) {
-            if !is_made {
-                self.place(op, piece.as_ref(), frame)?;
+        for ((op, piece), left) in ops.iter().zip(pieces).zip(left) {
+            if left != Left::Nothing {
+                self.place((op, left), piece.as_ref(), frame)?;
             }
             if matches!(op, MountOp::Frame { .. }) {
                 frame = piece.as_ref();
             }
         }
-        self.close_stage()?;
+        self.clear_workbench()?;
         let is_sealed = |op: &MountOp| {
             matches!(
                 op,
@@ -187,33 +196,18 @@ impl Builder {
         rustix::process::chdir("/").at("chdir", Path::new("/")).during(STEP)
     }
 
-    fn piece(
-        &self,
-        op: &MountOp,
-        source: Option<Source>,
-        shared: Option<&Shared>,
-    ) -> Result<Option<OwnedFd>> {
-        match (op, shared) {
-            (MountOp::Overlay { is_copied: true, .. }, _) => Ok(source.map(|source| source.mount)),
-            (MountOp::Overlay { target, hidden, access, exec, .. }, _) => {
-                let Source { mount: lower, layer, .. } = source.ok_or_else(|| no_piece(op))?;
-                let parts = OverlayParts { target, hidden, access: *access, exec: *exec };
-                match layer {
-                    Some(layer) => self.transaction(&lower, &layer, &parts).map(Some),
-                    None => self.overlay(&lower, &parts, shared).map(Some),
-                }
-            }
-            (MountOp::Tmpfs { mode, exec, .. }, Some(shared)) if op.is_part_of_scratch() => {
-                shared.part(*mode, *exec).map(Some)
-            }
-            _ => Ok(source.map(|source| source.mount)),
-        }
-    }
-
     /// `frame` is a file system of ours that is attached already, and can still be written.
-    fn place(&self, op: &MountOp, piece: Option<&OwnedFd>, frame: Option<&OwnedFd>) -> Result<()> {
-        let attach =
-            |target: &Path, kind| self.attach(piece.ok_or_else(|| no_piece(op))?, target, kind);
+    fn place(
+        &self,
+        (op, left): (&MountOp, Left),
+        piece: Option<&OwnedFd>,
+        frame: Option<&OwnedFd>,
+    ) -> Result<()> {
+        let place_for = |kind| if left == Left::ToMount { Place::Made } else { Place::For(kind) };
+        let attach = |target: &Path, kind| {
+            let piece = piece.ok_or_else(|| no_piece(op))?;
+            self.try_attach(piece, target, place_for(kind))?.during(STEP)
+        };
         match op {
             MountOp::Dir { target, mode } => {
                 mkdir_p_beneath(&self.root, target, Mode::from_raw_mode(*mode)).during(STEP)?;
@@ -232,7 +226,7 @@ impl Builder {
             MountOp::Blank { target, optional } => self.blank(target, *optional),
             MountOp::Bind { target, kind, may_vanish: true, .. } => {
                 let Some(piece) = piece else { return Ok(()) };
-                match self.try_attach(piece, target, *kind)? {
+                match self.try_attach(piece, target, place_for(*kind))? {
                     // Removed since it was taken: what was removed cannot be mounted.
                     Err(error) if error.errno == Errno::NOENT => Ok(()),
                     attached => attached.during(STEP),
@@ -260,21 +254,15 @@ impl Builder {
         {
             return Ok((Rc::clone(directory), name));
         }
-        // Usually it exists already: one call instead of one for each component.
-        let directory = match open_beneath(&self.root, parent, OFlags::PATH | OFlags::DIRECTORY) {
-            Err(error) if error.errno == Errno::NOENT => {
-                mkdir_p_beneath(&self.root, parent, Mode::from_raw_mode(0o755))
-            }
-            found => found,
-        };
-        let directory = Rc::new(directory.during(STEP)?);
+        let made = mkdir_p_beneath(&self.root, parent, Mode::from_raw_mode(0o755)).during(STEP)?;
+        let directory = Rc::new(made);
         *self.last_parent.borrow_mut() = Some((parent.to_owned(), Rc::clone(&directory)));
         Ok((directory, name))
     }
 
     /// Mounts at a name that is made for it on our own tmpfs, or over what is there already.
     pub(crate) fn attach(&self, mount: &OwnedFd, target: &Path, kind: NodeKind) -> Result<()> {
-        self.try_attach(mount, target, kind)?.during(STEP)
+        self.try_attach(mount, target, Place::For(kind))?.during(STEP)
     }
 
     /// The same, with the kernel's own answer to the mount itself.
@@ -282,14 +270,17 @@ impl Builder {
         &self,
         mount: &OwnedFd,
         target: &Path,
-        kind: NodeKind,
+        place: Place,
     ) -> Result<palisade_sys::Result<()>> {
         let named = |error: SysError| SysError { subject: target.display().to_string(), ..error };
         let (parent, name) = self.parent_of(target)?;
         let name = Path::new(name);
-        let made = match kind {
-            NodeKind::Dir => rustix::fs::mkdirat(&*parent, name, Mode::from_raw_mode(0o755)),
-            NodeKind::File => {
+        let made = match place {
+            Place::Made => Ok(()),
+            Place::For(NodeKind::Dir) => {
+                rustix::fs::mkdirat(&*parent, name, Mode::from_raw_mode(0o755))
+            }
+            Place::For(NodeKind::File) => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                 rustix::fs::openat(&*parent, name, flags, Mode::from_raw_mode(0o444)).map(drop)
             }
@@ -338,7 +329,7 @@ impl Builder {
         let root = match (frame, &self.fuse) {
             (Some(frame), _) => frame,
             // The gate's file system shows nothing without a name, and the file loses its own.
-            (None, Some(_)) => &self.stage()?.root,
+            (None, Some(_)) => self.workbench()?,
             (None, None) => &self.root,
         };
         let name = Path::new(STAGED_FILE);
@@ -359,6 +350,25 @@ impl Builder {
         self.last_parent.borrow_mut().take_if(|(directory, _)| directory.starts_with(path));
         let relative = path.strip_prefix("/").unwrap_or(path);
         rustix::fs::unlinkat(&self.root, relative, flags).at("unlink", path).during(STEP)
+    }
+}
+
+/// What a step attaches, made of its source.
+fn piece(op: &MountOp, source: Option<Source>, shared: Option<&Shared>) -> Result<Option<OwnedFd>> {
+    match (op, shared) {
+        (MountOp::Overlay { is_copied: true, .. }, _) => Ok(source.map(|source| source.mount)),
+        (MountOp::Overlay { target, hidden, access, exec, .. }, _) => {
+            let Source { mount: lower, layer, .. } = source.ok_or_else(|| no_piece(op))?;
+            let parts = OverlayParts { target, hidden, access: *access, exec: *exec };
+            match layer {
+                Some(layer) => overlay::transaction(&lower, &layer, &parts).map(Some),
+                None => overlay::scratch_overlay(&lower, &parts, shared).map(Some),
+            }
+        }
+        (MountOp::Tmpfs { mode, exec, .. }, Some(shared)) if op.is_part_of_scratch() => {
+            shared.part(*mode, *exec).map(Some)
+        }
+        _ => Ok(source.map(|source| source.mount)),
     }
 }
 

@@ -2,7 +2,7 @@
 //! where the function does not say so: a tree prepared for a sandbox may contain names an attacker chose.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
@@ -66,30 +66,30 @@ pub fn create_file_beneath(root: impl AsFd, path: &Path, mode: Mode) -> Result<O
 /// Creates the directories of `path` that are missing and opens the last one (`O_PATH`). The umask
 /// applies. `..` is refused.
 pub fn mkdir_p_beneath(root: impl AsFd, path: &Path, mode: Mode) -> Result<OwnedFd> {
-    let directory = OFlags::PATH | OFlags::DIRECTORY;
-    let mut current = open_beneath(root, Path::new("."), directory)?;
-    for component in path.components() {
-        let name = match component {
-            Component::RootDir | Component::CurDir => continue,
-            Component::Normal(name) => name,
-            Component::ParentDir | Component::Prefix(_) => {
-                return Err(SysError::new("mkdir", path.display().to_string(), Errno::INVAL));
-            }
-        };
-        // Looked up first: on a read-only tree, mkdir(2) would fail with EROFS even if the directory exists.
-        current = match open_beneath(&current, Path::new(name), directory) {
-            Err(error) if error.errno == Errno::NOENT => {
-                match rustix::fs::mkdirat(&current, name, mode) {
-                    Ok(()) | Err(Errno::EXIST) => {}
-                    Err(errno) => return Err(errno).at("mkdir", path),
-                }
-                open_beneath(&current, Path::new(name), directory)
-            }
-            found => found,
-        }
-        .map_err(|error| SysError { subject: path.display().to_string(), ..error })?;
+    let refused = |part| matches!(part, Component::ParentDir | Component::Prefix(_));
+    if path.components().any(refused) {
+        return Err(SysError::new("mkdir", path.display().to_string(), Errno::INVAL));
     }
-    Ok(current)
+    mkdir_missing(root.as_fd(), path, mode)
+}
+
+fn mkdir_missing(root: BorrowedFd<'_>, path: &Path, mode: Mode) -> Result<OwnedFd> {
+    let directory = OFlags::PATH | OFlags::DIRECTORY;
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    // Usually it is there, or all but the last name are. Looked up first: on a read-only tree, mkdir(2) would fail with
+    // EROFS even if the directory exists.
+    let (parent, name) = match (open_beneath(root, path, directory), path.file_name()) {
+        (Err(error), Some(name)) if error.errno == Errno::NOENT => {
+            (mkdir_missing(root, path.parent().unwrap_or(Path::new("")), mode)?, name)
+        }
+        (opened, _) => return opened,
+    };
+    match rustix::fs::mkdirat(&parent, name, mode) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno).at("mkdir", path),
+    }
+    open_beneath(&parent, Path::new(name), directory)
+        .map_err(|error| SysError { subject: path.display().to_string(), ..error })
 }
 
 /// Creates a symbolic link at `path` that holds `target`.

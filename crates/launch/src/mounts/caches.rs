@@ -1,7 +1,8 @@
 //! Caches of the sandboxes' own: several of them are parts of one overlay, each mounted where it belongs. The whole of it
 //! stands on a directory of the host that the command must never see.
 
-use super::Builder;
+use super::overlay::cache_stack;
+use super::stage::shelve;
 use crate::error::{During, LaunchError, Result};
 use crate::sources::Source;
 use palisade_plan::model::CacheStack;
@@ -40,19 +41,14 @@ impl<'p> Caches<'p> {
     }
 
     /// The mount for one cache, not attached yet. The first of an overlay has its source.
-    pub(crate) fn part(
-        &mut self,
-        builder: &Builder,
-        part: &CachePart<'_>,
-        source: Option<Source>,
-    ) -> Result<OwnedFd> {
+    pub(crate) fn part(&mut self, part: &CachePart<'_>, source: Option<Source>) -> Result<OwnedFd> {
         let CachePart { cache, stack, exec } = *part;
         if let Some(source) = source {
             let planned = self.planned.iter().find(|planned| planned.lower == stack);
             let planned =
                 planned.ok_or_else(|| LaunchError::new(STEP, "the plan has no overlay"))?;
-            let overlay = builder.cache_stack(planned, &source)?;
-            builder.stage()?.attach(&overlay)?;
+            let overlay = cache_stack(planned, &source)?;
+            shelve(&overlay)?;
             self.mounted.push(Mounted { planned, overlay });
         }
         let mounted = self.mounted.iter().find(|mounted| mounted.planned.lower == stack);

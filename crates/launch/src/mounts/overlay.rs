@@ -4,8 +4,8 @@
 //! But for that directory, the upper layer is a tmpfs that exists only in the mount namespace, so it disappears with
 //! it even if we are killed. Layers are given by descriptor, so the kernel never parses their names.
 
-use super::Builder;
 use super::scratch::Shared;
+use super::stage::shelve;
 use crate::error::{During, LaunchError, Result};
 use crate::sources::Source;
 use palisade_plan::kept_layer::{UPPER, WORK};
@@ -34,89 +34,82 @@ pub(crate) struct OverlayParts<'a> {
     pub(crate) exec: bool,
 }
 
-impl Builder {
-    /// An overlay of `lower` that keeps nothing.
-    pub(crate) fn overlay(
-        &self,
-        lower: &OwnedFd,
-        parts: &OverlayParts<'_>,
-        shared: Option<&Shared>,
-    ) -> Result<OwnedFd> {
-        let is_writable = parts.access == MountAccess::ReadWrite;
-        let scratch = match shared.filter(|_| is_writable) {
-            Some(shared) => shared.part(0o755, true)?,
-            None => new_layer()?,
-        };
-        let upper = make_layer(&scratch)?;
-        let is_mirrored = is_writable && owned_by_another(lower)?;
+/// An overlay of `lower` that keeps nothing.
+pub(super) fn scratch_overlay(
+    lower: &OwnedFd,
+    parts: &OverlayParts<'_>,
+    shared: Option<&Shared>,
+) -> Result<OwnedFd> {
+    let is_writable = parts.access == MountAccess::ReadWrite;
+    let scratch = match shared.filter(|_| is_writable) {
+        Some(shared) => shared.part(0o755, true)?,
+        None => new_layer()?,
+    };
+    let upper = make_layer(&scratch)?;
+    let is_mirrored = is_writable && owned_by_another(lower)?;
+    if is_mirrored {
+        let mut left = MAX_MIRRORED;
+        mirror(lower, &upper, parts.target, &mut left)?;
+    }
+    hide(parts.hidden, lower, &upper, |directory, name| {
         if is_mirrored {
-            let mut left = MAX_MIRRORED;
-            mirror(lower, &upper, parts.target, &mut left)?;
+            remove_mirrored(directory, name);
         }
-        hide(parts.hidden, lower, &upper, |directory, name| {
-            if is_mirrored {
-                remove_mirrored(directory, name);
-            }
-        })?;
-        self.mount_layers(&[lower], &scratch, parts.exec)
-    }
+    })?;
+    mount_layers(&[lower], &scratch, parts.exec)
+}
 
-    /// An overlay of `lower` whose changes are kept in `layer`.
-    pub(crate) fn transaction(
-        &self,
-        lower: &OwnedFd,
-        layer: &OwnedFd,
-        parts: &OverlayParts<'_>,
-    ) -> Result<OwnedFd> {
-        self.kept(lower, &[], layer, parts.hidden, parts.exec).map_err(|error| match error.fix {
-            Some(_) => error,
-            None => error
-                .with_fix("--transaction=copy (or auto,copy) works in a copy of the project, without an overlay"),
-        })
-    }
+/// An overlay of `lower` whose changes are kept in `layer`.
+pub(super) fn transaction(
+    lower: &OwnedFd,
+    layer: &OwnedFd,
+    parts: &OverlayParts<'_>,
+) -> Result<OwnedFd> {
+    kept(lower, &[], layer, parts.hidden, parts.exec).map_err(|error| match error.fix {
+        Some(_) => error,
+        None => error.with_fix(
+            "--transaction=copy (or auto,copy) works in a copy of the project, without an overlay",
+        ),
+    })
+}
 
-    /// The overlay behind caches: above the host's files there is what earlier runs wrote, and above that what this one
-    /// writes.
-    pub(crate) fn cache_stack(&self, planned: &CacheStack, source: &Source) -> Result<OwnedFd> {
-        let Some(layer) = &source.layer else {
-            return Err(LaunchError::new(STEP, "a cache has no layer"));
-        };
-        // Each part says whether programs may be executed in it.
-        self.kept(&source.mount, &source.below, layer, &planned.hidden, true)
-    }
+/// The overlay behind caches: above the host's files there is what earlier runs wrote, and above that what this one
+/// writes.
+pub(super) fn cache_stack(planned: &CacheStack, source: &Source) -> Result<OwnedFd> {
+    let Some(layer) = &source.layer else {
+        return Err(LaunchError::new(STEP, "a cache has no layer"));
+    };
+    // Each part says whether programs may be executed in it.
+    kept(&source.mount, &source.below, layer, &planned.hidden, true)
+}
 
-    /// Names are hidden by a layer of their own: in the kept one they would look as if they had been removed.
-    fn kept(
-        &self,
-        lower: &OwnedFd,
-        between: &[OwnedFd],
-        layer: &OwnedFd,
-        hidden: &[PathBuf],
-        exec: bool,
-    ) -> Result<OwnedFd> {
-        make_layer(layer)?;
-        // An overlay's own directory is that of its upper layer.
-        let shown = rustix::fs::fstat(lower).call("fstat").during(STEP)?;
-        let mode = Mode::from_raw_mode(shown.st_mode & 0o777);
-        rustix::fs::chmodat(layer, UPPER, mode, AtFlags::empty()).call("chmod").during(STEP)?;
-        let mut lowers: Vec<&OwnedFd> = between.iter().chain([lower]).collect();
-        if hidden.is_empty() {
-            return self.mount_layers(&lowers, layer, exec);
-        }
-        let mask = new_layer()?;
-        hide(hidden, lower, &mask, |_, _| {})?;
-        lowers.insert(0, &mask);
-        self.mount_layers(&lowers, layer, exec)
+/// Names are hidden by a layer of their own: in the kept one they would look as if they had been removed.
+fn kept(
+    lower: &OwnedFd,
+    between: &[OwnedFd],
+    layer: &OwnedFd,
+    hidden: &[PathBuf],
+    exec: bool,
+) -> Result<OwnedFd> {
+    make_layer(layer)?;
+    // An overlay's own directory is that of its upper layer.
+    let shown = rustix::fs::fstat(lower).call("fstat").during(STEP)?;
+    let mode = Mode::from_raw_mode(shown.st_mode & 0o777);
+    rustix::fs::chmodat(layer, UPPER, mode, AtFlags::empty()).call("chmod").during(STEP)?;
+    let mut lowers: Vec<&OwnedFd> = between.iter().chain([lower]).collect();
+    if hidden.is_empty() {
+        return mount_layers(&lowers, layer, exec);
     }
+    let mask = new_layer()?;
+    hide(hidden, lower, &mask, |_, _| {})?;
+    lowers.insert(0, &mask);
+    mount_layers(&lowers, layer, exec)
+}
 
-    /// The first of the lower layers is the uppermost. `top` holds the upper layer and the kernel's working directory.
-    fn mount_layers(&self, lowers: &[&OwnedFd], top: &OwnedFd, exec: bool) -> Result<OwnedFd> {
-        let stage = self.stage()?;
-        for layer in lowers.iter().copied().chain([top]) {
-            stage.attach(layer)?;
-        }
-        mount(lowers, top, exec).during(STEP)
-    }
+/// The first of the lower layers is the uppermost. `top` holds the upper layer and the kernel's working directory.
+fn mount_layers(lowers: &[&OwnedFd], top: &OwnedFd, exec: bool) -> Result<OwnedFd> {
+    lowers.iter().copied().chain([top]).try_for_each(shelve)?;
+    mount(lowers, top, exec).during(STEP)
 }
 
 fn by_fd(fd: &OwnedFd) -> String {

@@ -5,28 +5,44 @@ use super::{Builder, COPY_MODE, STEP, new_file};
 use crate::error::{During, Result};
 use crate::fuse_root::GroundStore;
 use palisade_plan::model::{MountOp, NodeKind};
-use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, symlink_beneath};
-use palisade_sys::{Errno, Mode};
+use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
+use palisade_sys::{At as _, Errno, Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::rc::Rc;
 
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
 const MOUNT_POINT_MODE: Mode = Mode::from_raw_mode(0o444);
 
+/// What is left to do for a step of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    Nothing,
+    /// The name is there, made by us.
+    ToMount,
+    Everything,
+}
+
+/// The directory that the last name was made in. Steps come in the order of their targets, so the next is often made there,
+/// too.
+#[derive(Default)]
+struct LastParent<'p>(Option<(&'p Path, Rc<OwnedFd>)>);
+
 impl Builder {
-    /// Makes all names that will not be covered by a mount. Says of each step whether it is complete with that.
-    pub(super) fn make_own_names(&self, ops: &[MountOp]) -> Result<Vec<bool>> {
+    /// Makes all names that will not be covered by a mount. Says of each step what is left of it.
+    pub(super) fn make_own_names(&self, ops: &[MountOp]) -> Result<Vec<Left>> {
         if self.stores.is_empty() {
-            return Ok(vec![false; ops.len()]);
+            return Ok(vec![Left::Everything; ops.len()]);
         }
         let mut covered: Vec<&Path> = Vec::new();
+        let mut last = LastParent::default();
         let mut make = |op| {
             let target = MountOp::target(op);
             let is_covered = covered.iter().any(|mount| target.starts_with(mount));
             if covers(op) && !self.is_ground(target) {
                 covered.push(target);
             }
-            if is_covered { Ok(false) } else { self.make_own_name(op) }
+            if is_covered { Ok(Left::Everything) } else { self.make_own_name(op, &mut last) }
         };
         ops.iter().map(&mut make).collect()
     }
@@ -35,40 +51,39 @@ impl Builder {
         self.stores.iter().any(|store| store.path == path)
     }
 
-    fn make_own_name(&self, op: &MountOp) -> Result<bool> {
-        let Some((store, path)) = self.store_of(op.target()) else { return Ok(false) };
-        let make_parent = || match path.parent() {
-            Some(parent) => mkdir_p_beneath(store, parent, DIRECTORY_MODE).during(STEP).map(drop),
-            None => Ok(()),
+    fn make_own_name<'p>(&self, op: &'p MountOp, last: &mut LastParent<'p>) -> Result<Left> {
+        let target = op.target();
+        let (Some((store, path)), Some(name)) = (self.store_of(target), target.file_name()) else {
+            return Ok(Left::Everything);
         };
+        let name = Path::new(name);
+        let mut parent = || last.of(target, store, path);
         match op {
             MountOp::Dir { mode, .. } => {
-                mkdir_p_beneath(store, path, Mode::from_raw_mode(*mode)).during(STEP)?;
+                make_directory(&*parent()?, name, Mode::from_raw_mode(*mode))?;
+                Ok(Left::Nothing)
             }
             MountOp::Symlink { points_to, .. } => {
-                make_parent()?;
-                symlink_beneath(store, points_to, path).during(STEP)?;
+                symlink_beneath(&*parent()?, points_to, name).during(STEP)?;
+                Ok(Left::Nothing)
             }
             MountOp::File { content, mode, .. } => {
-                make_parent()?;
-                match new_file(store, path, (content, *mode)) {
+                match new_file(&*parent()?, name, (content, *mode)) {
                     // It is mounted over what is there.
-                    Err(error) if error.errno == Errno::EXIST => return Ok(false),
-                    made => made.during(STEP)?,
+                    Err(error) if error.errno == Errno::EXIST => Ok(Left::Everything),
+                    made => made.during(STEP).map(|()| Left::Nothing),
                 }
             }
             MountOp::Copy { content, .. } => {
-                make_parent()?;
-                new_file(store, path, (content, COPY_MODE)).during(STEP)?;
+                new_file(&*parent()?, name, (content, COPY_MODE)).during(STEP)?;
+                Ok(Left::Nothing)
             }
             MountOp::Device { .. } | MountOp::Bind { kind: NodeKind::File, .. } => {
-                make_parent()?;
-                match create_file_beneath(store, path, MOUNT_POINT_MODE) {
+                match create_file_beneath(&*parent()?, name, MOUNT_POINT_MODE) {
                     // Two are mounted there, one over the other.
-                    Err(error) if error.errno == Errno::EXIST => {}
-                    made => drop(made.during(STEP)?),
+                    Err(error) if error.errno == Errno::EXIST => Ok(Left::Everything),
+                    made => made.during(STEP).map(|_| Left::ToMount),
                 }
-                return Ok(false);
             }
             MountOp::Bind { kind: NodeKind::Dir, .. }
             | MountOp::Overlay { .. }
@@ -77,13 +92,12 @@ impl Builder {
             | MountOp::Proc { .. }
             | MountOp::DevPts { .. }
             | MountOp::Mqueue { .. } => {
-                mkdir_p_beneath(store, path, DIRECTORY_MODE).during(STEP)?;
-                return Ok(false);
+                make_directory(&*parent()?, name, DIRECTORY_MODE)?;
+                Ok(Left::ToMount)
             }
             // Of what is there already.
-            MountOp::Seal { .. } | MountOp::Blank { .. } => return Ok(false),
+            MountOp::Seal { .. } | MountOp::Blank { .. } => Ok(Left::Everything),
         }
-        Ok(true)
     }
 
     /// The file system of the sandbox's own that has this path, and the path there.
@@ -94,6 +108,33 @@ impl Builder {
         });
         let (_, root, path) = stores.max_by_key(|(length, ..)| *length)?;
         Some((root, path))
+    }
+}
+
+impl<'p> LastParent<'p> {
+    /// The directory for this target, made if need be: that of `path` in `store`.
+    fn of(&mut self, target: &'p Path, store: &OwnedFd, path: &Path) -> Result<Rc<OwnedFd>> {
+        let parent = target.parent().unwrap_or(Path::new("/"));
+        if let Some((known, directory)) = &self.0
+            && *known == parent
+        {
+            return Ok(Rc::clone(directory));
+        }
+        let within = path.parent().unwrap_or(Path::new(""));
+        let directory = Rc::new(mkdir_p_beneath(store, within, DIRECTORY_MODE).during(STEP)?);
+        self.0 = Some((parent, Rc::clone(&directory)));
+        Ok(directory)
+    }
+}
+
+/// One that is there already may stay, but a link may not be in its place.
+fn make_directory(parent: &OwnedFd, name: &Path, mode: Mode) -> Result<()> {
+    match rustix::fs::mkdirat(parent, name, mode) {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => {
+            open_beneath(parent, name, OFlags::PATH | OFlags::DIRECTORY).during(STEP).map(drop)
+        }
+        Err(errno) => Err(errno).at("mkdir", name).during(STEP),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Its parts are mounted where they belong; the whole is never visible inside. It disappears with the mount
 //! namespace.
 
-use super::Builder;
+use super::stage::shelve;
 use crate::error::{During, Result};
 use palisade_plan::model::Scratch;
 use palisade_sys::Mode;
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(builder: &Builder, scratch: &Scratch) -> Result<Self> {
+    pub(crate) fn new(scratch: &Scratch) -> Result<Self> {
         let size = scratch.bytes.map(|bytes| bytes.to_string());
         let inodes = scratch.inodes.map(|inodes| inodes.saturating_add(scratch.own_inodes));
         let inodes = inodes.map(|inodes| inodes.to_string());
@@ -31,7 +31,7 @@ impl Shared {
         options.extend(inodes.as_deref().map(|inodes| FsOption::Text("nr_inodes", inodes)));
         let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
         let root = mounts::new_fs("tmpfs", &options, attrs).during(STEP)?;
-        builder.stage()?.attach(&root)?;
+        shelve(&root)?;
         Ok(Self { root, parts: Cell::new(0) })
     }
 

@@ -4,8 +4,9 @@ use palisade_testkit::{Output, World, is_alive, node_packages, sandbox_program};
 use serde_json::json;
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -257,6 +258,46 @@ fn srt_runs_its_commands_here() {
     assert_eq!(fs::read_to_string(world.project().join("kept")).unwrap(), "old\n");
     assert_eq!(fs::read_to_string(world.project().join("made")).unwrap(), "made\n");
     for planted in [".git/hooks/pre-commit", ".mcp.json"] {
+        assert!(!world.project().join(planted).exists(), "{planted}");
+    }
+}
+
+/// The same for an agent's own sandbox. It takes no `bwrap` that its commands could replace, and looks for its own then.
+///
+/// Proves: TOOL-6 bubblewrap-lines, TOOL-6 bubblewrap-walls
+#[test]
+fn codex_runs_its_commands_here() {
+    let world = World::new();
+    world.git_init();
+    world.write("home/.aws/credentials", "top secret\n");
+    let script = format!("#!/bin/sh\nexec {} bwrap \"$@\"\n", sandbox_program().display());
+    let bwrap = world.write("bin/bwrap", script);
+    fs::set_permissions(&bwrap, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bwrap.parent().unwrap().display());
+    let codex = node_packages("codex").join("@openai/codex/bin/codex.js");
+    let state = world.write("home/.codex/config.toml", "");
+    let temporary = world.path().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let run = |script: &str| {
+        let codex =
+            world.bare("node").arg(&codex).args(["sandbox", "-c", "sandbox_mode=workspace-write"]);
+        let codex = codex.args(["--", "sh", "-c", script]).env("PATH", &path);
+        codex.env("CODEX_HOME", state.parent().unwrap()).env("TMPDIR", &temporary).run()
+    };
+    // It makes this one whatever TMPDIR says, and leaves it.
+    let user = rustix::process::geteuid().as_raw();
+    let left = format!("/tmp/codex-daemon-{user}");
+    let was_there = Path::new(&left).exists();
+    let output = run(
+        "echo made > made; echo x > .git/hooks/pre-commit; echo x > .envrc; cat ~/.aws/credentials; \
+         echo \"$SANDBOX $(cat made)\"; exit 4",
+    );
+    if !was_there {
+        fs::remove_dir(&left).unwrap();
+    }
+    assert_eq!((output.out().trim(), output.code()), ("1 made", 4), "{}", output.err());
+    assert_eq!(fs::read_to_string(world.project().join("made")).unwrap(), "made\n");
+    for planted in [".git/hooks/pre-commit", ".envrc"] {
         assert!(!world.project().join(planted).exists(), "{planted}");
     }
 }

@@ -61,6 +61,32 @@ fn tools_work_in_a_sandbox_that_ends_with_the_client() {
     assert!(nothing_is_left(&world), "the sandbox has ended, and is forgotten");
 }
 
+/// Programs get the class of an error, and what led to it, beside the words for a model.
+///
+/// Proves: ERR-1 mcp
+#[test]
+fn errors_have_their_class_and_causes() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    let mut client = McpClient::start(&world, &["--transaction"], &json!({}));
+    let pattern = client.call("grep", &json!({ "pattern": "(" }));
+    let arguments = client.call("bash", &json!({ "cmd": "true" }));
+    let missing = client.call("read", &json!({ "path": "nothing" }));
+    client.call("write", &json!({ "path": "new", "content": "x" }));
+    let alone = client.call("sandbox_apply", &json!({}));
+    let told = client.end();
+    let class = |id| told.message(id)["result"]["_meta"]["palisade/error"]["kind"].clone();
+    assert_eq!((class(pattern), class(arguments)), (json!("validation"), json!("validation")));
+    assert_eq!((class(missing), class(alone)), (json!("validation"), json!("security")));
+
+    world.write("policy.yaml", "version: 1\nnetwork: { allowedHosts: [':x'] }\n");
+    let mut client = McpClient::start(&world, &["--policy", "../policy.yaml"], &json!({}));
+    let policy = client.call("bash", &json!({ "command": "true" }));
+    let told = client.end();
+    let about = &told.message(policy)["result"]["_meta"]["palisade/error"];
+    assert_eq!(about["kind"], "validation", "{about}");
+}
+
 /// Some clients ask for them whatever the server declares.
 ///
 /// Proves: TOOL-1 mcp

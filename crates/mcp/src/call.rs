@@ -74,7 +74,7 @@ impl RunningCall {
                 Ok(result) => result,
                 Err(error) => {
                     let text = format!("the call failed: {error}");
-                    tools::result(Err(tools::ToolError::new(text)), &[])
+                    tools::result(Err(tools::ToolError::ours(text)), &[])
                 }
             }),
             // None: the tool asks for nothing more.

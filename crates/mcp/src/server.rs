@@ -12,6 +12,7 @@ use crate::spans::CallTrace;
 use crate::state::ServerState;
 use crate::tasks::BadUpdate;
 use crate::tools::{self, BadCall, ToolCall, ToolError, tools};
+use palisade_service::ProblemKind;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
     CompleteRequestMethod, CompleteRequestParams, CompleteResult, CreateTaskResult, ElicitRequest,
@@ -173,8 +174,12 @@ fn no_task() -> ErrorData {
     ErrorData::invalid_params("there is no such task", None)
 }
 
-fn failed(text: impl Into<String>) -> CallToolResult {
-    tools::result(Err(ToolError::new(text)), &[])
+fn too_many(text: &str) -> ToolError {
+    ToolError::new(ProblemKind::Resource, text)
+}
+
+fn failed(error: ToolError) -> CallToolResult {
+    tools::result(Err(error), &[])
 }
 
 impl McpServer {
@@ -203,7 +208,7 @@ impl McpServer {
                     let text = format!("there is no tool `{}`", request.name);
                     return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
                 }
-                Err(BadCall::Arguments(text)) => return Ok(failed(text).into()),
+                Err(BadCall::Arguments(text)) => return Ok(failed(ToolError::wrong(text)).into()),
             },
         };
         self.follow(call, &request, &context, skills, may_be_task).await
@@ -284,7 +289,7 @@ impl McpServer {
                 () = sleep_until(began + TASK_AFTER), if may_be_task => {
                     return match self.0.tasks.begin(call, skills.can_ask) {
                         Some(task) => Ok(CreateTaskResult::new(task).into()),
-                        None => Ok(failed("too many tasks are there; end some").into()),
+                        None => Ok(failed(too_many("too many tasks are there; end some")).into()),
                     };
                 }
             }
@@ -300,7 +305,7 @@ impl McpServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let name = form.and_then(|form| Some((self.0.parked.park(call, asked)?, form)));
         let Some((name, form)) = name else {
-            return Ok(failed("too many calls wait for an answer; try again").into());
+            return Ok(failed(too_many("too many calls wait for an answer; try again")).into());
         };
         let input = InputRequest::Elicitation(ElicitRequest::new(form));
         let inputs = InputRequests::from([(INPUT.to_owned(), input)]);

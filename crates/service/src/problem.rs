@@ -120,6 +120,11 @@ impl Problem {
         self.kind
     }
 
+    /// What led to it, nearest first.
+    pub fn causes(&self) -> &[String] {
+        &self.causes
+    }
+
     /// The status of an answer over HTTP.
     pub fn status(&self) -> u16 {
         self.status

@@ -4,7 +4,8 @@ use super::answer::{ToolAnswer, ToolError};
 use crate::context::CallContext;
 use crate::text::{Shortened, listed, lossy, named};
 use palisade_service::{
-    ApplyRequest, CheckpointPurpose, DiffFormat, DiffQuery, OnConflict, RollbackRequest,
+    ApplyRequest, CheckpointPurpose, DiffFormat, DiffQuery, OnConflict, ProblemKind,
+    RollbackRequest,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -82,7 +83,7 @@ impl Changed {
                 .filter(|it| is_below(it))
                 .peekable();
             if found.peek().is_none() {
-                return Err(ToolError::new(format!(
+                return Err(ToolError::wrong(format!(
                     "nothing was changed at {}: name paths of the project as sandbox_diff shows them, or none for everything",
                     named(path)
                 )));
@@ -149,7 +150,7 @@ pub(crate) async fn apply(call: &CallContext, wanted: Apply) -> Result<ToolAnswe
         };
         let changed = call.server.operations.diff(&sandbox.id, &query).await?;
         let changed: Changed = serde_json::from_slice(&changed)
-            .map_err(|error| ToolError::new(format!("what was changed is not known: {error}")))?;
+            .map_err(|error| ToolError::ours(format!("what was changed is not known: {error}")))?;
         let range = kept.map(|number| format!(" 0..{number}")).unwrap_or_default();
         let message = format!(
             "Apply to {} what sandbox {1} changed: {2}? `sandbox diff {1}{range}` shows it.",
@@ -164,11 +165,14 @@ pub(crate) async fn apply(call: &CallContext, wanted: Apply) -> Result<ToolAnswe
             call.server.operations.apply(&sandbox.id, &preview).await?;
         }
         if !call.confirm(message).await {
-            return Err(ToolError::new(format!(
-                "nothing was applied: a person has to agree. A person can look at the changes with `sandbox diff {0}` and \
+            return Err(ToolError::new(
+                ProblemKind::Security,
+                format!(
+                    "nothing was applied: a person has to agree. A person can look at the changes with `sandbox diff {0}` and \
                  apply them with `sandbox apply {0}`; a server that is started with --allow-apply does not ask",
-                sandbox.id
-            )));
+                    sandbox.id
+                ),
+            ));
         }
     }
     let applied = call.server.operations.apply(&sandbox.id, &request).await?;
@@ -180,7 +184,7 @@ async fn keep_for_review(call: &CallContext, sandbox: &str) -> Result<u32, ToolE
     let made =
         call.server.operations.checkpoint(sandbox, None, CheckpointPurpose::ForReview).await?;
     let number = made["number"].as_u64().and_then(|number| number.try_into().ok());
-    number.ok_or_else(|| ToolError::new("the checkpoint that was kept has no number".to_owned()))
+    number.ok_or_else(|| ToolError::ours("the checkpoint that was kept has no number".to_owned()))
 }
 
 #[derive(Debug, Deserialize)]
@@ -230,7 +234,7 @@ pub(crate) async fn status(call: &CallContext, _: Status) -> Result<ToolAnswer, 
     let sandbox = operations.look(&known.id).await?;
     let has_transaction = sandbox.has_transaction;
     let mut data =
-        serde_json::to_value(&sandbox).map_err(|error| ToolError::new(error.to_string()))?;
+        serde_json::to_value(&sandbox).map_err(|error| ToolError::ours(error.to_string()))?;
     if has_transaction && let Ok(checkpoints) = operations.checkpoints(&known.id).await {
         data["checkpoints"] = checkpoints;
     }

@@ -148,9 +148,9 @@ struct WriteReport {
 pub(crate) async fn write(call: &CallContext, wanted: Write) -> Result<ToolAnswer, ToolError> {
     let sandbox = call.sandbox().await?;
     let if_exists = match (&wanted.etag, wanted.append) {
-        (Some(_), true) => return Err(ToolError::new("etag and append do not go together")),
+        (Some(_), true) => return Err(ToolError::wrong("etag and append do not go together")),
         (Some(etag), false) => IfExists::ReplaceVersion(
-            version_of(etag).ok_or_else(|| ToolError::new("etag: not one that `read` gave"))?,
+            version_of(etag).ok_or_else(|| ToolError::wrong("etag: not one that `read` gave"))?,
         ),
         (None, true) => IfExists::Append,
         (None, false) => IfExists::Replace,
@@ -199,7 +199,7 @@ struct EditReport {
 pub(crate) async fn edit(call: &CallContext, wanted: Edit) -> Result<ToolAnswer, ToolError> {
     let sandbox = call.sandbox().await?;
     if wanted.old_text.is_empty() {
-        return Err(ToolError::new("oldText is empty: `write` makes a file"));
+        return Err(ToolError::wrong("oldText is empty: `write` makes a file"));
     }
     let done = call.server.operations.with_files(&sandbox.id, move |files| {
         let (content, info) = files.read(&wanted.path, MAX_EDITED)?;

@@ -73,7 +73,7 @@ pub(crate) async fn grep(call: &CallContext, wanted: Grep) -> Result<ToolAnswer,
     let Finished { exit_code, output, is_cut } =
         run(call, &wanted.command(most), PATIENCE, MAX_OUTPUT).await?;
     if exit_code == Some(WRONG) && !output.contains(&0) {
-        return Err(ToolError::new(format!("grep: {}", lossy(&output).trim())));
+        return Err(ToolError::wrong(format!("grep: {}", lossy(&output).trim())));
     }
     let mut matches = parse(&output);
     let truncated = is_cut || matches.len() > most;

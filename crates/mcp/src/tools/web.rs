@@ -4,8 +4,8 @@ use super::answer::{ToolAnswer, ToolError};
 use super::program::{Finished, run};
 use crate::context::CallContext;
 use crate::text::{lossy, whole};
-use palisade_service::NewCommand;
 use palisade_service::random;
+use palisade_service::{NewCommand, ProblemKind};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -40,10 +40,10 @@ pub(crate) async fn web_fetch(
 ) -> Result<ToolAnswer, ToolError> {
     let is_url = ["http://", "https://"].iter().any(|scheme| wanted.url.starts_with(scheme));
     if !is_url || wanted.url.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err(ToolError::new("url: write a whole one, such as https://example.com/page"));
+        return Err(ToolError::wrong("url: write a whole one, such as https://example.com/page"));
     }
     // What a page says must not pass for what curl says.
-    let mark = random::hex(16).map_err(|error| ToolError::new(error.to_string()))?;
+    let mark = random::hex(16).map_err(|error| ToolError::ours(error.to_string()))?;
     let told = format!("\n{mark} %{{http_code}} %{{content_type}} \n%{{url_effective}}");
     let transfer = MAX_TRANSFER.to_string();
     let argv = [
@@ -74,7 +74,10 @@ pub(crate) async fn web_fetch(
             error
         })?;
     let Some(Fetched { body, status, content_type, url, complaint }) = parse(&output, &mark) else {
-        return Err(ToolError::new("the page was not fetched in time, or is too large"));
+        return Err(ToolError::new(
+            ProblemKind::Timeout,
+            "the page was not fetched in time, or is too large",
+        ));
     };
     if exit_code != Some(0) {
         let text = format!(
@@ -82,7 +85,7 @@ pub(crate) async fn web_fetch(
              server is started (policy key network.allowedHosts).",
             complaint.trim()
         );
-        return Err(ToolError { text, may_be_denied: true });
+        return Err(ToolError::new(ProblemKind::Resource, text).perhaps_denied());
     }
     let most = wanted.max_bytes.unwrap_or(DEFAULT_BYTES).clamp(1, MAX_BYTES);
     let truncated = is_cut || body.len() > most;

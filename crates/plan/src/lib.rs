@@ -43,6 +43,8 @@ mod locate;
 pub mod model;
 mod namespaces;
 mod own;
+mod path_map;
+mod path_text;
 mod paths;
 mod planted;
 mod policy_files;

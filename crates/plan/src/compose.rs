@@ -383,8 +383,8 @@ impl Composer<'_> {
     fn expand(&mut self, source: &Path, target: &Path, grant: &Grant) -> Result<()> {
         let children = self.host.children(source);
         let shown: Vec<_> = children
-            .into_iter()
-            .map(|(name, kind)| (source.join(&name), target.join(&name), kind))
+            .iter()
+            .map(|(name, kind)| (source.join(name), target.join(name), *kind))
             .filter(|(source, target, _)| {
                 let is_own = OWN_AREAS.into_iter().any(|area| target.is_same(area));
                 !is_own && !self.is_hidden(source, grant)

@@ -124,10 +124,6 @@ impl HostTree for FakeTree {
             .collect()
     }
 
-    fn read_small(&self, path: &Path) -> Option<String> {
-        String::from_utf8(self.read_part(path, 0, 16 * 1024)?).ok()
-    }
-
     fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
         let Node::File(content) = self.nodes.get(path)? else { return None };
         let content = content.as_bytes();

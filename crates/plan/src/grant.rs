@@ -170,7 +170,7 @@ impl<'a> Granter<'a> {
         // The names directly below the root that lead to home directories.
         let above_homes: HashSet<&OsStr> =
             accounts.chain(self.host.home()).filter_map(|home| home.iter().nth(1)).collect();
-        let mut children = self.host.children(Path::new("/"));
+        let mut children = self.host.children(Path::new("/")).to_vec();
         children.sort_by_key(|(_, kind)| *kind != EntryKind::Dir);
         for (name, kind) in children.into_iter().take(MAX_TOP) {
             let path = Path::new("/").join(&name);
@@ -246,8 +246,8 @@ impl<'a> Granter<'a> {
         if found.kind != EntryKind::Dir {
             return Err(PlanError::NotADirectory { what: "rootPath", path });
         }
-        for (name, kind) in self.host.children(&found.path) {
-            let child = found.path.join(&name);
+        for (name, kind) in self.host.children(&found.path).iter() {
+            let (child, kind) = (found.path.join(name), *kind);
             let place = Path::new("/").join(name);
             if kind == EntryKind::Symlink {
                 let points_to = self.host.read_link(&child);

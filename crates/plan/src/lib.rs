@@ -28,6 +28,7 @@ mod identity;
 mod indirect;
 mod installed;
 pub mod kept_layer;
+mod known;
 mod landlock;
 pub mod layer;
 #[cfg(any(test, feature = "layers-off"))]

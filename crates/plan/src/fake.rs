@@ -294,6 +294,7 @@ pub(crate) fn request<'a>(
         command: vec![command.into()],
         session: "session-1".to_owned(),
         missing: crate::IfMissing::IsAnError,
+        project: None,
         policy_files: &[],
         preset_paths: &[],
         layer: Path::new("/home/u/.local/state/palisade/sessions/session-1/layers/1"),

@@ -21,6 +21,8 @@ pub(crate) const MAX_LINKS: usize = 40;
 const LISTED_DEPTH: usize = 2;
 /// How many names of a directory are examined for links.
 const MAX_NAMES: usize = 1024;
+/// A directory with more names is not listed to look for a few.
+const FEW_NAMES: usize = 128;
 /// Up to this many home directories in one directory are looked up by name.
 const FEW_HOMES: usize = 4;
 
@@ -127,8 +129,9 @@ impl<'a> Host<'a> {
         let is_few = homes.len() <= FEW_HOMES;
         let Ok(parent) = self.resolve(parent).map(|parent| parent.path) else { return Vec::new() };
         let listing = (!is_few).then(|| self.tree.names(&parent));
-        let is_link =
-            |name: &OsStr| listing.as_deref().and_then(|names| kind_of(names, name)) == Some(EntryKind::Symlink);
+        let is_link = |name: &OsStr| {
+            listing.as_deref().and_then(|names| kind_of(names, name)) == Some(EntryKind::Symlink)
+        };
         let real = |home: &Path| {
             let (_, name) = split_last(home)?;
             Some(match is_few || is_link(name) {
@@ -395,11 +398,20 @@ impl<'a> Host<'a> {
         if let Some(listing) = self.listing(dir) {
             return Some(listing.names.clone());
         }
-        if dir != Path::new("/") {
+        if dir.as_os_str() != "/" {
             return self.tree.known_names(dir);
         }
         // Where the root cannot be listed, its names can still be looked up.
         Some(self.tree.names(dir)).filter(|names| !names.is_empty())
+    }
+
+    /// All names of a directory; `None` if there are many, or it cannot be listed.
+    pub(crate) fn few_names(&self, dir: &Path) -> Option<Names> {
+        self.names_around(dir).or_else(|| {
+            let mut names = self.tree.first_names(dir, FEW_NAMES + 1);
+            names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+            (1..=FEW_NAMES).contains(&names.len()).then(|| names.into())
+        })
     }
 
     /// All names of a directory, if many names are looked up in it.

@@ -51,7 +51,10 @@ fn nothing_is_read_twice() {
     let tree = counting();
     let known = KnownTree::new(&tree);
     for _ in 0..2 {
-        assert_eq!(known.entry(Path::new("/bin")).map(|entry| entry.kind), Some(EntryKind::Symlink));
+        assert_eq!(
+            known.entry(Path::new("/bin")).map(|entry| entry.kind),
+            Some(EntryKind::Symlink)
+        );
         assert_eq!(known.entry(Path::new("/absent")).map(|entry| entry.kind), None);
         assert_eq!(known.read_link(Path::new("/bin")), Some("usr/bin".into()));
         assert_eq!(known.names(Path::new("/srv")).len(), 2);

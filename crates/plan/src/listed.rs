@@ -217,7 +217,7 @@ fn list(settled: &PathMap<Settled>, granter: &Granter<'_>) -> Result<Listed> {
                 };
                 if place == Path::new("/") && source == place {
                     let further = with_the_root(granter);
-                    let not_said = |path: &&Path| !settled.contains_key(*path);
+                    let not_said = |path: &&Path| !settled.contains_key(path);
                     let found = further.filter(not_said).filter_map(|path| host.resolve(path).ok());
                     for found in found.collect::<Vec<_>>() {
                         listed.grants.push(granter.grant(found, GrantKind::ReadOnly, WHAT)?);

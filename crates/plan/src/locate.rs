@@ -5,10 +5,12 @@
 
 use crate::facts::HostFacts;
 use crate::host::Host;
+use crate::known::kind_of;
 use crate::lists;
 use crate::model::{FoundBy, Located};
 use crate::own::OWN_AREAS;
 use crate::path_text::PathText as _;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The git root of the working directory; without one, the nearest directory with a project marker; otherwise
@@ -48,10 +50,15 @@ pub(crate) fn is_in_project(dir: &Path, host: &Host<'_>) -> bool {
 }
 
 fn marker_in(dir: &Path, host: &Host<'_>) -> Option<&'static str> {
+    // One listing costs less than looking up every marker.
+    let names = host.few_names(dir);
+    let may_be_there = |name: &str| {
+        names.as_deref().is_none_or(|names| kind_of(names, OsStr::new(name)).is_some())
+    };
     lists::MARKERS
         .iter()
         .map(|listed| listed.name)
-        .find(|name| host.kind(&dir.join(name)).is_some())
+        .find(|name| may_be_there(name) && host.kind(&dir.join(name)).is_some())
 }
 
 /// Whether a directory is never acceptable as a project. Checked without looking at the system's directories

@@ -218,13 +218,10 @@ impl Denied {
 /// The paths that a line of a list names: one, or all that match its `*`.
 pub(crate) fn listed_paths(listed: &Listed, scope: &Scope<'_>, host: &Host<'_>) -> Vec<PathBuf> {
     let Some(path) = scope.listed(listed.name) else { return Vec::new() };
-    match (path.parent(), listed.name.strip_suffix('*')) {
-        (Some(dir), Some(_)) => {
-            let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
-            host.matching(dir, name.strip_suffix(b"*").unwrap_or(name))
-        }
-        _ => vec![path],
-    }
+    let dir = if listed.name.ends_with('*') { path.parent() } else { None };
+    let Some(dir) = dir else { return vec![path] };
+    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+    host.matching(dir, name.strip_suffix(b"*").unwrap_or(name))
 }
 
 /// Determines which secrets matter: a missing one only where it could appear in the view, an existing one also

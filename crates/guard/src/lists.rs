@@ -24,7 +24,7 @@ pub struct Listed {
 impl Listed {
     /// For tags that are separated by commas.
     pub fn has(&self, tag: &str) -> bool {
-        self.tags.split(',').any(|word| word == tag)
+        self.tags.as_bytes().split(|byte| *byte == b',').any(|word| word == tag.as_bytes())
     }
 }
 

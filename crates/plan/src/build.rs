@@ -32,16 +32,24 @@ pub fn build(request: &PlanRequest<'_>) -> Result<Plan> {
     if request.command.is_empty() {
         return Err(PlanError::NoCommand);
     }
-    let host = Host::new(request.tree, request.facts.home.as_deref());
+    let host = host(request);
     let (seen, kept) = keep(request, &host)?;
     finish(request, &host, seen, kept)
 }
 
 /// The system call filter of such a plan, whatever the command; `None` at level 0.
 pub fn filter(request: &PlanRequest<'_>) -> Result<Option<Seccomp>> {
-    let host = Host::new(request.tree, request.facts.home.as_deref());
+    let host = host(request);
     let (_, kept) = keep(request, &host)?;
     Ok(kept.seccomp)
+}
+
+fn host<'a>(request: &PlanRequest<'a>) -> Host<'a> {
+    let host = Host::new(request.tree, request.facts.home.as_deref());
+    if let Some(located) = request.project {
+        host.project.get_or_init(|| located.clone());
+    }
+    host
 }
 
 /// The project directory of a run that starts here. Policy files are looked up in it.

@@ -9,6 +9,7 @@ use crate::facts::{HostFacts, HostMount};
 use crate::host::Host;
 use crate::kept_layer::UPPER;
 use crate::model::{CacheStack, MountOp, Owner};
+use crate::path_text::PathText as _;
 use crate::request::{CacheStore, PlanRequest};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -52,7 +53,7 @@ fn unfit_for_layers<'f>(path: &Path, facts: &'f HostFacts) -> Option<&'f str> {
 }
 
 fn mount_of<'m>(path: &Path, mounts: &'m [HostMount]) -> Option<&'m HostMount> {
-    let holding = mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
+    let holding = mounts.iter().filter(|mount| path.is_in(&mount.mount_point));
     // Of several mounts on one directory the last is on top.
     holding.max_by_key(|mount| mount.mount_point.as_os_str().len())
 }
@@ -63,7 +64,7 @@ pub(crate) fn stack_of(cache: &Path, home: Option<&Path>, facts: &HostFacts) -> 
     let below = home.and_then(|home| Some((home, cache.strip_prefix(home).ok()?)));
     let top = below.and_then(|(home, rest)| Some(home.join(rest.components().next()?)));
     // The layers that earlier runs wrote are there, and the kernel takes no lower layer inside another.
-    let holds_ours = |top: &Path| facts.own_paths.iter().any(|own| own.starts_with(top));
+    let holds_ours = |top: &Path| facts.own_paths.iter().any(|own| own.is_in(top));
     top.filter(|top| !holds_ours(top) && !is_crossed(top, cache, facts))
         .unwrap_or_else(|| cache.to_owned())
 }
@@ -71,8 +72,8 @@ pub(crate) fn stack_of(cache: &Path, home: Option<&Path>, facts: &HostFacts) -> 
 /// Whether something is mounted on the way from `top` to a directory in it.
 fn is_crossed(top: &Path, directory: &Path, facts: &HostFacts) -> bool {
     let points = facts.mounts.iter().map(|mount| mount.mount_point.as_path());
-    let mut within = points.filter(|point| point.starts_with(top) && *point != top);
-    within.any(|point| directory.starts_with(point))
+    let mut within = points.filter(|point| point.is_in(top) && !point.is_same(top));
+    within.any(|point| directory.is_in(point))
 }
 
 /// The overlays behind the caches in the view, and where each keeps what is written. The steps are told which of them

@@ -14,9 +14,10 @@ use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::{Host, Link};
 use crate::model::{MountAccess, MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
+use crate::path_map::PathMap;
+use crate::path_text::PathText as _;
 use crate::view::Composition;
 use palisade_policy::model::{Approval, TransactionBy};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A directory with more children to show than this is not expanded: one overlay costs less.
@@ -32,7 +33,7 @@ const MAX_MOUNTS_WITHIN: usize = 8;
 
 /// Everything that the view consists of.
 pub(crate) struct Parts<'a> {
-    pub(crate) own: BTreeMap<PathBuf, MountOp>,
+    pub(crate) own: PathMap<MountOp>,
     pub(crate) grants: Vec<Grant>,
     /// Links to recreate where their place is on our own root.
     pub(crate) links: Vec<Link>,
@@ -77,7 +78,7 @@ pub(crate) fn compose(parts: Parts<'_>, denied: &Denied, host: &Host<'_>) -> Res
         binds: 0,
     };
     let mut links = parts.links;
-    let mut kept: BTreeMap<PathBuf, Grant> = BTreeMap::new();
+    let mut kept: PathMap<Grant> = PathMap::default();
     for (target, grant) in settle(parts.grants)? {
         links.extend(grant.links.iter().cloned());
         if composer.may_show(&grant)? && !composer.is_redundant(&grant, &kept) {
@@ -103,8 +104,8 @@ pub(crate) fn compose(parts: Parts<'_>, denied: &Denied, host: &Host<'_>) -> Res
 }
 
 /// Keeps one grant for each target: the one with the strongest origin.
-fn settle(grants: Vec<Grant>) -> Result<BTreeMap<PathBuf, Grant>> {
-    let mut settled: BTreeMap<PathBuf, Grant> = BTreeMap::new();
+fn settle(grants: Vec<Grant>) -> Result<PathMap<Grant>> {
+    let mut settled: PathMap<Grant> = PathMap::default();
     for grant in grants {
         let Some(other) = settled.get_mut(&grant.target) else {
             settled.insert(grant.target.clone(), grant);
@@ -132,9 +133,7 @@ fn settle(grants: Vec<Grant>) -> Result<BTreeMap<PathBuf, Grant>> {
 
 /// Whether an expanded directory leaves out this path, so that it needs its own grant.
 fn is_left_out(target: &Path, above: &Grant) -> bool {
-    OWN_AREAS
-        .into_iter()
-        .any(|area| Path::new(area).starts_with(&above.target) && target.starts_with(area))
+    OWN_AREAS.into_iter().any(|area| Path::new(area).is_in(&above.target) && target.is_in(area))
 }
 
 struct Composer<'a> {
@@ -200,7 +199,7 @@ impl Composer<'_> {
     }
 
     /// Whether a grant further up already gives the same access.
-    fn is_redundant(&self, grant: &Grant, kept: &BTreeMap<PathBuf, Grant>) -> bool {
+    fn is_redundant(&self, grant: &Grant, kept: &PathMap<Grant>) -> bool {
         let above = grant.target.ancestors().skip(1).find_map(|above| kept.get(above));
         let Some(above) = above else { return false };
         if grant.target.strip_prefix(&above.target) != grant.source.strip_prefix(&above.source) {
@@ -332,7 +331,7 @@ impl Composer<'_> {
     }
 
     fn refuse_own_area_inside(&self, grant: &Grant) -> Result<()> {
-        match OWN_AREAS.into_iter().find(|area| Path::new(area).starts_with(&grant.target)) {
+        match OWN_AREAS.into_iter().find(|area| Path::new(area).is_in(&grant.target)) {
             Some(area) => {
                 Err(PlanError::OwnArea { what: grant.why(), path: grant.target.clone(), area })
             }
@@ -356,7 +355,7 @@ impl Composer<'_> {
     }
 
     fn must_expand(&self, source: &Path, target: &Path, grant: &Grant) -> bool {
-        OWN_AREAS.into_iter().any(|area| Path::new(area).starts_with(target))
+        OWN_AREAS.into_iter().any(|area| Path::new(area).is_in(target))
             || self.denied.below(source).any(|(path, denial)| {
                 let counts = match denial.class {
                     Class::RootOnly => grant.idmap.is_some(),
@@ -384,10 +383,10 @@ impl Composer<'_> {
     fn expand(&mut self, source: &Path, target: &Path, grant: &Grant) -> Result<()> {
         let children = self.host.children(source);
         let shown: Vec<_> = children
-            .into_iter()
-            .map(|(name, kind)| (source.join(&name), target.join(&name), kind))
+            .iter()
+            .map(|(name, kind)| (source.join(name), target.join(name), *kind))
             .filter(|(source, target, _)| {
-                let is_own = OWN_AREAS.into_iter().any(|area| Path::new(area) == target);
+                let is_own = OWN_AREAS.into_iter().any(|area| target.is_same(area));
                 !is_own && !self.is_hidden(source, grant)
             })
             .collect();
@@ -425,9 +424,9 @@ impl Composer<'_> {
         grant: &Grant,
         children: usize,
     ) -> Result<()> {
-        let holds_own_area = OWN_AREAS.into_iter().any(|area| Path::new(area).starts_with(target));
+        let holds_own_area = OWN_AREAS.into_iter().any(|area| Path::new(area).is_in(target));
         let is_within = |mount: &&HostMount| {
-            mount.mount_point.starts_with(source) && mount.mount_point != source
+            mount.mount_point.is_in(source) && !mount.mount_point.is_same(source)
         };
         let within = self.facts.mounts.iter().filter(is_within).count();
         let can_overlay =

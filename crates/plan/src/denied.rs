@@ -8,11 +8,12 @@ use crate::error::Result;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, join};
 use crate::lists::{self, Listed};
+use crate::path_map::PathMap;
+use crate::path_text::PathText as _;
 use crate::paths::Scope;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 /// Why a path is denied, from the weakest reason to the strongest.
@@ -37,7 +38,7 @@ pub(crate) struct Denial {
 #[derive(Debug, Default)]
 pub(crate) struct Denied {
     /// Ordered by components, so that everything below a directory follows it.
-    paths: BTreeMap<PathBuf, Denial>,
+    paths: PathMap<Denial>,
     /// The denied directories that contain secrets.
     directories: Vec<PathBuf>,
 }
@@ -119,7 +120,7 @@ impl Denied {
         let below = lists::SECRETS.iter().filter_map(|listed| listed.name.strip_prefix("~/"));
         for name in below.filter(|name| !name.ends_with('*')) {
             let path = home.join(name);
-            if granted.iter().any(|grant| path.starts_with(grant) || grant.starts_with(&path)) {
+            if granted.iter().any(|grant| path.is_in(grant) || grant.is_in(&path)) {
                 self.add(&path, Class::Secret, host, mounts);
             }
         }
@@ -166,7 +167,7 @@ impl Denied {
     pub(crate) fn above(&self, path: &Path) -> Option<(&Path, Class)> {
         path.ancestors()
             .filter_map(|above| self.paths.get_key_value(above))
-            .map(|(above, denial)| (above.as_path(), denial.class))
+            .map(|(above, denial)| (above, denial.class))
             .max_by_key(|(_, class)| *class)
     }
 
@@ -183,15 +184,15 @@ impl Denied {
     /// All paths that are denied for such a reason.
     pub(crate) fn of(&self, is_meant: impl Fn(Class) -> bool) -> impl Iterator<Item = PathBuf> {
         let meant = self.paths.iter().filter(move |(_, denial)| is_meant(denial.class));
-        meant.map(|(path, _)| path.clone())
+        meant.map(|(path, _)| path.to_owned())
     }
 
     /// The denied paths strictly below a directory.
     pub(crate) fn below(&self, dir: &Path) -> impl Iterator<Item = (&Path, Denial)> {
         self.paths
-            .range::<Path, _>((Bound::Excluded(dir), Bound::Unbounded))
-            .take_while(move |(path, _)| path.starts_with(dir))
-            .map(|(path, denial)| (path.as_path(), *denial))
+            .after(dir)
+            .take_while(move |(path, _)| path.is_in(dir))
+            .map(|(path, denial)| (path, *denial))
     }
 
     fn add(&mut self, path: &Path, class: Class, host: &Host<'_>, mounts: &Mounts<'_>) {
@@ -208,7 +209,7 @@ impl Denied {
     }
 
     fn insert(&mut self, path: PathBuf, denial: Denial) {
-        let kept = self.paths.entry(path).or_insert(denial);
+        let kept = self.paths.get_or_insert(path, denial);
         kept.class = kept.class.max(denial.class);
         kept.exists |= denial.exists;
     }
@@ -217,13 +218,10 @@ impl Denied {
 /// The paths that a line of a list names: one, or all that match its `*`.
 pub(crate) fn listed_paths(listed: &Listed, scope: &Scope<'_>, host: &Host<'_>) -> Vec<PathBuf> {
     let Some(path) = scope.listed(listed.name) else { return Vec::new() };
-    match (path.parent(), listed.name.strip_suffix('*')) {
-        (Some(dir), Some(_)) => {
-            let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
-            host.matching(dir, name.strip_suffix(b"*").unwrap_or(name))
-        }
-        _ => vec![path],
-    }
+    let dir = if listed.name.ends_with('*') { path.parent() } else { None };
+    let Some(dir) = dir else { return vec![path] };
+    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+    host.matching(dir, name.strip_suffix(b"*").unwrap_or(name))
 }
 
 /// Determines which secrets matter: a missing one only where it could appear in the view, an existing one also

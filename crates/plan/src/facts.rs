@@ -114,6 +114,9 @@ pub struct DirEntry {
     pub gid: u32,
 }
 
+/// Longer than any `.git` file or back pointer.
+pub(crate) const SMALL_FILE: usize = 16 * 1024;
+
 /// Read-only access to the host's tree. An error of any kind means that the entry does not exist.
 pub trait HostTree {
     /// Does not follow a final link.
@@ -125,8 +128,10 @@ pub trait HostTree {
     fn first_children(&self, path: &Path, most: usize) -> Vec<(OsString, EntryKind)> {
         self.children(path).into_iter().take(most).collect()
     }
-    /// The first few KiB of a small text file (a `.git` file, a `gitdir` back pointer).
-    fn read_small(&self, path: &Path) -> Option<String>;
+    /// A small text file, or the beginning of a longer one.
+    fn read_small(&self, path: &Path) -> Option<String> {
+        String::from_utf8(self.read_part(path, 0, SMALL_FILE)?).ok()
+    }
     /// At most `length` bytes of a file, from `offset` on.
     fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>>;
     /// Whether two names refer to the same file (hard links).

@@ -124,10 +124,6 @@ impl HostTree for FakeTree {
             .collect()
     }
 
-    fn read_small(&self, path: &Path) -> Option<String> {
-        String::from_utf8(self.read_part(path, 0, 16 * 1024)?).ok()
-    }
-
     fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
         let Node::File(content) = self.nodes.get(path)? else { return None };
         let content = content.as_bytes();
@@ -298,6 +294,7 @@ pub(crate) fn request<'a>(
         command: vec![command.into()],
         session: "session-1".to_owned(),
         missing: crate::IfMissing::IsAnError,
+        project: None,
         policy_files: &[],
         preset_paths: &[],
         layer: Path::new("/home/u/.local/state/palisade/sessions/session-1/layers/1"),

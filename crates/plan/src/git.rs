@@ -136,9 +136,9 @@ fn worktree(own: Resolved, common: &Path, access: GrantKind, granter: &Granter<'
     };
     let mut grants: Vec<Grant> = Vec::new();
     grants.extend(of_common(common.to_owned(), EntryKind::Dir, access));
-    for (name, entry) in granter.host.children(common) {
-        if !WRITTEN.iter().any(|written| name == *written) {
-            grants.extend(of_common(common.join(name), entry, GrantKind::ReadOnly));
+    for (name, entry) in granter.host.children(common).iter() {
+        if !WRITTEN.iter().any(|written| name == written) {
+            grants.extend(of_common(common.join(name), *entry, GrantKind::ReadOnly));
         }
     }
     let own = granter.shipped(own, true, Origin::Git);

@@ -9,6 +9,7 @@ use crate::facts::{EntryKind, HostFacts, HostMount};
 use crate::host::{Host, Link, Resolved};
 use crate::lists::{self, Listed};
 use crate::model::{NodeKind, Owner};
+use crate::path_text::PathText as _;
 use crate::paths::Scope;
 use crate::request::IfMissing;
 use crate::{locate, own};
@@ -69,7 +70,7 @@ impl Grant {
         self.kind == GrantKind::ReadOnly
             && other.origin == Origin::System
             && other.source == other.target
-            && self.source.starts_with(&other.source)
+            && self.source.is_in(&other.source)
             && (other.exec || !self.exec)
     }
 
@@ -169,11 +170,11 @@ impl<'a> Granter<'a> {
         // The names directly below the root that lead to home directories.
         let above_homes: HashSet<&OsStr> =
             accounts.chain(self.host.home()).filter_map(|home| home.iter().nth(1)).collect();
-        let mut children = self.host.children(Path::new("/"));
+        let mut children = self.host.children(Path::new("/")).to_vec();
         children.sort_by_key(|(_, kind)| *kind != EntryKind::Dir);
         for (name, kind) in children.into_iter().take(MAX_TOP) {
             let path = Path::new("/").join(&name);
-            let is_own = own::OWN_AREAS.into_iter().any(|area| Path::new(area).starts_with(&path));
+            let is_own = own::OWN_AREAS.into_iter().any(|area| Path::new(area).is_in(&path));
             if is_own || own::holds_homes(&path) || self.system.contains(&path) {
                 continue;
             }
@@ -196,7 +197,7 @@ impl<'a> Granter<'a> {
     }
 
     fn why_not_whole(&self, path: &Path, holds_homes: bool) -> Option<&'static str> {
-        let is_below = |mount: &&HostMount| mount.mount_point.starts_with(path);
+        let is_below = |mount: &&HostMount| mount.mount_point.is_in(path);
         if holds_homes {
             Some("it contains home directories")
         } else if self.facts.mounts.iter().filter(is_below).nth(MAX_MOUNTS_BELOW).is_some() {
@@ -245,8 +246,8 @@ impl<'a> Granter<'a> {
         if found.kind != EntryKind::Dir {
             return Err(PlanError::NotADirectory { what: "rootPath", path });
         }
-        for (name, kind) in self.host.children(&found.path) {
-            let child = found.path.join(&name);
+        for (name, kind) in self.host.children(&found.path).iter() {
+            let (child, kind) = (found.path.join(name), *kind);
             let place = Path::new("/").join(name);
             if kind == EntryKind::Symlink {
                 let points_to = self.host.read_link(&child);
@@ -377,7 +378,7 @@ impl<'a> Granter<'a> {
     }
 
     fn touches_system(&self, path: &Path) -> bool {
-        self.system.iter().any(|system| system.starts_with(path) || path.starts_with(system))
+        self.system.iter().any(|system| system.is_in(path) || path.is_in(system))
     }
 
     fn idmap(&self, path: &Path) -> Option<Owner> {

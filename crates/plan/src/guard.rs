@@ -10,6 +10,7 @@ use crate::host::{Host, Resolved, join};
 use crate::indirect::Indirect;
 use crate::model::{Gate, Guard, MountAccess, MountOp};
 use crate::own;
+use crate::path_text::PathText as _;
 use crate::paths::Scope;
 use crate::request::PlanRequest;
 use crate::{build_dirs, gate, git, indirect, listed, locate, policy_files, sourced, virtualenv};
@@ -198,7 +199,7 @@ impl Trees {
 
     /// The path in the sandbox of a path of the host, if it is writable there.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
-        let covering = self.0.iter().filter(|tree| path.starts_with(&tree.source));
+        let covering = self.0.iter().filter(|tree| path.is_in(&tree.source));
         let nearest = covering.max_by_key(|tree| tree.source.components().count())?;
         Some(join(&nearest.target, path.strip_prefix(&nearest.source).ok()?))
     }
@@ -217,7 +218,7 @@ impl Trees {
 
 /// A directory mounted onto itself in a writable tree is still part of that tree.
 fn continues_what_it_stands_on(source: &Path, target: &Path, mounts: &[MountOp]) -> bool {
-    let at = |path: &Path| mounts.iter().find(|op| op.target() == path);
+    let at = |path: &Path| mounts.iter().find(|op| op.target().is_same(path));
     match target.ancestors().skip(1).find_map(at) {
         Some(MountOp::Bind {
             source: above,
@@ -249,7 +250,7 @@ fn islands(mounts: &[MountOp], trees: &[PathBuf], surroundings: &[PathBuf]) -> V
 /// Writable mounts that are not guarded but contain a tree.
 fn surroundings(mounts: &[MountOp], trees: &[PathBuf], mounted: Mounted) -> Vec<PathBuf> {
     let holds_a_tree =
-        |place: &Path| trees.iter().any(|tree| tree.starts_with(place) && tree != place);
+        |place: &Path| trees.iter().any(|tree| tree.is_in(place) && !tree.is_same(place));
     let of_the_run = mounts.iter().filter(|op| {
         let is_writable = matches!(
             op,
@@ -265,13 +266,13 @@ fn surroundings(mounts: &[MountOp], trees: &[PathBuf], mounted: Mounted) -> Vec<
 }
 
 fn is_below_any(path: &Path, trees: &[PathBuf]) -> bool {
-    trees.iter().any(|tree| path.starts_with(tree) && path != tree)
+    trees.iter().any(|tree| path.is_in(tree) && !path.is_same(tree))
 }
 
 /// Home directories that contain a tree or are in one.
 fn homes(facts: &HostFacts, host: &Host<'_>, trees: &Trees) -> Vec<PathBuf> {
     let touches = |home: &Path| {
-        trees.0.iter().any(|tree| home.starts_with(&tree.target) || tree.target.starts_with(home))
+        trees.0.iter().any(|tree| home.is_in(&tree.target) || tree.target.is_in(home))
     };
     let others = host.real_homes(&facts.homes).iter().cloned();
     let mut homes: Vec<PathBuf> =

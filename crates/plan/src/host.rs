@@ -4,11 +4,12 @@
 //! lookups, and most names of the shipped lists do not exist.
 
 use crate::error::PlanError;
-use crate::facts::{EntryKind, HostTree};
+use crate::facts::{EntryKind, HostTree, SMALL_FILE};
+use crate::known::{KnownTree, Names, kind_of};
 use crate::model::Located;
 use crate::model::Owner;
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -20,21 +21,20 @@ pub(crate) const MAX_LINKS: usize = 40;
 const LISTED_DEPTH: usize = 2;
 /// How many names of a directory are examined for links.
 const MAX_NAMES: usize = 1024;
+/// A directory with more names is not listed to look for a few.
+const FEW_NAMES: usize = 128;
 /// Up to this many home directories in one directory are looked up by name.
 const FEW_HOMES: usize = 4;
 
 /// All names of a directory, and the listings of subdirectories that were needed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Listing {
-    kinds: BTreeMap<OsString, EntryKind>,
+    names: Names,
     dirs: RefCell<BTreeMap<OsString, Rc<Listing>>>,
 }
 
 pub(crate) struct Host<'a> {
-    tree: &'a dyn HostTree,
-    /// The key is the path as text: comparing it as a path takes ten times as long, and every start does
-    /// hundreds of lookups.
-    kinds: RefCell<BTreeMap<OsString, Option<EntryKind>>>,
+    tree: KnownTree<'a>,
     /// Canonical. Without one, nothing is listed.
     home: Option<PathBuf>,
     /// Listed when it is first needed.
@@ -81,8 +81,7 @@ impl Missing {
 impl<'a> Host<'a> {
     pub(crate) fn new(tree: &'a dyn HostTree, home: Option<&Path>) -> Self {
         let mut host = Self {
-            tree,
-            kinds: RefCell::default(),
+            tree: KnownTree::new(tree),
             home: None,
             home_listing: OnceCell::new(),
             real_homes: OnceCell::new(),
@@ -129,15 +128,13 @@ impl<'a> Host<'a> {
         let resolved = |home: &Path| self.resolve(home).map_or(home.to_owned(), |home| home.path);
         let is_few = homes.len() <= FEW_HOMES;
         let Ok(parent) = self.resolve(parent).map(|parent| parent.path) else { return Vec::new() };
-        let listing = if is_few { Vec::new() } else { self.tree.children(&parent) };
-        let links: HashSet<OsString> = listing
-            .into_iter()
-            .filter(|(_, kind)| *kind == EntryKind::Symlink)
-            .map(|(name, _)| name)
-            .collect();
+        let listing = (!is_few).then(|| self.tree.names(&parent));
+        let is_link = |name: &OsStr| {
+            listing.as_deref().and_then(|names| kind_of(names, name)) == Some(EntryKind::Symlink)
+        };
         let real = |home: &Path| {
             let (_, name) = split_last(home)?;
-            Some(match is_few || links.contains(name) {
+            Some(match is_few || is_link(name) {
                 true => resolved(home),
                 false => parent.join(name),
             })
@@ -148,17 +145,15 @@ impl<'a> Host<'a> {
     /// Does not follow a final link. The path must not contain any other link.
     pub(crate) fn kind(&self, path: &Path) -> Option<EntryKind> {
         let path = without_last_slash(path);
-        if let Some(kind) = self.kinds.borrow().get(path.as_os_str()) {
-            return *kind;
+        if let Some(entry) = self.tree.known_entry(path) {
+            return entry.map(|entry| entry.kind);
         }
         if let Some((parent, name)) = split_last(path)
-            && let Some(listing) = self.listing(parent)
+            && let Some(names) = self.names_around(parent)
         {
-            return listing.kinds.get(name).copied();
+            return kind_of(&names, name);
         }
-        let kind = self.tree.entry(path).map(|entry| entry.kind);
-        self.kinds.borrow_mut().insert(path.as_os_str().to_owned(), kind);
-        kind
+        self.tree.entry(path).map(|entry| entry.kind)
     }
 
     /// Asks the host itself, which can look up a name even in a directory that cannot be listed.
@@ -171,18 +166,16 @@ impl<'a> Host<'a> {
     }
 
     pub(crate) fn first_children(&self, path: &Path, most: usize) -> Vec<(OsString, EntryKind)> {
-        self.tree.first_children(path, most)
+        self.tree.first_names(path, most)
     }
 
     /// Sorted by name.
-    pub(crate) fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)> {
-        let mut children = self.tree.children(path);
-        children.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        children
+    pub(crate) fn children(&self, path: &Path) -> Names {
+        self.tree.names(path)
     }
 
     pub(crate) fn read_small(&self, path: &Path) -> Option<String> {
-        self.tree.read_small(path)
+        String::from_utf8(self.tree.read_start(path, SMALL_FILE)?).ok()
     }
 
     pub(crate) fn read_link(&self, path: &Path) -> Option<PathBuf> {
@@ -314,7 +307,7 @@ impl<'a> Host<'a> {
         for (depth, name) in below_home.as_bytes().split(|byte| *byte == b'/').enumerate() {
             let end = dir.len() + usize::from(depth > 0) + name.len();
             let name = OsStr::from_bytes(name);
-            match listing.kinds.get(name) {
+            match kind_of(&listing.names, name) {
                 None => return Some(dir),
                 Some(EntryKind::Dir) if depth < LISTED_DEPTH && end < below_home.len() => {}
                 Some(_) => return None,
@@ -356,24 +349,12 @@ impl<'a> Host<'a> {
     pub(crate) fn matching(&self, dir: &Path, prefix: &[u8]) -> Vec<PathBuf> {
         let Ok(dir) = self.resolve(dir) else { return Vec::new() };
         let matches = |name: &OsStr| name.as_encoded_bytes().starts_with(prefix);
-        let listing = self.listing(&dir.path);
-        let mut found: Vec<PathBuf> = match listing {
-            Some(listing) => listing
-                .kinds
-                .keys()
-                .filter(|name| matches(name))
-                .map(|name| dir.path.join(name))
-                .collect(),
-            None => {
-                let children = self.tree.children(&dir.path).into_iter();
-                children
-                    .filter(|(name, _)| matches(name))
-                    .map(|(name, _)| dir.path.join(name))
-                    .collect()
-            }
+        let names = match self.listing(&dir.path) {
+            Some(listing) => listing.names.clone(),
+            None => self.tree.names(&dir.path),
         };
-        found.sort_unstable();
-        found
+        let found = names.iter().filter(|(name, _)| matches(name));
+        found.map(|(name, _)| dir.path.join(name)).collect()
     }
 
     /// The links and directories directly in a directory, sorted by name. In a very large directory only the
@@ -381,11 +362,11 @@ impl<'a> Host<'a> {
     pub(crate) fn ways_in(&self, dir: &Path) -> Vec<(PathBuf, EntryKind)> {
         let ways: Vec<_> = match self.known_listing(dir) {
             Some(listing) => {
-                let ways = listing.kinds.iter().filter(|(_, kind)| kind.is_way());
-                ways.map(|(name, kind)| (name.clone(), *kind)).collect()
+                let ways = listing.names.iter().filter(|(_, kind)| kind.is_way());
+                ways.cloned().collect()
             }
             None => {
-                let names = self.tree.first_children(dir, MAX_NAMES).into_iter();
+                let names = self.tree.first_names(dir, MAX_NAMES).into_iter();
                 names.filter(|(_, kind)| kind.is_way()).collect()
             }
         };
@@ -410,6 +391,27 @@ impl<'a> Host<'a> {
             listing = known;
         }
         Some(listing)
+    }
+
+    /// The names of a directory in which many are looked up, or that was listed for another reason.
+    fn names_around(&self, dir: &Path) -> Option<Names> {
+        if let Some(listing) = self.listing(dir) {
+            return Some(listing.names.clone());
+        }
+        if dir.as_os_str() != "/" {
+            return self.tree.known_names(dir);
+        }
+        // Where the root cannot be listed, its names can still be looked up.
+        Some(self.tree.names(dir)).filter(|names| !names.is_empty())
+    }
+
+    /// All names of a directory; `None` if there are many, or it cannot be listed.
+    pub(crate) fn few_names(&self, dir: &Path) -> Option<Names> {
+        self.names_around(dir).or_else(|| {
+            let mut names = self.tree.first_names(dir, FEW_NAMES + 1);
+            names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+            (1..=FEW_NAMES).contains(&names.len()).then(|| names.into())
+        })
     }
 
     /// All names of a directory, if many names are looked up in it.
@@ -439,7 +441,7 @@ impl<'a> Host<'a> {
         if let Some(listing) = above.dirs.borrow().get(name) {
             return Some(listing.clone());
         }
-        if above.kinds.get(name) != Some(&EntryKind::Dir) {
+        if kind_of(&above.names, name) != Some(EntryKind::Dir) {
             return None;
         }
         let listing = self.list(&self.home.as_deref()?.join(dir));
@@ -448,8 +450,7 @@ impl<'a> Host<'a> {
     }
 
     fn list(&self, dir: &Path) -> Rc<Listing> {
-        let kinds = self.tree.children(dir).into_iter().collect();
-        Rc::new(Listing { kinds, dirs: RefCell::default() })
+        Rc::new(Listing { names: self.tree.names(dir), dirs: RefCell::default() })
     }
 }
 

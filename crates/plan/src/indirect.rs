@@ -80,8 +80,8 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
 
     /// Adds the links in a directory, and their targets.
     fn add_links_in(&mut self, dir: &Path, why: &'static str) {
-        for (name, kind) in self.host.children(dir) {
-            if kind == EntryKind::Symlink {
+        for (name, kind) in self.host.children(dir).iter() {
+            if *kind == EntryKind::Symlink {
                 self.add(&dir.join(name), why);
             }
         }
@@ -282,9 +282,9 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         let names = match name {
             NamePattern::Exact(name) => vec![dir.join(OsStr::from_bytes(name))],
             NamePattern::Around(..) => {
-                let children = self.host.children(dir).into_iter().map(|(child, _)| child);
-                let meant = children.filter(|child| name.matches(child.as_bytes()));
-                meant.map(|child| dir.join(child)).collect()
+                let children = self.host.children(dir);
+                let meant = children.iter().filter(|(child, _)| name.matches(child.as_bytes()));
+                meant.map(|(child, _)| dir.join(child)).collect()
             }
         };
         for path in names {

@@ -28,6 +28,7 @@ mod identity;
 mod indirect;
 mod installed;
 pub mod kept_layer;
+mod known;
 mod landlock;
 pub mod layer;
 #[cfg(any(test, feature = "layers-off"))]
@@ -43,6 +44,8 @@ mod locate;
 pub mod model;
 mod namespaces;
 mod own;
+mod path_map;
+mod path_text;
 mod paths;
 mod planted;
 mod policy_files;

@@ -10,12 +10,13 @@ use crate::host::{Host, Link, join};
 use crate::listed_view::{IfSourceMissing, ListedAccess, ListedEntry, ListedView, Shown};
 use crate::model::{MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
+use crate::path_map::PathMap;
 use crate::planted::PlantedPlaces;
 use crate::policy_files;
 use crate::request::PlanRequest;
 use crate::see::{self, Outside, Seen};
 use palisade_guard::GuardedPath;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// In errors.
@@ -28,7 +29,7 @@ struct Listed {
     grants: Vec<Grant>,
     links: Vec<Link>,
     /// Steps on top of the grants, by their place.
-    steps: BTreeMap<PathBuf, MountOp>,
+    steps: PathMap<MountOp>,
 }
 
 pub(crate) fn see(request: &PlanRequest<'_>, view: &ListedView, host: &Host<'_>) -> Result<Seen> {
@@ -50,7 +51,7 @@ pub(crate) fn see(request: &PlanRequest<'_>, view: &ListedView, host: &Host<'_>)
     let mut own = own::mounts(&policy.filesystem, policy.isolation_level, facts, &denied, host);
     own.extend(steps);
     links.extend(own::links(host));
-    let own_places: HashSet<PathBuf> = own.keys().cloned().collect();
+    let own_places: HashSet<PathBuf> = own.keys().map(Path::to_owned).collect();
     let parts = Parts {
         own,
         grants,
@@ -120,8 +121,8 @@ enum Ground {
 }
 
 /// The entries that are not covered by a later one, by their places without links.
-fn settle(view: &ListedView, host: &Host<'_>) -> Result<BTreeMap<PathBuf, Settled>> {
-    let mut settled: BTreeMap<PathBuf, Settled> = BTreeMap::new();
+fn settle(view: &ListedView, host: &Host<'_>) -> Result<PathMap<Settled>> {
+    let mut settled: PathMap<Settled> = PathMap::default();
     for ListedEntry { place, shown } in &view.entries {
         let (place, ground) = ground(place, &settled, host)?;
         match shown {
@@ -149,11 +150,7 @@ fn covers_with_nothing(source: &Path, place: &Path, is_missing: bool, host: &Hos
 }
 
 /// What is at a place, and the place itself: where a link of the host leads on the way to it.
-fn ground(
-    place: &Path,
-    settled: &BTreeMap<PathBuf, Settled>,
-    host: &Host<'_>,
-) -> Result<(PathBuf, Ground)> {
+fn ground(place: &Path, settled: &PathMap<Settled>, host: &Host<'_>) -> Result<(PathBuf, Ground)> {
     for above in place.ancestors().skip(1) {
         let is_own = OWN_AREAS.into_iter().any(|area| above == Path::new(area));
         match settled.get(above).map(|entry| &entry.shown) {
@@ -197,12 +194,12 @@ fn on_host(
     }
 }
 
-fn list(settled: &BTreeMap<PathBuf, Settled>, granter: &Granter<'_>) -> Result<Listed> {
+fn list(settled: &PathMap<Settled>, granter: &Granter<'_>) -> Result<Listed> {
     let host = granter.host;
-    let mut listed = Listed { grants: Vec::new(), links: Vec::new(), steps: BTreeMap::new() };
-    for (place, Settled { shown, ground }) in settled {
+    let mut listed = Listed { grants: Vec::new(), links: Vec::new(), steps: PathMap::default() };
+    for (place, Settled { shown, ground }) in settled.iter() {
         let is_missing = matches!(ground, Ground::Host { kind: None, .. });
-        let target = place.clone();
+        let target = place.to_owned();
         let needs_a_place = match shown {
             Shown::Host { source, .. } => source != place,
             Shown::Private { .. } | Shown::File { .. } => true,
@@ -220,7 +217,7 @@ fn list(settled: &BTreeMap<PathBuf, Settled>, granter: &Granter<'_>) -> Result<L
                 };
                 if place == Path::new("/") && source == place {
                     let further = with_the_root(granter);
-                    let not_said = |path: &&Path| !settled.contains_key(*path);
+                    let not_said = |path: &&Path| !settled.contains_key(path);
                     let found = further.filter(not_said).filter_map(|path| host.resolve(path).ok());
                     for found in found.collect::<Vec<_>>() {
                         listed.grants.push(granter.grant(found, GrantKind::ReadOnly, WHAT)?);
@@ -260,7 +257,7 @@ fn list(settled: &BTreeMap<PathBuf, Settled>, granter: &Granter<'_>) -> Result<L
                 Ground::Own => MountOp::File { target, content: String::new(), mode: 0o444 },
             },
         };
-        listed.steps.insert(place.clone(), op);
+        listed.steps.insert(place.to_owned(), op);
     }
     Ok(listed)
 }
@@ -268,7 +265,7 @@ fn list(settled: &BTreeMap<PathBuf, Settled>, granter: &Granter<'_>) -> Result<L
 /// The program that is to be run, where the whole host is listed: one beside a secret would otherwise be hidden with it.
 fn program(
     request: &PlanRequest<'_>,
-    settled: &BTreeMap<PathBuf, Settled>,
+    settled: &PathMap<Settled>,
     granter: &Granter<'_>,
 ) -> Option<Grant> {
     let root = Path::new("/");

@@ -5,9 +5,12 @@
 
 use crate::facts::HostFacts;
 use crate::host::Host;
+use crate::known::kind_of;
 use crate::lists;
 use crate::model::{FoundBy, Located};
 use crate::own::OWN_AREAS;
+use crate::path_text::PathText as _;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The git root of the working directory; without one, the nearest directory with a project marker; otherwise
@@ -47,16 +50,21 @@ pub(crate) fn is_in_project(dir: &Path, host: &Host<'_>) -> bool {
 }
 
 fn marker_in(dir: &Path, host: &Host<'_>) -> Option<&'static str> {
+    // One listing costs less than looking up every marker.
+    let names = host.few_names(dir);
+    let may_be_there = |name: &str| {
+        names.as_deref().is_none_or(|names| kind_of(names, OsStr::new(name)).is_some())
+    };
     lists::MARKERS
         .iter()
         .map(|listed| listed.name)
-        .find(|name| host.kind(&dir.join(name)).is_some())
+        .find(|name| may_be_there(name) && host.kind(&dir.join(name)).is_some())
 }
 
 /// Whether a directory is never acceptable as a project. Checked without looking at the system's directories
 /// one by one; `project::too_much` makes the final decision.
 fn is_withheld(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> bool {
-    let is_system = |system: &Path| system.starts_with(dir) || dir.starts_with(system);
+    let is_system = |system: &Path| system.is_in(dir) || dir.is_in(system);
     holds_home(dir, facts, host).is_some()
         || is_own(dir)
         || lists::SYSTEM.iter().any(|listed| is_system(Path::new(listed.name)))
@@ -67,17 +75,17 @@ pub(crate) fn is_git_root(dir: &Path, host: &Host<'_>) -> bool {
 }
 
 pub(crate) fn holds_home(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> Option<&'static str> {
-    if host.home().is_some_and(|home| home.starts_with(dir)) {
+    if host.home().is_some_and(|home| home.is_in(dir)) {
         return Some("it is or contains your home directory");
     }
     let homes = host.real_homes(&facts.homes);
-    let is_home = homes.iter().any(|home| home.starts_with(dir));
+    let is_home = homes.iter().any(|home| home.is_in(dir));
     let is_among_homes = dir.parent() == Some(Path::new("/home"));
     (is_home || is_among_homes).then_some("it is or contains a home directory")
 }
 
 pub(crate) fn is_own(dir: &Path) -> bool {
     let kernel = ["/proc", "/sys", "/dev", "/run"];
-    OWN_AREAS.into_iter().any(|area| dir == Path::new(area))
-        || kernel.into_iter().any(|area| dir.starts_with(area))
+    OWN_AREAS.into_iter().any(|area| dir.is_same(area))
+        || kernel.into_iter().any(|area| dir.is_in(area))
 }

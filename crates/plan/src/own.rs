@@ -6,8 +6,9 @@ use crate::denied::{Class, Denied};
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, Link};
 use crate::model::MountOp;
+use crate::path_map::PathMap;
+use crate::path_text::PathText as _;
 use palisade_policy::model::{Filesystem, Level};
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -58,11 +59,11 @@ const DEV_LINKS: [(&str, &str); 5] = [
 /// The area that a grant would replace: the area itself, or any part of `/proc` and `/dev`, where the host's
 /// version would become visible.
 pub(crate) fn area_of_grant(target: &Path) -> Option<&'static str> {
-    if target.starts_with("/dev/shm") {
+    if target.is_in("/dev/shm") {
         return Some("/dev/shm");
     }
     OWN_AREAS.into_iter().find(|area| {
-        target == Path::new(area) || (matches!(*area, "/proc" | "/dev") && target.starts_with(area))
+        target.is_same(area) || (matches!(*area, "/proc" | "/dev") && target.is_in(area))
     })
 }
 
@@ -94,7 +95,7 @@ pub(crate) fn mounts(
     facts: &HostFacts,
     denied: &Denied,
     host: &Host<'_>,
-) -> BTreeMap<PathBuf, MountOp> {
+) -> PathMap<MountOp> {
     let mut ops = Vec::with_capacity(40);
     devices(&mut ops, level);
     ops.push(MountOp::Proc { target: "/proc".into() });
@@ -112,7 +113,7 @@ pub(crate) fn mounts(
     ops.push(tmpfs("/tmp", 0o1777, filesystem.tmp_size, true));
     ops.push(tmpfs("/var/tmp", 0o1777, filesystem.var_tmp_size, true));
 
-    let mut own: BTreeMap<PathBuf, MountOp> =
+    let mut own: PathMap<MountOp> =
         ops.into_iter().map(|op| (op.target().to_owned(), op)).collect();
     if denied.has_asked() {
         leave_out(&mut own, denied, host);
@@ -121,7 +122,7 @@ pub(crate) fn mounts(
 }
 
 /// Removes what the policy denies.
-fn leave_out(own: &mut BTreeMap<PathBuf, MountOp>, denied: &Denied, host: &Host<'_>) {
+fn leave_out(own: &mut PathMap<MountOp>, denied: &Denied, host: &Host<'_>) {
     let is_asked = |path: &Path| denied.above(path).is_some_and(|(_, class)| class == Class::Asked);
     own.retain(|target, _| !is_asked(target));
     if own.contains_key(Path::new("/proc")) {

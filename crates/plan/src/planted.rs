@@ -7,6 +7,7 @@
 use crate::error::{PlanError, Result};
 use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::{Host, Link};
+use crate::path_text::PathText as _;
 use std::path::{Path, PathBuf};
 
 /// Where such links may be, by their real paths on the host.
@@ -76,22 +77,22 @@ impl PlantedPlaces {
     }
 
     pub(crate) fn hold(&self, path: &Path) -> bool {
-        self.all().any(|tree| path.starts_with(tree))
+        self.all().any(|tree| path.is_in(tree))
     }
 
     fn is_refused(&self, grant: &Grant, link: &Link) -> bool {
         // What may be read beside it can be read anyway. But for writing, the link's maker would choose the place.
         let is_chosen = grant.kind != GrantKind::ReadOnly
-            && self.unwritten.iter().any(|tree| link.place.starts_with(tree))
+            && self.unwritten.iter().any(|tree| link.place.is_in(tree))
             && !self
                 .beyond_doubt
                 .iter()
-                .any(|tree| link.place.starts_with(tree) && grant.source.starts_with(tree));
+                .any(|tree| link.place.is_in(tree) && grant.source.is_in(tree));
         is_chosen || self.leads_out(link, &grant.source)
     }
 
     fn leads_out(&self, link: &Link, to: &Path) -> bool {
-        self.all().any(|tree| link.place.starts_with(tree) && !to.starts_with(tree))
+        self.all().any(|tree| link.place.is_in(tree) && !to.is_in(tree))
     }
 
     fn all(&self) -> impl Iterator<Item = &PathBuf> {
@@ -102,7 +103,7 @@ impl PlantedPlaces {
 /// Directories that are not written themselves, but whose contents are no more to be trusted than the project's. A home
 /// directory under an overlay has links of its owner, and no run changed them.
 fn holds_work_of_others(grant: &Grant, host: &Host<'_>) -> bool {
-    let holds_home = host.home().is_some_and(|home| home.starts_with(&grant.source));
+    let holds_home = host.home().is_some_and(|home| home.is_in(&grant.source));
     match grant.kind {
         GrantKind::Overlay => grant.origin == Origin::Asked && !holds_home,
         // Another run may have had the host's.

@@ -4,6 +4,7 @@ use crate::git;
 use crate::grant::{Grant, GrantKind, Granter, Origin};
 use crate::locate::{holds_home, is_git_root, is_own, root_of};
 use crate::model::NodeKind;
+use crate::path_text::PathText as _;
 use palisade_policy::model::{ProjectAccess, View};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -113,7 +114,7 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
         return Some("the sandbox has its own directory there".to_owned());
     }
     let holds = |system: &Path| {
-        system.starts_with(root) || (root.starts_with(system) && !is_git_root(root, granter.host))
+        system.is_in(root) || (root.is_in(system) && !is_git_root(root, granter.host))
     };
     let system = granter.system.iter().find(|system| holds(system))?;
     Some(format!("{} belongs to the system", system.display()))

@@ -305,6 +305,20 @@ fn a_marker_never_makes_a_home_or_a_system_directory_the_project() {
     }
 }
 
+#[test]
+fn a_marker_is_found_among_few_names_and_among_many() {
+    for many in [2, 200] {
+        let mut tree = FakeTree::new();
+        // Deeper than what is listed of a home directory.
+        let root = "/home/u/a/b/c/d/app";
+        tree.file(format!("{root}/go.mod"), "").dir(format!("{root}/src"));
+        for number in 0..many {
+            tree.file(format!("{root}/file{number}"), "");
+        }
+        assert_eq!(project_of(&format!("{root}/src"), &tree).0, root, "{many}");
+    }
+}
+
 /// Proves: FS-1 project-markers
 #[test]
 fn a_marker_of_somebody_else_widens_nothing() {

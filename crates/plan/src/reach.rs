@@ -96,7 +96,7 @@ impl<'a> Reach<'a> {
     pub(crate) fn children(&self, dir: &Found) -> Vec<PathBuf> {
         let on_host = dir.on_host.as_deref().map(|path| self.host.children(path));
         let mut names: BTreeSet<OsString> =
-            on_host.into_iter().flatten().map(|(name, _)| name).collect();
+            on_host.iter().flat_map(|names| names.iter()).map(|(name, _)| name.clone()).collect();
         if let Seen::View { mounts, .. } = &self.seen {
             let below = mounts.keys().filter_map(|target| target.strip_prefix(&dir.path).ok());
             names.extend(

@@ -2,6 +2,7 @@
 
 use crate::facts::{HostFacts, HostTree, LimitFacts};
 use crate::listed_view::ListedView;
+use crate::model::Located;
 use palisade_policy::model::Policy;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ pub struct PlanRequest<'a> {
     pub command: Vec<OsString>,
     pub session: String,
     pub missing: IfMissing,
+    /// The project, if the policy was read from it: the plan must grant the same one. Otherwise it is looked for.
+    pub project: Option<&'a Located>,
     /// The files that the policy was read from, as named by the user.
     pub policy_files: &'a [PathBuf],
     /// Writable paths that a preset names, as the policy writes them. The user gave no option for those.

@@ -9,6 +9,8 @@ use crate::facts::{EntryKind, HostFacts};
 use crate::grant::{Grant, GrantKind, Granter, Origin};
 use crate::host::{Host, Link, Resolved, join};
 use crate::model::{MountOp, NodeKind};
+use crate::path_map::PathMap;
+use crate::path_text::PathText as _;
 use crate::paths::Scope;
 use crate::planted::PlantedPlaces;
 use crate::project::{self, Project, WORKSPACE};
@@ -19,7 +21,7 @@ use crate::writable::resolved_path;
 use crate::{caches, credentials, installed, lists, own, policy_files};
 use palisade_policy::model::{CacheAccess, Mode, Policy, View};
 use palisade_policy::network::SecretSource;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -94,15 +96,13 @@ impl Seen {
     }
 
     fn is_shown_when_used(&self, path: &Path) -> bool {
-        self.when_used.iter().any(|top| path.starts_with(top))
+        self.when_used.iter().any(|top| path.is_in(top))
     }
 
     pub(crate) fn has_dir(&self, dir: &Path, host: &Host<'_>) -> bool {
         let is_reachable = match self.outside {
             Outside::Absent => self.is_shown_when_used(dir),
-            Outside::Shared => {
-                own::SHARED_WITH_HOST.into_iter().any(|shared| dir.starts_with(shared))
-            }
+            Outside::Shared => own::SHARED_WITH_HOST.into_iter().any(|shared| dir.is_in(shared)),
             Outside::Everything => true,
         };
         if is_reachable {
@@ -157,7 +157,7 @@ pub(crate) fn see(
             // The command stands in its working directory from the start.
             let cwd = resolved_cwd(policy, facts, host)?;
             let is_used =
-                |grant: &mut Grant| grant.origin == Origin::Tree && !cwd.starts_with(&grant.source);
+                |grant: &mut Grant| grant.origin == Origin::Tree && !cwd.is_in(&grant.source);
             for grant in grants.extract_if(.., is_used) {
                 when_used.push(grant.source);
                 links.extend(grant.links);
@@ -227,7 +227,7 @@ pub(crate) fn see(
     };
     let own = match outside {
         Outside::Absent => own::mounts(filesystem, policy.isolation_level, facts, &denied, host),
-        Outside::Shared | Outside::Everything => BTreeMap::new(),
+        Outside::Shared | Outside::Everything => PathMap::default(),
     };
     let home = is_minimal.then(|| PathBuf::from(MINIMAL_HOME));
     let private_home = home.as_deref().or_else(|| home_to_replace(&grants, host));
@@ -249,13 +249,13 @@ pub(crate) fn see(
         transaction_by: policy.filesystem.transaction_by,
     };
     let named = kept_read_only(&parts.grants);
-    let own_targets: HashSet<PathBuf> = parts.own.keys().cloned().collect();
+    let own_targets: HashSet<PathBuf> = parts.own.keys().map(Path::to_owned).collect();
     let has_workspace = parts.grants.iter().any(|grant| grant.origin == Origin::Project);
     let mut view = compose(parts, &denied, host)?;
     view.frame_what_stands_on_tmpfs(&own_targets, |target| {
         // The rest of a private home belongs to the run.
-        private_home.is_none_or(|home| !target.starts_with(home))
-            || named.iter().any(|named| target.starts_with(named))
+        private_home.is_none_or(|home| !target.is_in(home))
+            || named.iter().any(|named| target.is_in(named))
     });
     if outside == Outside::Absent {
         settings::place(carried, &mut view);
@@ -353,9 +353,9 @@ pub(crate) fn deny(
         for home in homes_elsewhere(grants, facts, host) {
             denied.add_home(home);
         }
-        let is_shown_anyway = |path: &Path| system.iter().any(|shown| path.starts_with(shown));
+        let is_shown_anyway = |path: &Path| system.iter().any(|shown| path.is_in(shown));
         denied.follow_links(facts, host, |path| {
-            let holds = |place: &Path| place.starts_with(path);
+            let holds = |place: &Path| place.is_in(path);
             is_shown_anyway(path)
                 || holds(&facts.cwd)
                 || host.home().is_some_and(holds)
@@ -384,10 +384,10 @@ fn homes_elsewhere(grants: &[Grant], facts: &HostFacts, host: &Host<'_>) -> Vec<
     let mounts = Mounts::new(&facts.mounts);
     let own = host.home().map(Path::to_owned);
     let homes = host.real_homes(&facts.homes).iter().cloned().chain(own);
-    let is_shown = |alias: &Path| trees().any(|tree| alias.starts_with(&tree.source));
+    let is_shown = |alias: &Path| trees().any(|tree| alias.is_in(&tree.source));
     let is_named = |alias: &Path| {
         let mut asked = grants.iter().filter(|grant| grant.origin >= Origin::Cache);
-        asked.any(|grant| alias.starts_with(&grant.source) || grant.source.starts_with(alias))
+        asked.any(|grant| alias.is_in(&grant.source) || grant.source.is_in(alias))
     };
     homes
         .filter(|home| home != Path::new("/"))
@@ -424,8 +424,8 @@ fn dirs(is_there_anyway: bool, host: &Host<'_>) -> Vec<PathBuf> {
 /// that create a cache or a history file there keep working, and their files are discarded.
 fn home_to_replace<'host>(grants: &[Grant], host: &'host Host<'_>) -> Option<&'host Path> {
     let home = host.home()?;
-    let is_granted = grants.iter().any(|grant| home.starts_with(&grant.target));
-    let is_own = own::OWN_AREAS.into_iter().any(|area| home.starts_with(area));
+    let is_granted = grants.iter().any(|grant| home.is_in(&grant.target));
+    let is_own = own::OWN_AREAS.into_iter().any(|area| home.is_in(area));
     (!is_granted && !is_own && home != Path::new("/")).then_some(home)
 }
 
@@ -440,10 +440,10 @@ fn put_in_workspace(asked: &mut [Grant], root: &Path) {
 }
 
 fn with_home(
-    mut own: BTreeMap<PathBuf, MountOp>,
+    mut own: PathMap<MountOp>,
     home: Option<&Path>,
     size: Option<u64>,
-) -> BTreeMap<PathBuf, MountOp> {
+) -> PathMap<MountOp> {
     if let Some(home) = home {
         let target = home.to_owned();
         let op = MountOp::Tmpfs { target: target.clone(), mode: 0o700, size, exec: true };

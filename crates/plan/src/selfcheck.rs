@@ -4,6 +4,7 @@ use crate::facts::{EntryKind, HostFacts, HostMount};
 use crate::host::Host;
 use crate::layer::Layer;
 use crate::model::{Confinement, Guard, Landlock, MountAccess, MountOp, NodeKind, Probe, Seccomp};
+use crate::path_text::PathText as _;
 use palisade_policy::model::NetworkMode;
 use std::path::{Path, PathBuf};
 
@@ -101,7 +102,7 @@ fn guarded_by_us<'plan>(
 }
 
 fn is_read_only_on_host(path: &Path, facts: &HostFacts) -> bool {
-    let holds = |mount: &&HostMount| path.starts_with(&mount.mount_point);
+    let holds = |mount: &&HostMount| path.is_in(&mount.mount_point);
     let length = |mount: &&HostMount| mount.mount_point.as_os_str().len();
     let mount = facts.mounts.iter().filter(holds).max_by_key(length);
     mount.is_some_and(|mount| mount.read_only)

@@ -3,15 +3,16 @@
 use crate::facts::EntryKind;
 use crate::host::{Host, Link};
 use crate::model::{MountOp, NodeKind};
+use crate::path_map::PathMap;
+use crate::path_text::PathText as _;
 use palisade_policy::model::Approval;
-use std::collections::{BTreeMap, HashSet};
-use std::ops::Bound;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Ordered by target, so that a parent always comes before what is mounted on it.
 #[derive(Debug, Default)]
 pub(crate) struct Composition {
-    pub(crate) ops: BTreeMap<PathBuf, MountOp>,
+    pub(crate) ops: PathMap<MountOp>,
     pub(crate) notes: Vec<String>,
     pub(crate) approvals: Vec<Approval>,
 }
@@ -43,11 +44,11 @@ impl Composition {
             let mut above = target.ancestors().skip(1).filter_map(|above| self.ops.get(above));
             matches!(above.find(|op| !is_part(op)), Some(MountOp::Tmpfs { .. }))
         };
-        let is_loose = |(target, op): (&PathBuf, &MountOp)| match op {
+        let is_loose = |(target, op): (&Path, &MountOp)| match op {
             MountOp::Dir { mode, .. }
                 if !own.contains(target) && stands_on_tmpfs(target) && is_read_only(target) =>
             {
-                Some((target.clone(), *mode))
+                Some((target.to_owned(), *mode))
             }
             _ => None,
         };
@@ -60,7 +61,7 @@ impl Composition {
     /// Puts what is shown of these directories on file systems of their own.
     pub(crate) fn frame_areas(&mut self, areas: &[&str]) {
         for area in areas.iter().map(Path::new) {
-            let is_shown = self.ops.keys().any(|target| target.starts_with(area));
+            let is_shown = self.ops.keys().any(|target| target.is_in(area));
             if is_shown && matches!(self.ops.get(area), None | Some(MountOp::Dir { .. })) {
                 let frame = MountOp::Frame { target: area.to_owned(), mode: 0o755 };
                 self.ops.insert(area.to_owned(), frame);
@@ -99,12 +100,10 @@ impl Composition {
         if path == Path::new("/") {
             return true;
         }
-        if self.ops.range::<Path, _>((Bound::Included(path), Bound::Unbounded)).next().is_some_and(
-            |(next, op)| {
-                // Parent directories of a mount point are created with it.
-                next.starts_with(path) && (next != path || is_dir(op))
-            },
-        ) {
+        if self.ops.from(path).next().is_some_and(|(next, op)| {
+            // Parent directories of a mount point are created with it.
+            next.is_in(path) && (!next.is_same(path) || is_dir(op))
+        }) {
             return true;
         }
         match self.standing_above(path) {
@@ -113,8 +112,7 @@ impl Composition {
             }
             Some(MountOp::Overlay { lower, target, hidden, .. }) => {
                 let rest = path.strip_prefix(target).unwrap_or(path);
-                !hidden.iter().any(|hidden| rest.starts_with(hidden))
-                    && inside(path, target, lower, host)
+                !hidden.iter().any(|hidden| rest.is_in(hidden)) && inside(path, target, lower, host)
             }
             _ => false,
         }

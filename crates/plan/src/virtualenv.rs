@@ -51,7 +51,8 @@ pub(crate) fn guarded(
         .filter(|dir| dir.is_absolute() && host.exists(&dir.join(MARK)))
         .filter_map(|dir| Some((dir, inside(dir)?)))
         .flat_map(|(dir, place)| {
-            let versions = host.children(&dir.join("bin")).into_iter().filter_map(|(name, _)| {
+            let children = host.children(&dir.join("bin"));
+            let versions = children.iter().filter_map(|(name, _)| {
                 name.to_str()
                     .filter(|name| name.starts_with("python3."))
                     .map(|name| format!("bin/{name}"))

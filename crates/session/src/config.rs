@@ -7,6 +7,7 @@ use crate::caller::Caller;
 use crate::error::{Result, SessionError};
 use crate::trust::TrustStore;
 use palisade_launch::probe::RealTree;
+use palisade_plan::Located;
 use palisade_plan::facts::HostFacts;
 use palisade_plan::limit::LimitKind;
 use palisade_policy::{
@@ -43,6 +44,8 @@ pub struct PolicyRequest {
 #[derive(Clone, Debug)]
 pub struct LoadedPolicy {
     pub merged: Merged,
+    /// Where a project's policy was looked for, if it is the caller's own project.
+    pub project: Option<Located>,
     pub sources: Vec<PolicySource>,
     /// The paths under which those files were opened, so that the plan can seal every link on the way.
     pub read_from: Vec<PathBuf>,
@@ -114,8 +117,8 @@ pub fn load_supposing(
     let subject = request.tool.clone().map_or(Subject::Run, Subject::Tool);
     let merged = merge(&subject, reading.layers).map_err(SessionError::Policy)?;
     reading.notes.extend(merged.notes.iter().cloned());
-    let Reading { sources, read_from, notes, .. } = reading;
-    Ok(LoadedPolicy { merged, sources, read_from, notes })
+    let Reading { project, sources, read_from, notes, .. } = reading;
+    Ok(LoadedPolicy { merged, project, sources, read_from, notes })
 }
 
 /// The writable paths of every layer but an untrusted project's.
@@ -137,7 +140,11 @@ fn read_layers(
     let project = match supposing {
         Some(Supposing::ProjectFile(file)) => Some(file.clone()),
         Some(Supposing::WithoutProject) => None,
-        _ => project_document(caller, request)?,
+        _ if request.project.is_some() => project_document(caller, request)?,
+        _ => {
+            let located = palisade_plan::locate_project(&caller.facts, &RealTree);
+            document_of(&reading.project.insert(located).root)?
+        }
     };
     if let Some(file) = project {
         let trust = match supposing {
@@ -204,7 +211,11 @@ fn refuse_beyond_own(loaded: &LoadedPolicy) -> Result<()> {
 
 /// The policy file of the caller's project, if there is one.
 pub fn project_document(caller: &Caller, request: &PolicyRequest) -> Result<Option<DocumentFile>> {
-    let directory = project_root(caller, request.project.as_deref())?.join(PROJECT_DIRECTORY);
+    document_of(&project_root(caller, request.project.as_deref())?)
+}
+
+fn document_of(project: &Path) -> Result<Option<DocumentFile>> {
+    let directory = project.join(PROJECT_DIRECTORY);
     let found = find(&directory)?;
     // Trust covers a file's path and content: through a link, one project would use another's.
     match found {
@@ -273,6 +284,7 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 
 #[derive(Default)]
 struct Reading {
+    project: Option<Located>,
     layers: Vec<PolicyLayer>,
     sources: Vec<PolicySource>,
     read_from: Vec<PathBuf>,

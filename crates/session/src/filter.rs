@@ -37,6 +37,7 @@ pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter> {
         command: Vec::new(),
         session: session.clone(),
         missing: missing(&policy),
+        project: policy.project.as_ref(),
         policy_files: &policy.read_from,
         preset_paths: &[],
         layer: &caller.places.layer(&session),

@@ -32,6 +32,7 @@ pub(crate) fn plan_without_namespaces() -> Plan {
         command: vec!["/bin/program".into(), "argument".into()],
         session: "s".to_owned(),
         missing: palisade_plan::IfMissing::IsAnError,
+        project: None,
         policy_files: &[],
         preset_paths: &[],
         layer: std::path::Path::new("/state/layer"),

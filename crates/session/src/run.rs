@@ -378,11 +378,11 @@ fn carry_out(
     let Scene { caller, request, control, journal, began, report, incident, has_expired, tell } =
         scene;
     let Began { clock, inherited } = *began;
-    let located = palisade_plan::locate_project(&caller.facts, &RealTree);
-    if let Some(note) = familiar::introduce(&caller.places, &located, &caller.facts.cwd) {
+    let located = &plan.explanation.project;
+    if let Some(note) = familiar::introduce(&caller.places, located, &caller.facts.cwd) {
         tell(&note);
     }
-    let project = located.root;
+    let project = located.root.clone();
     let run = describe(plan, request.policy.tool.as_deref(), project.clone());
     journal.add(EventKind::SandboxCreated(Box::new(Created {
         run: run.clone(),

@@ -120,6 +120,7 @@ fn plan_of(caller: &Caller, loaded: &LoadedPolicy, policy: &Policy) -> Result<Pl
         command: vec!["/bin/sh".into()],
         session: session.clone(),
         missing: missing(loaded),
+        project: loaded.project.as_ref(),
         policy_files: &loaded.read_from,
         preset_paths: &[],
         layer: &caller.places.layer(&session),

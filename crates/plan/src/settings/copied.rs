@@ -9,8 +9,8 @@ use crate::facts::EntryKind;
 use crate::grant::TOOLCHAIN;
 use crate::host::Host;
 use crate::model::{MountAccess, MountOp, NodeKind};
+use crate::path_text::PathText as _;
 use crate::view::Composition;
-use std::ops::Bound;
 use std::path::Path;
 
 /// A directory with more files is shown, not copied.
@@ -18,9 +18,9 @@ const MAX_FILES: usize = 16;
 const DIRECTORY_MODE: u32 = 0o755;
 
 pub(crate) fn copy_settings(home: &Path, view: &mut Composition, host: &Host<'_>) {
-    let behind_home = view.ops.range::<Path, _>((Bound::Excluded(home), Bound::Unbounded));
+    let behind_home = view.ops.after(home);
     let copies: Vec<MountOp> = behind_home
-        .take_while(|(target, _)| target.starts_with(home))
+        .take_while(|(target, _)| target.is_in(home))
         .filter(|(target, _)| is_part_of(home, target, view) && !has_mounts_below(target, view))
         .filter_map(|(_, op)| copies_of(op, host))
         .flatten()
@@ -30,13 +30,13 @@ pub(crate) fn copy_settings(home: &Path, view: &mut Composition, host: &Host<'_>
 
 /// Whether nothing is mounted between the private home and a path.
 fn is_part_of(home: &Path, path: &Path, view: &Composition) -> bool {
-    let between = path.ancestors().skip(1).take_while(|above| *above != home);
+    let between = path.ancestors().skip(1).take_while(|above| !above.is_same(home));
     between.filter_map(|above| view.ops.get(above)).all(|op| matches!(op, MountOp::Dir { .. }))
 }
 
 fn has_mounts_below(path: &Path, view: &Composition) -> bool {
-    let behind = view.ops.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded));
-    behind.map(|(target, _)| target).next().is_some_and(|next| next.starts_with(path))
+    let behind = view.ops.after(path);
+    behind.map(|(target, _)| target).next().is_some_and(|next| next.is_in(path))
 }
 
 fn copies_of(op: &MountOp, host: &Host<'_>) -> Option<Vec<MountOp>> {

@@ -111,7 +111,7 @@ impl fmt::Display for Provenance {
 pub struct Merged {
     pub policy: Policy,
     /// By key path. A list that several layers extended has one entry for each.
-    pub provenance: BTreeMap<String, Vec<Provenance>>,
+    pub provenance: BTreeMap<&'static str, Vec<Provenance>>,
     /// What an untrusted project asked for and did not get, and unknown tool names.
     pub notes: Vec<Diagnostic>,
     pub(crate) settings: Settings,

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Stack<'a> {
     subject: &'a Subject,
     pub(crate) settings: Settings,
-    provenance: BTreeMap<String, Vec<Provenance>>,
+    provenance: BTreeMap<&'static str, Vec<Provenance>>,
     /// The locked values, as they were at the end of the organisation's layer.
     locks: BTreeMap<&'static str, Lock>,
     maximum: BTreeMap<&'static str, (Setting, LayerKind)>,
@@ -291,10 +291,10 @@ impl<'a> Stack<'a> {
     }
 
     fn set_by(&mut self, path: &'static str, value: Value, origin: &Origin, layer: &'static str) {
-        let source = Provenance { layer, file: origin.file.to_string(), line: origin.line };
+        let source = Provenance { layer, file: String::from(&*origin.file), line: origin.line };
         let old = self.settings.get(path).map(|setting| &setting.value);
         let grew = old.is_some_and(|old| !old.is_empty() && old.is_subset(&value));
-        let sources = self.provenance.entry(path.to_owned()).or_default();
+        let sources = self.provenance.entry(path).or_default();
         if !grew {
             sources.clear();
         }

@@ -85,6 +85,7 @@ fn plan_supposing(
         command: request.command.clone(),
         session: session.to_owned(),
         missing: missing(&policy),
+        project: policy.project.as_ref(),
         policy_files: &policy.read_from,
         preset_paths: &request.policy.preset_paths,
         layer: &caller.places.layer(session),

@@ -337,6 +337,7 @@ impl WaitingChanges {
             command: vec!["/bin/sh".into()],
             session: session.clone(),
             missing: palisade_plan::IfMissing::IsNoted,
+            project: loaded.project.as_ref(),
             policy_files: &loaded.read_from,
             preset_paths: &[],
             layer: &caller.places.layer(&session),

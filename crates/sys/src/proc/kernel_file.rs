@@ -7,8 +7,9 @@ use std::io::{self, Read};
 const ROOM: usize = 16 * 1024;
 
 /// All that is left of a file.
-pub fn read_kernel_file(mut file: impl Read) -> io::Result<Vec<u8>> {
+pub fn read_kernel_file(file: impl Read) -> io::Result<Vec<u8>> {
     let mut content = Vec::with_capacity(ROOM);
-    file.read_to_end(&mut content)?;
+    // Behind `take`, a file is not asked for its length and its position first.
+    file.take(u64::MAX).read_to_end(&mut content)?;
     Ok(content)
 }

@@ -7,9 +7,6 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Longer than any `.git` file or back pointer.
-const SMALL: usize = 16 * 1024;
-
 /// Reads with the caller's own rights.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealTree;
@@ -60,10 +57,6 @@ impl HostTree for RealTree {
 
     fn overlay_obstacle(&self, lower: &Path) -> Option<String> {
         super::doctor::overlay_obstacle(lower)
-    }
-
-    fn read_small(&self, path: &Path) -> Option<String> {
-        String::from_utf8(self.read_part(path, 0, SMALL)?).ok()
     }
 }
 

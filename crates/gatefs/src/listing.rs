@@ -4,12 +4,15 @@
 //!
 //! Names are read as they are asked for. A listing that is open holds a descriptor, or the few names that are mounted.
 
+use crate::callers::CallerClass;
 use crate::grounds::Grounds;
 use crate::handles::{HostPosition, Open, ToldDirectory, VisibleName};
 use crate::host::HostFile;
 use crate::nodes::Origin;
 use crate::server::{Answer, GateFsServer};
-use palisade_fuse::{DirectoryEntry, FileHandle, Listing, NodeId, Reply, Room};
+use palisade_fuse::{
+    DirectoryEntry, FileHandle, Listing, ListingPlus, NodeId, Reply, Request, Room,
+};
 use palisade_sys::Errno;
 use rustix::fs::{FileType, RawDir, SeekFrom, seek};
 use std::ffi::OsStr;
@@ -26,21 +29,59 @@ const TOLD: u64 = 1 << 61;
 const MAX_NAMES: usize = 256;
 const BUFFER_BYTES: usize = 32 << 10;
 
+/// Takes one entry after the other, until it has no more room.
+type Adder<'a> = &'a mut dyn FnMut(&DirectoryEntry<'_>) -> Room;
+
 impl GateFsServer<'_> {
     pub(crate) fn list(&self, handle: FileHandle, offset: u64, size: u32) -> Answer {
-        let handle = self.handles.get(handle).ok_or(Errno::BADF)?;
         let mut listing = Listing::new(size);
+        self.add_entries(handle, offset, &mut |entry| listing.add(entry))?;
+        Ok(Some(Reply::listing(&listing).into_owned()))
+    }
+
+    /// Also looks up what is listed for the process that builds the view, which would ask for each name next. For all
+    /// others a listing looks nothing up, so that it costs no node.
+    pub(crate) fn list_with_look_ups(
+        &mut self,
+        request: &Request<'_>,
+        (handle, offset): (FileHandle, u64),
+        size: u32,
+    ) -> Answer {
+        let mut listing = ListingPlus::new(size);
+        if self.setup.is_none() || self.class(request)? != CallerClass::Helper {
+            self.add_entries(handle, offset, &mut |entry| listing.add(entry, None))?;
+            return Ok(Some(Reply::listing_plus(&listing).into_owned()));
+        }
+        let mut names = Vec::new();
+        self.add_entries(handle, offset, &mut |entry| {
+            names.push((entry.name.to_vec(), DirectoryEntry { name: b"", ..*entry }));
+            if names.len() < MAX_NAMES { Room::Added } else { Room::Full }
+        })?;
+        for (name, entry) in &names {
+            let is_dot = matches!(&**name, b"." | b"..");
+            let found = (!is_dot).then(|| self.own_entry(request.node, name).ok()).flatten();
+            if listing.add(&DirectoryEntry { name, ..*entry }, found.as_ref()) == Room::Full {
+                // The kernel never hears of this look-up.
+                found.into_iter().for_each(|found| self.nodes.forget(found.node, 1));
+                break;
+            }
+        }
+        Ok(Some(Reply::listing_plus(&listing).into_owned()))
+    }
+
+    fn add_entries(&self, handle: FileHandle, offset: u64, add: Adder<'_>) -> Result<(), Errno> {
+        let handle = self.handles.get(handle).ok_or(Errno::BADF)?;
         match &handle.open {
             Open::HostDirectory(directory) => {
-                let _ = list_open(directory.to_read(), offset, &mut listing)?;
+                let _ = list_open(directory.to_read(), offset, add)?;
             }
             Open::Directory(directory) => {
-                let is_full = offset < MOUNTED
-                    && list_open(directory.as_fd(), offset, &mut listing)? == Room::Full;
+                let is_full =
+                    offset < MOUNTED && list_open(directory.as_fd(), offset, add)? == Room::Full;
                 if !is_full {
                     let mut names = self.visible_names(handle.node);
                     names.retain(|shown| Grounds::look_in(directory, &shown.name).is_err());
-                    list_names(&names, offset, &mut listing);
+                    list_names(&names, offset, add);
                 }
             }
             Open::Told(told) => {
@@ -50,7 +91,7 @@ impl GateFsServer<'_> {
                 };
                 let mut room = Room::Added;
                 if let Some(own) = told.own.as_ref().filter(|_| offset < TOLD) {
-                    room = list_open(own.as_fd(), offset, &mut listing)?;
+                    room = list_open(own.as_fd(), offset, add)?;
                 }
                 if room != Room::Full && offset < MOUNTED {
                     let is_told = |name: &[u8]| {
@@ -60,13 +101,13 @@ impl GateFsServer<'_> {
                             false => self.is_listed(path, name) && !is_own(name),
                         }
                     };
-                    room = list_host(told, offset.max(TOLD) - TOLD, is_told, &mut listing)?;
+                    room = list_host(told, offset.max(TOLD) - TOLD, is_told, add)?;
                 }
                 if room != Room::Full {
                     let mut names = self.visible_names(handle.node);
                     names
                         .retain(|shown| !self.is_listed(path, &shown.name) && !is_own(&shown.name));
-                    list_names(&names, offset, &mut listing);
+                    list_names(&names, offset, add);
                 }
             }
             Open::Names(names) => {
@@ -78,15 +119,15 @@ impl GateFsServer<'_> {
                         file_type: FileType::Directory,
                         name,
                     };
-                    if offset < next_offset && listing.add(&entry) == Room::Full {
-                        return Ok(Some(reply(&listing)));
+                    if offset < next_offset && add(&entry) == Room::Full {
+                        return Ok(());
                     }
                 }
-                list_names(names, offset, &mut listing);
+                list_names(names, offset, add);
             }
             Open::File(_) | Open::HostFile(_) | Open::Lent(..) => return Err(Errno::NOTDIR),
         }
-        Ok(Some(reply(&listing)))
+        Ok(())
     }
 
     /// What the host has of a directory that static mode lists.
@@ -122,7 +163,7 @@ impl GateFsServer<'_> {
     }
 }
 
-fn list_names(names: &[VisibleName], offset: u64, listing: &mut Listing) {
+fn list_names(names: &[VisibleName], offset: u64, add: Adder<'_>) {
     let first = offset.max(MOUNTED);
     for (shown, number) in names.iter().zip(MOUNTED..).filter(|(_, number)| *number >= first) {
         let entry = DirectoryEntry {
@@ -131,7 +172,7 @@ fn list_names(names: &[VisibleName], offset: u64, listing: &mut Listing) {
             file_type: shown.kind,
             name: &shown.name,
         };
-        if listing.add(&entry) == Room::Full {
+        if add(&entry) == Room::Full {
             return;
         }
     }
@@ -142,7 +183,7 @@ fn list_host(
     told: &ToldDirectory,
     from: u64,
     is_told: impl Fn(&[u8]) -> bool,
-    listing: &mut Listing,
+    add: Adder<'_>,
 ) -> Result<Room, Errno> {
     let known = told.reached.get();
     let mut at = if known.names <= from { known } else { HostPosition::default() };
@@ -161,7 +202,7 @@ fn list_host(
             file_type: entry.file_type(),
             name,
         };
-        if !is_skipped && listing.add(&added) == Room::Full {
+        if !is_skipped && add(&added) == Room::Full {
             told.reached.set(at);
             return Ok(Room::Full);
         }
@@ -179,12 +220,8 @@ fn may_be_shown(kind: FileType) -> bool {
     )
 }
 
-fn reply(listing: &Listing) -> Reply<'static> {
-    Reply::listing(listing).into_owned()
-}
-
 /// What the kernel lists, from an offset of its own.
-fn list_open(directory: BorrowedFd<'_>, offset: u64, listing: &mut Listing) -> Result<Room, Errno> {
+fn list_open(directory: BorrowedFd<'_>, offset: u64, add: Adder<'_>) -> Result<Room, Errno> {
     seek(directory, SeekFrom::Start(offset))?;
     let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
     let mut entries = RawDir::new(directory, &mut buffer);
@@ -197,7 +234,7 @@ fn list_open(directory: BorrowedFd<'_>, offset: u64, listing: &mut Listing) -> R
             file_type: entry.file_type(),
             name,
         };
-        if listing.add(&entry) == Room::Full {
+        if add(&entry) == Room::Full {
             return Ok(Room::Full);
         }
     }

@@ -22,7 +22,10 @@ const MAX_READ_BYTES: usize = 1 << 20;
 const MAX_BACKGROUND: u16 = 64;
 
 const TERMS: Terms = Terms {
-    flags: InitFlags::USUAL.union(InitFlags::ABORT_ERROR),
+    flags: InitFlags::USUAL
+        .union(InitFlags::ABORT_ERROR)
+        .union(InitFlags::DO_READDIRPLUS)
+        .union(InitFlags::READDIRPLUS_AUTO),
     max_write: MAX_WRITE_BYTES,
     max_readahead: 128 << 10,
     max_background: MAX_BACKGROUND,
@@ -145,6 +148,9 @@ impl GateFsServer<'_> {
             Operation::StatFs => self.stat_fs(request),
             Operation::Read { handle, offset, size, .. } => self.read(*handle, *offset, *size),
             Operation::ReadDir { handle, offset, size } => self.list(*handle, *offset, *size),
+            Operation::ReadDirPlus { handle, offset, size } => {
+                self.list_with_look_ups(request, (*handle, *offset), *size)
+            }
             Operation::Release { handle, .. } | Operation::ReleaseDir { handle, .. } => {
                 self.close(*handle);
                 Ok(Some(Reply::done()))
@@ -175,7 +181,6 @@ impl GateFsServer<'_> {
             Operation::RemoveXattr { name } => self.remove_xattr(request, name),
             // The kernel then does without, and does not ask again.
             Operation::Flush { .. }
-            | Operation::ReadDirPlus { .. }
             | Operation::Statx { .. }
             | Operation::Ioctl { .. }
             | Operation::Poll { .. }

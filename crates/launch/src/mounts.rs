@@ -172,6 +172,7 @@ impl Builder {
     /// Attaches everything in order, and makes the root read-only.
     pub(crate) fn furnish(&self, ops: &[MountOp], pieces: &[Option<OwnedFd>]) -> Result<()> {
         let left = self.make_own_names(ops)?;
+        self.look_up_own_names();
         let mut frame = None;
         for ((op, piece), left) in ops.iter().zip(pieces).zip(left) {
             if left != Left::Nothing {

@@ -7,11 +7,15 @@ use crate::fuse_root::GroundStore;
 use palisade_plan::model::{MountOp, NodeKind};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::{At as _, Errno, Mode, OFlags};
+use rustix::fs::RawDir;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::rc::Rc;
 
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
+/// For the names at the top of a ground; the server's answers take about as much again for each name's attributes.
+const LISTING_BYTES: usize = 8 << 10;
 const MOUNT_POINT_MODE: Mode = Mode::from_raw_mode(0o444);
 
 /// What is left to do for a step of the plan.
@@ -45,6 +49,18 @@ impl Builder {
             if is_covered { Ok(Left::Everything) } else { self.make_own_name(op, &mut last) }
         };
         ops.iter().map(&mut make).collect()
+    }
+
+    /// Lists what the gate's file system shows at the top of each ground. Its answer looks up all names at once, where
+    /// mounting on them would look up each by itself. Nothing is mounted there yet, and without it all goes on as well.
+    pub(super) fn look_up_own_names(&self) {
+        for GroundStore { path, .. } in &self.stores {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let Ok(directory) = open_beneath(&self.root, path, flags) else { continue };
+            let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
+            // One call is one request. The rest of a longer list is not worth another.
+            let _ = RawDir::new(&directory, &mut buffer).next();
+        }
     }
 
     fn is_ground(&self, path: &Path) -> bool {

@@ -1,6 +1,7 @@
 //! What a start costs does not depend on how much there is on the host: counted in system calls, never in time.
 
 use std::fs;
+use std::path::Path;
 
 use palisade_testkit::{World, am_root};
 
@@ -11,11 +12,13 @@ const CHANCE: usize = 24;
 
 /// Calls that name a path, list a directory or make a mount.
 const TRACED: &str = "trace=%file,getdents64,open_tree,move_mount,mount_setattr,fsconfig";
+/// By these the gate's file system answers.
+const ANSWERS: &str = "trace=execve,writev";
 
 /// Runs `true` under strace(1); `$FLAGS` are the sandbox's.
-fn traced() -> String {
+fn traced(calls: &str) -> String {
     format!(
-        "strace -f -qq -e signal=none -e {TRACED} -o \"$TRACE\" \"$PALISADE\" run $FLAGS -- true"
+        "strace -f -qq -e signal=none -e {calls} -o \"$TRACE\" \"$PALISADE\" run $FLAGS -- true"
     )
 }
 
@@ -27,12 +30,41 @@ fn calls_in(trace: &str) -> usize {
     command.unwrap_or_else(|| panic!("the command never ran:\n{trace}"))
 }
 
-fn calls(world: &World, flags: &str) -> usize {
+fn trace_of(world: &World, calls: &str, flags: &str) -> String {
     let trace = world.path().join("trace");
     let flags = flags.replace('~', &world.home().display().to_string());
-    let run = host_script(world, &traced()).env("FLAGS", flags).env("TRACE", &trace).run();
+    let run = host_script(world, &traced(calls)).env("FLAGS", flags).env("TRACE", &trace).run();
     run.assert_code(0);
-    calls_in(&fs::read_to_string(trace).unwrap())
+    fs::read_to_string(trace).unwrap()
+}
+
+fn calls(world: &World, flags: &str) -> usize {
+    calls_in(&trace_of(world, TRACED, flags))
+}
+
+/// Requests to the gate's file system cost two changes of process each.
+/// Proves: GATE-9 native
+#[test]
+fn names_that_are_mounted_on_at_the_top_of_the_home_are_looked_up_together() {
+    if !Path::new("/dev/fuse").exists() {
+        eprintln!("skipped: no /dev/fuse");
+        return;
+    }
+    let world = World::new();
+    let granted = |count: usize| {
+        let names = (0..count).map(|number| format!("granted-{number}"));
+        names.map(|name| format!("--ro ~/{name} ")).collect::<String>()
+    };
+    for number in 0..12 {
+        world.write(format!("home/granted-{number}/file"), "text\n");
+    }
+    let answers = |flags: &str| {
+        let trace = trace_of(&world, ANSWERS, flags);
+        let lines = trace.lines().take(calls_in(&trace));
+        lines.filter(|line| line.contains("writev(")).count()
+    };
+    let (few, many) = (answers(&granted(2)), answers(&granted(12)));
+    assert!(many < few + 5, "{few} answers with 2 granted directories, {many} with 12");
 }
 
 /// A home with so many projects, all with secrets in them, and so many files in the one that is worked in.
@@ -105,7 +137,7 @@ fn a_start_makes_as_many_calls_with_many_accounts_and_mounts_as_with_few() {
             mount --bind ../../passwd /etc/passwd
             {}
             "#,
-            traced()
+            traced(TRACED)
         );
         let run = private_mounts(&world, &script).env("FLAGS", flags).env("TRACE", &trace);
         run.run().assert_code(0);

@@ -93,11 +93,11 @@ fn f01_what_lies_beside_a_cache_cannot_be_written() {
 
 /// A later build outside would unpack and run it.
 ///
-/// Proves: FS-5 host-caches
+/// Proves: FS-10 host-unwritten
 #[test]
 fn f01_no_package_is_planted_in_a_cache_of_the_host() {
     Attack::new("F01", "replace a package in a cache that builds outside use")
-        .proves(&["FS-5 host-caches"])
+        .proves(&["FS-10 host-unwritten"])
         // Landlock lets the place be written: it has to, for the layer above the host's files.
         .held_by(&["mount-view", "read-only-mounts", "identity"])
         .prepare(|world| {

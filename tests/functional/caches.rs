@@ -63,7 +63,7 @@ fn sandbox(world: &World, words: &[&str]) -> Output {
     world.sandbox(words).run()
 }
 
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn what_is_written_is_there_for_the_next_run_and_not_for_the_host() {
     let world = warm();
@@ -77,7 +77,7 @@ fn what_is_written_is_there_for_the_next_run_and_not_for_the_host() {
     assert_eq!(second.assert_code(0).out(), "new\nwheel\n");
 }
 
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn another_project_sees_the_hosts_cache_only() {
     let world = warm();
@@ -91,7 +91,7 @@ fn another_project_sees_the_hosts_cache_only() {
 
 /// Two overlays on one upper layer would diverge.
 ///
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn runs_beside_each_other_keep_what_each_of_them_wrote() {
     let world = warm();
@@ -120,7 +120,7 @@ fn runs_beside_each_other_keep_what_each_of_them_wrote() {
 
 /// Go makes the directories of its modules read-only.
 ///
-/// Proves: FS-5 cache-layers
+/// Proves: FS-10 layers
 #[test]
 fn directories_that_are_closed_to_writing_are_kept_as_they_are() {
     let world = warm();
@@ -139,7 +139,7 @@ fn directories_that_are_closed_to_writing_are_kept_as_they_are() {
     assert_eq!(stores(&world), 0);
 }
 
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn a_run_that_writes_nothing_there_leaves_nothing() {
     let world = warm();
@@ -150,7 +150,7 @@ fn a_run_that_writes_nothing_there_leaves_nothing() {
 
 /// The directories of a run that wrote nothing serve the next one, of whatever project, and carry nothing over.
 ///
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn what_a_run_leaves_to_the_next_carries_nothing_over() {
     let world = warm();
@@ -173,7 +173,7 @@ fn what_a_run_leaves_to_the_next_carries_nothing_over() {
     assert_eq!(elsewhere("cat ~/.cargo/registry/?").assert_code(0).out(), "0\n1\n2\n");
 }
 
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn what_a_killed_run_left_is_removed_by_the_next() {
     let world = warm();
@@ -187,7 +187,7 @@ fn what_a_killed_run_left_is_removed_by_the_next() {
     assert_eq!(stores(&world), 0);
 }
 
-/// Proves: FS-5 cache-commands
+/// Proves: FS-10 commands
 #[test]
 fn caches_are_listed_and_cleared() {
     let world = warm();
@@ -208,7 +208,7 @@ fn caches_are_listed_and_cleared() {
 
 /// A path of ours becomes longer than one can be when the layer is put aside for later runs.
 ///
-/// Proves: FS-5 cache-size
+/// Proves: FS-10 size
 #[test]
 fn what_cannot_be_measured_is_listed_and_removed_all_the_same() {
     let world = warm();
@@ -231,7 +231,7 @@ open(\"file\", \"w\").write(\"x\" * 100000)
     assert_eq!(stores(&world), 0);
 }
 
-/// Proves: FS-5 cache-size
+/// Proves: FS-10 size
 #[test]
 fn the_caches_that_were_not_used_for_longest_are_removed_when_all_are_too_large() {
     let world = warm();
@@ -255,7 +255,7 @@ fn the_caches_that_were_not_used_for_longest_are_removed_when_all_are_too_large(
     assert_eq!(left, [projects[1].to_str().unwrap(), projects[2].to_str().unwrap()]);
 }
 
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn the_policy_chooses_whose_caches_are_written() {
     let world = warm();
@@ -269,7 +269,7 @@ fn the_policy_chooses_whose_caches_are_written() {
 
 /// A command must find neither what others wrote to caches nor the store.
 ///
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn the_store_is_private_and_not_visible_inside() {
     let world = warm();
@@ -299,7 +299,7 @@ fn the_limit_of_disk_space_counts_what_is_written_to_caches_and_in_a_transaction
 
 /// A command may close what it wrote, and the cache itself where nothing lies above it.
 ///
-/// Proves: FS-5 cache-layers
+/// Proves: FS-10 layers
 #[test]
 fn what_a_command_closed_does_not_keep_later_runs_from_leaving_something() {
     let world = warm();
@@ -320,7 +320,7 @@ fn what_a_command_closed_does_not_keep_later_runs_from_leaving_something() {
 
 /// Each end tries to be the last, and fails while others run.
 ///
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn runs_that_end_one_after_another_keep_what_each_of_them_wrote() {
     let world = warm();
@@ -347,7 +347,7 @@ fn runs_that_end_one_after_another_keep_what_each_of_them_wrote() {
 
 /// A session that lives keeps all layers from being merged, and a mount takes eight of them.
 ///
-/// Proves: FS-5 own-caches, FS-5 cache-layers
+/// Proves: FS-10 own, FS-10 layers
 #[test]
 fn more_runs_than_a_mount_has_layers_keep_what_each_of_them_wrote() {
     let world = warm();
@@ -376,7 +376,7 @@ fn more_runs_than_a_mount_has_layers_keep_what_each_of_them_wrote() {
     assert!(world.home().join(".cargo/registry/warm").exists());
 }
 
-/// Proves: FS-5 cache-size
+/// Proves: FS-10 size
 #[test]
 fn what_is_not_kept_for_want_of_room_is_said_and_recorded() {
     let world = warm();

@@ -78,6 +78,7 @@ mod gate_screen;
 mod gate_server;
 mod gate_standing;
 mod gate_terminal;
+mod gate_triggers;
 mod gate_unattended;
 pub(crate) mod gate_writes;
 mod git_in_place;

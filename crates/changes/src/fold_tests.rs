@@ -22,7 +22,7 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Proves: FS-5 cache-layers
+/// Proves: FS-10 layers
 #[test]
 fn directories_that_are_closed_to_writing_are_folded_and_stay_closed() {
     let make = |root: &Path, name: &str| {
@@ -39,7 +39,7 @@ fn directories_that_are_closed_to_writing_are_folded_and_stay_closed() {
     assert!(shown.contains("module/one/file") && shown.contains("module/two/file"), "{shown}");
 }
 
-/// Proves: FS-5 cache-layers
+/// Proves: FS-10 layers
 #[test]
 fn what_was_removed_stays_removed_and_what_was_replaced_stays_replaced() {
     let shown = check(

@@ -49,7 +49,7 @@ fn stack_at<'p>(plan: &'p Plan, target: &str) -> Option<&'p Path> {
     }
 }
 
-/// Proves: FS-5 own-caches
+/// Proves: FS-10 own
 #[test]
 fn caches_are_parts_of_one_overlay_and_the_broker_judges_nothing_there() {
     let facts = with_mounts(&[mounted("ext4", "/")]);
@@ -114,7 +114,7 @@ fn a_mount_on_the_way_from_the_home_directory_keeps_a_cache_apart() {
     assert_eq!(stack_at(&plan, "/home/u/.cargo/git"), Some(Path::new("/home/u")));
 }
 
-/// Proves: FS-5 cache-fallback
+/// Proves: FS-10 fallback
 #[test]
 fn caches_that_cannot_be_kept_apart_are_left_out_with_a_note() {
     let tree = tree();

@@ -15,6 +15,10 @@ use std::process::{Child, Command, Stdio};
 pub struct Client {
     socket: OwnedFd,
     events: VecDeque<Event>,
+    /// Whether the answer to the greeting is yet to come.
+    has_open_greeting: bool,
+    /// For one message. On the heap, where only those pages exist that a message has touched.
+    buffer: Vec<u8>,
 }
 
 impl Client {
@@ -60,7 +64,16 @@ impl Client {
     }
 
     pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, events: VecDeque::new() }
+        let buffer = vec![0; FromSupervisor::MAX_BYTES];
+        Self { socket, events: VecDeque::new(), has_open_greeting: false, buffer }
+    }
+
+    /// Says which version we speak, without waiting for the answer: the first request may follow at once. If this is refused,
+    /// nothing else is carried out, and [`Self::ask`] returns that refusal.
+    pub fn greet(&mut self) -> Result<(), WireError> {
+        self.send(&Request::Hello { version: VERSION }, &[])?;
+        self.has_open_greeting = true;
+        Ok(())
     }
 
     /// Sends a request and waits for its response, with the descriptor that came with it.
@@ -72,6 +85,9 @@ impl Client {
         self.send(request, descriptors)?;
         loop {
             match self.receive()? {
+                (FromSupervisor::Response(Response::Hello { .. }), _) if self.has_open_greeting => {
+                    self.has_open_greeting = false;
+                }
                 (FromSupervisor::Response(response), descriptor) => {
                     return Ok((response, descriptor));
                 }
@@ -108,8 +124,7 @@ impl Client {
         if let Some(event) = self.events.pop_front() {
             return Ok(Some(FromSupervisor::Event(event)));
         }
-        let mut buffer = [0; FromSupervisor::MAX_BYTES];
-        let received = palisade_wire::try_receive(&self.socket, &mut buffer)?;
+        let received = palisade_wire::try_receive(&self.socket, &mut self.buffer)?;
         Ok(received.map(|Received { message, .. }| message))
     }
 
@@ -118,10 +133,9 @@ impl Client {
         self.socket.as_fd()
     }
 
-    fn receive(&self) -> Result<(FromSupervisor, Option<OwnedFd>), WireError> {
-        let mut buffer = [0; FromSupervisor::MAX_BYTES];
+    fn receive(&mut self) -> Result<(FromSupervisor, Option<OwnedFd>), WireError> {
         let Received { message, mut descriptors } =
-            palisade_wire::receive(&self.socket, &mut buffer)?;
+            palisade_wire::receive(&self.socket, &mut self.buffer)?;
         Ok((message, descriptors.pop()))
     }
 }

@@ -1,7 +1,7 @@
 //! The `sandbox` command: reads the command line and hands over to one file a command.
 //!
-//! No thread is started here: the launcher forks, and needs to be alone in its process. Only `serve` and `mcp` have threads, and they
-//! launch nothing.
+//! No thread is started here: the launcher forks, and needs to be alone in its process. Only `serve`, `mcp`, `checkpoint` and
+//! `rollback` have threads, and they launch nothing.
 
 mod agent;
 mod args;

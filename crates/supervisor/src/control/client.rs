@@ -3,8 +3,8 @@
 
 use super::interface::{CreateSandbox, Event, FromSupervisor, Request, Response, VERSION};
 use palisade_sys::fdpass::socketpair;
+use palisade_wire::Received;
 pub use palisade_wire::WireError;
-use palisade_wire::{Received, WireMessage as _};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,7 @@ pub struct Client {
     events: VecDeque<Event>,
     /// Whether the answer to the greeting is yet to come.
     has_open_greeting: bool,
-    /// For one message. On the heap, where only those pages exist that a message has touched.
+    /// For one message.
     buffer: Vec<u8>,
 }
 
@@ -64,8 +64,7 @@ impl Client {
     }
 
     pub fn new(socket: OwnedFd) -> Self {
-        let buffer = vec![0; FromSupervisor::MAX_BYTES];
-        Self { socket, events: VecDeque::new(), has_open_greeting: false, buffer }
+        Self { socket, events: VecDeque::new(), has_open_greeting: false, buffer: Vec::new() }
     }
 
     /// Says which version we speak, without waiting for the answer: the first request may follow at once. If this is refused,
@@ -124,7 +123,7 @@ impl Client {
         if let Some(event) = self.events.pop_front() {
             return Ok(Some(FromSupervisor::Event(event)));
         }
-        let received = palisade_wire::try_receive(&self.socket, &mut self.buffer)?;
+        let received = palisade_wire::try_receive_growing(&self.socket, &mut self.buffer)?;
         Ok(received.map(|Received { message, .. }| message))
     }
 
@@ -135,7 +134,7 @@ impl Client {
 
     fn receive(&mut self) -> Result<(FromSupervisor, Option<OwnedFd>), WireError> {
         let Received { message, mut descriptors } =
-            palisade_wire::receive(&self.socket, &mut self.buffer)?;
+            palisade_wire::receive_growing(&self.socket, &mut self.buffer)?;
         Ok((message, descriptors.pop()))
     }
 }

@@ -68,7 +68,9 @@ pub fn claim(socket: OwnedFd, claim: ClaimSandbox) -> Result<Client> {
 /// A connection whose greeting was not answered yet, for who has a request to send at once. If the supervisor speaks another
 /// version, that is the answer to this request, and nothing was carried out.
 pub fn connect_and_greet(session: &SessionDirectory) -> Result<Client> {
+    fault::point("connecting", "");
     let mut client = Client::new(session.connect()?);
+    fault::point("greeting", "");
     client.greet().map_err(SupervisorError::from)?;
     Ok(client)
 }

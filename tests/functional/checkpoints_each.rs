@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use palisade_testkit::World;
@@ -12,12 +11,11 @@ use palisade_testkit::control::interface::{
     Request, Response, StartCommand, VERSION,
 };
 use rustix::fs::{FlockOperation, flock};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde_json::Value;
 
 use crate::checkpoints::script;
 use crate::fault_points::{Fault, unfinished_files};
-use crate::sessions_support::{Sessions, wait_until};
+use crate::sessions_support::{Sessions, connected_to, wait_until};
 
 const OPTIONS: [&str; 4] = ["--transaction", "--checkpoint-each", "--name", "s"];
 
@@ -30,13 +28,7 @@ fn reasons(sessions: &Sessions<'_>) -> Vec<String> {
 
 /// A client at the socket of a session that is none of ours.
 fn client_at(directory: &Path) -> Client {
-    let flags = SocketFlags::CLOEXEC;
-    let socket: OwnedFd =
-        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-    let opened = File::open(directory).unwrap();
-    let path = format!("/proc/self/fd/{}/control", std::os::fd::AsRawFd::as_raw_fd(&opened));
-    connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
-    let mut client = Client::new(socket);
+    let mut client = Client::new(connected_to(directory));
     let hello = client.ask(&Request::Hello { version: VERSION }, &[]).unwrap().0;
     assert_eq!(hello, Response::Hello { version: VERSION });
     client

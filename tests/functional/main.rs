@@ -148,6 +148,7 @@ mod sessions_idle;
 mod sessions_killed;
 mod sessions_killed_clients;
 mod sessions_many;
+mod sessions_pipelined;
 mod sessions_support;
 mod signals;
 mod static_mode;

@@ -337,3 +337,47 @@ fn a_run_ends_with_its_client() {
     let _ = client.wait();
     wait_until("its sandbox is gone", || !directories(&world).contains(&id));
 }
+
+/// The claim of such a run is on its way while its sandbox is made: what is wrong with the sandbox is the answer all the same.
+///
+/// Proves: TOOL-1 http-runs
+#[test]
+fn a_run_whose_sandbox_cannot_be_made_or_claimed_is_told_why() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    let server = Server::start(&world, &["--warm", "0"]);
+    let run = |sandbox: Value| {
+        let command = json!({ "argv": ["touch", "ran"] });
+        server.post("/v1/runs", &json!({ "command": command, "sandbox": sandbox }))
+    };
+    let wrong = run(json!({ "settings": { "network.mode": "nonsense" } }));
+    assert!(wrong.status >= 400 && wrong.body.contains("network.mode"), "{}", wrong.body);
+    server.create(&json!({ "name": "taken" }));
+    let taken = run(json!({ "name": "taken" }));
+    assert!(taken.status == 409 && taken.body.contains("taken"), "{}", taken.body);
+    assert!(!world.project().join("ran").exists());
+    server.delete("/v1/sandboxes/taken?kill=true").expect(204);
+    wait_until("nothing is left", || directories(&world).is_empty());
+}
+
+/// Proves: TOOL-1 http-runs
+#[test]
+fn a_run_whose_client_goes_while_its_sandbox_is_made_leaves_nothing() {
+    let world = World::new();
+    let _sessions = Sessions::new(&world);
+    let server = Server::start(&world, &["--warm", "0"]);
+    let body = json!({ "command": { "argv": ["sleep", "1000"] } }).to_string();
+    for _ in 0..5 {
+        let curl =
+            server.curl("/v1/runs").args(["-H", "Content-Type: application/json", "-d", "@-"]);
+        let client = curl.stdin(body.clone()).spawn();
+        // Its directory is made first, and nothing is running in it then.
+        wait_until("it is being made", || !directories(&world).is_empty());
+        client.signal(Signal::KILL);
+        let _ = client.wait();
+        wait_until("nothing is left", || directories(&world).is_empty());
+    }
+    // Its places are free again.
+    let after = json!({ "command": { "argv": ["true"] } });
+    assert_eq!(server.post("/v1/runs", &after).expect(200)["exitCode"], 0);
+}

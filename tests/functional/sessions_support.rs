@@ -1,13 +1,25 @@
 //! A session for one test: made, asked and ended by the real commands, and gone when the test is over.
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use palisade_testkit::{Output, World, is_alive, patiently};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A connection to the session with this directory, as any client may have one.
+pub(crate) fn connected_to(directory: &Path) -> OwnedFd {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+    let opened = File::open(directory).unwrap();
+    let path = format!("/proc/self/fd/{}/control", opened.as_raw_fd());
+    connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    socket
+}
 
 /// Everything that a test has made in its world is ended with it.
 pub(crate) struct Sessions<'a> {

@@ -108,7 +108,7 @@ impl Running {
     pub(crate) fn start(core: Arc<Core>, wanted: Wanted) -> Result<Self> {
         // As `sandbox exec` does it.
         quarantine::check(&core.places, None, &wanted.argv)?;
-        transaction::before_command(&core.directory, &core.record)?;
+        transaction::before_command(&core.directory)?;
         let used_before = core.meters().read(&core.places, core.directory.id());
         let mut connection = Connection::open(&core.directory)?;
         let failed = |error: io::Error| Error::internal(format!("cannot make a pipe: {error}"));

@@ -4,7 +4,8 @@
 use crate::copy_record::CopyRecord;
 use crate::entry::{EntryKind, Found};
 use crate::error::{ChangesError, Result};
-use crate::layer_copy::{CopiedLayer, CopyRules, DIRECTORY, FILE, Readable, copy_tree};
+use crate::layer_copy::{CopiedLayer, CopyRules, copy_tree};
+use crate::readable::{DIRECTORY, FILE, Readable};
 use palisade_sys::beneath::open_on_mount;
 use palisade_sys::{At as _, Errno, Mode};
 use rustix::fs::{fstat, mkdirat};

@@ -11,7 +11,7 @@ use crate::difference::difference;
 use crate::discard::discard;
 use crate::entry::{EntryKind, Found};
 use crate::error::{ChangesError, Result};
-use crate::layer_copy::{BlockSharing, copy_content, modified};
+use crate::file_copy::{BlockSharing, copy_content, modified};
 use crate::layers::{Layers, set_mode};
 use crate::paths::{or_dot, parent_and_name};
 use crate::scan::MAX_DEPTH;

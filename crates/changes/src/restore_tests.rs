@@ -3,7 +3,7 @@ use crate::test_edits::{Edit, edits, perform, prepare};
 use crate::test_overlay::{
     Snapshot, TestOverlay, differences, directory, snapshot, statuses, without_links,
 };
-use crate::{ChangesError, Layers, compare, copy_layer};
+use crate::{ChangesError, CopyThreads, Layers, compare, copy_layer};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -54,7 +54,8 @@ fn assert_same(one: &Tree, other: &Tree) {
 fn keep(overlay: &TestOverlay, number: usize) {
     let upper = directory(&overlay.upper());
     let images = directory(&overlay.beside(""));
-    copy_layer(upper.as_fd(), images.as_fd(), OsStr::new(&format!("image{number}"))).unwrap();
+    let name = format!("image{number}");
+    copy_layer(upper.as_fd(), images.as_fd(), OsStr::new(&name), CopyThreads::Two).unwrap();
 }
 
 /// From the present state to the kept one.

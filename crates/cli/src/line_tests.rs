@@ -1,4 +1,5 @@
 use super::{Cli, Command, Rejected, parse};
+use crate::commands::sessions::exec::Exec;
 use clap::CommandFactory;
 use std::ffi::OsString;
 
@@ -32,6 +33,39 @@ fn a_command_that_looks_like_an_option_is_taken_literally() {
     assert_eq!(command_of(&["sandbox", "run", "--", "x", "--", "--rw"]), ["x", "--", "--rw"]);
     assert_eq!(command_of(&["sandbox", "run", "ls", "-l", "--rw"]), ["ls", "-l", "--rw"]);
     assert_eq!(command_of(&["sandbox", "run", "--level", "1", "ls", "--level"]), ["ls", "--level"]);
+}
+
+#[test]
+fn the_usual_line_of_exec_is_read_as_by_its_definitions() {
+    let usual = [
+        &["exec", "work", "--", "true"][..],
+        &["exec", "-i", "work", "--", "tar", "-x"],
+        &["exec", "--interactive", "work", "--", "x", "--", "-i", "--tty", ""],
+        &["exec", " w ", "--", "-c"],
+    ];
+    for words in usual {
+        let line = line(&[&["sandbox"], words].concat());
+        let Ok(Command::Exec(by_definitions)) = parse(&line) else { panic!("{words:?}") };
+        assert_eq!(Exec::of_usual_line(&line), Some(by_definitions), "{words:?}");
+    }
+    let others = [
+        &["exec", "work", "true"][..],
+        &["exec", "work", "--"],
+        &["exec", "--", "work", "true"],
+        &["exec", "-it", "work", "--", "true"],
+        &["exec", "-i", "-i", "work", "--", "true"],
+        &["exec", "--help", "--", "true"],
+        &["exec", "", "--", "true"],
+        &["exec", "work", "-t", "--", "true"],
+        &["attach", "work", "--", "true"],
+        &["run", "exec", "--", "true"],
+        &["exec"],
+    ];
+    for words in others {
+        assert_eq!(Exec::of_usual_line(&line(&[&["sandbox"], words].concat())), None, "{words:?}");
+    }
+    let by_other_name = ["/usr/bin/bwrap", "exec", "work", "--", "true"];
+    assert_eq!(Exec::of_usual_line(&line(&by_other_name)), None);
 }
 
 /// Proves: LIFE-3 run

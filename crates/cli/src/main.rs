@@ -1,7 +1,7 @@
 //! The `sandbox` command: reads the command line and hands over to one file a command.
 //!
-//! No thread is started here: the launcher forks, and needs to be alone in its process. Only `serve` and `mcp` have threads, and they
-//! launch nothing.
+//! No thread is started here: the launcher forks, and needs to be alone in its process. Only `serve`, `mcp`, `checkpoint` and
+//! `rollback` have threads, and they launch nothing.
 
 mod agent;
 mod args;
@@ -20,6 +20,7 @@ mod usage;
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use commands::hook::DENIED;
+use commands::sessions::exec::Exec;
 use line::{Cli, Command, Rejected};
 use palisade_launch::SpawnerStage;
 use palisade_session::SessionError;
@@ -49,7 +50,16 @@ fn main() -> ExitCode {
     if let Some(sender) = SenderStage::of_words(&words) {
         sender.run();
     }
-    let command = match line::parse(&words) {
+    match Exec::of_usual_line(&words) {
+        Some(exec) => exit_code_of(exec.execute()),
+        None => carry_out(&words),
+    }
+}
+
+/// Apart from `main`, whose frame is as large as its largest command's.
+#[inline(never)]
+fn carry_out(words: &[OsString]) -> ExitCode {
+    let command = match line::parse(words) {
         Ok(command) => command,
         Err(Rejected::Usage { error, line }) => {
             let code = usage(&error, &line);
@@ -112,6 +122,10 @@ fn main() -> ExitCode {
         Command::Complete(complete) => complete.execute(Cli::command()),
         Command::Generate(generate) => generate.execute(Cli::command()),
     };
+    exit_code_of(done)
+}
+
+fn exit_code_of(done: anyhow::Result<ExitCode>) -> ExitCode {
     done.unwrap_or_else(|error| {
         output::complain(&error);
         exit_code(&error)

@@ -5,7 +5,7 @@ use palisade_session::SessionError;
 use palisade_session::sessions::SessionDirectory;
 use palisade_session::supervise::client::{Client, WireError};
 use palisade_session::supervise::interface::{
-    Event, FromSupervisor, Refusal, RefusalKind, Request, Response, VERSION,
+    ClaimSandbox, Event, FromSupervisor, Refusal, RefusalKind, Request, Response, VERSION,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -49,6 +49,12 @@ impl ControlConnection {
 
     /// Over a socket that is connected to the supervisor of this session.
     pub(crate) async fn over(socket: OwnedFd, session: String) -> Result<Self, Problem> {
+        let mut connection = Self::unanswered(socket, session)?;
+        connection.ask(&Request::Hello { version: VERSION }, &[]).await?;
+        Ok(connection)
+    }
+
+    fn unanswered(socket: OwnedFd, session: String) -> Result<Self, Problem> {
         rustix::io::ioctl_fionbio(&socket, true)
             .map_err(|errno| Problem::internal(errno.to_string()))?;
         let ready = socket
@@ -56,9 +62,22 @@ impl ControlConnection {
             .and_then(|copy| UnixStream::from_std(copy.into()))
             .map_err(|error| Problem::internal(error.to_string()))?;
         let client = Client::new(socket);
-        let mut connection = Self { client, ready, events: VecDeque::new(), session };
-        connection.ask(&Request::Hello { version: VERSION }, &[]).await?;
+        Ok(Self { client, ready, events: VecDeque::new(), session })
+    }
+
+    /// Claims the sandbox at the other end of this socket, which may still be on its way: its supervisor finds the claim as soon as
+    /// commands can be started.
+    pub(crate) fn claiming(socket: OwnedFd, claim: &ClaimSandbox) -> Result<Self, Problem> {
+        let connection = Self::unanswered(socket, "of this run".to_owned())?;
+        connection.send(&Request::Hello { version: VERSION }, &[])?;
+        connection.send(&Request::Claim(claim.clone()), &[])?;
         Ok(connection)
+    }
+
+    /// Waits, however long, until such a claim is carried out. To be asked for once.
+    pub(crate) async fn claimed(&mut self) -> Result<(), Problem> {
+        let (_hello, _done) = (self.response().await?, self.response().await?);
+        Ok(())
     }
 
     /// A request that is carried out, or a problem.

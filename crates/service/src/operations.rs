@@ -70,8 +70,8 @@ impl Operations {
     /// Starts a command in the background: the session keeps what it writes.
     pub async fn start(&self, named: &str, wanted: &NewCommand) -> Result<Command, Problem> {
         wanted.check()?;
-        let (directory, record) = self.0.find(named).await?;
-        commands::in_background(&self.0, &directory, record, wanted).await
+        let (directory, _) = self.0.find(named).await?;
+        commands::in_background(&self.0, &directory, wanted).await
     }
 
     /// A command that runs, or ran in the background.

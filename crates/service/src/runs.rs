@@ -2,12 +2,13 @@
 
 use crate::caller_span::CallerSpan;
 use crate::commands::{CommandResult, NewCommand, run_waited};
+use crate::control::ControlConnection;
 use crate::extract::{IdempotencyKey, Json};
 use crate::idempotency::{Claim, MadeAnswer};
 use crate::problem::Problem;
 use crate::sandboxes::{NewSandbox, claim};
 use crate::service::Shared;
-use crate::warm::{ClaimTime, ClaimedSandbox, PreparedSandbox};
+use crate::warm::make_claimed;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
@@ -50,7 +51,7 @@ pub(crate) async fn start_run(
     let place = service.waiting_place()?;
     let argv = wanted.command.argv.iter().map(OsString::from).collect::<Vec<_>>();
     service.blocking(move |service| quarantine::check(&service.places, None, &argv)).await?;
-    let ClaimedSandbox { connection, .. } = sandbox(&service, &wanted.sandbox, caller).await?;
+    let connection = sandbox(&service, &wanted.sandbox, caller).await?;
     service.counters.sandbox_made();
     // If the client goes, the command has run, and its end is not known here.
     first.begun();
@@ -72,14 +73,13 @@ async fn sandbox(
     service: &Shared,
     wanted: &NewSandbox,
     caller: CallerSpan,
-) -> Result<ClaimedSandbox, Problem> {
+) -> Result<ControlConnection, Problem> {
     if let Some(claimed) = claim(service, wanted, true, caller.clone()).await {
-        return Ok(claimed);
+        return Ok(claimed.connection);
     }
     // Its start is a part of the caller's trace, too.
     let create = wanted.unnamed().invocation(service)?.variables(caller.variables());
-    let mut made = PreparedSandbox::make(&service.program, create, ClaimTime::Now).await?;
     let name = wanted.name.clone();
-    made.claim(&ClaimSandbox { name, is_temporary: true, ..ClaimSandbox::default() }).await?;
-    Ok(made.into_claimed())
+    let claim = ClaimSandbox { name, is_temporary: true, ..ClaimSandbox::default() };
+    make_claimed(&service.program, create, &claim).await
 }

@@ -143,7 +143,7 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<()> {
 /// Opened without blocking: a FIFO planted as a project's policy must not block the caller.
 pub(crate) fn read_document(path: &Path) -> Result<Option<String>> {
     // Most directories have none, and one call says so.
-    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+    if rustix::fs::lstat(path).is_err_and(|errno| errno == rustix::io::Errno::NOENT) {
         return Ok(None);
     }
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;

@@ -35,7 +35,7 @@ impl SessionFiles {
     /// Relative paths start in the session's project.
     pub fn open(session: &SessionDirectory) -> Result<Self> {
         const NULL: &str = "/dev/null";
-        transaction::before_command(session, &session.record()?)?;
+        transaction::before_command(session)?;
         let mut control = connect(session)?;
         let (ours, theirs) = socketpair()?;
         let null = File::options().write(true).open(NULL);

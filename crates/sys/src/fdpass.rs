@@ -76,6 +76,30 @@ pub fn try_recv_with_fds(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize,
     recv_with_flags(socket.as_fd(), buffer, RecvFlags::DONTWAIT)
 }
 
+/// The length of the next message, which stays where it is. Waits for one; zero is the end.
+pub fn next_length(socket: impl AsFd) -> Result<usize> {
+    peek(socket.as_fd(), RecvFlags::empty())
+}
+
+/// Like [`next_length`], but fails with `EAGAIN` if no message is waiting.
+pub fn try_next_length(socket: impl AsFd) -> Result<usize> {
+    peek(socket.as_fd(), RecvFlags::DONTWAIT)
+}
+
+fn peek(socket: BorrowedFd<'_>, flags: RecvFlags) -> Result<usize> {
+    let flags = flags | RecvFlags::PEEK | RecvFlags::TRUNC;
+    let peek = || {
+        rustix::io::retry_on_intr(|| rustix::net::recv(socket, &mut [0_u8; 0], flags))
+            .map(|(_, length)| length)
+    };
+    match peek() {
+        // As in `receive`.
+        Err(Errno::CONNRESET) => peek(),
+        peeked => peeked,
+    }
+    .call("recv")
+}
+
 fn recv_with_flags(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],

@@ -19,5 +19,8 @@ pub use errno::{AsErrno, ErrnoField};
 pub use error::WireError;
 pub use queue::SendQueue;
 pub use raw::{Raw, RawField};
-pub use socket::{Received, receive, receive_secret, send, try_receive, try_send};
+pub use socket::{
+    Received, receive, receive_growing, receive_secret, send, try_receive, try_receive_growing,
+    try_send,
+};
 pub use truncated::{Truncatable, Truncated};

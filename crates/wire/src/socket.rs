@@ -3,7 +3,9 @@
 
 use crate::codec::{WireMessage, decode, encode};
 use crate::error::WireError;
-use palisade_sys::fdpass::{self, recv_with_fds, send_with_fds, try_recv_with_fds};
+use palisade_sys::fdpass::{
+    self, next_length, recv_with_fds, send_with_fds, try_next_length, try_recv_with_fds,
+};
 use palisade_sys::{Errno, SysError};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -66,6 +68,39 @@ pub fn try_receive<T: WireMessage>(
     match try_recv_with_fds(socket, buffer) {
         Err(error) if error.errno == Errno::AGAIN => Ok(None),
         received => unpack(received, buffer).map(Some),
+    }
+}
+
+/// As [`receive`], with a buffer that is made as long as the message, by one more call: for processes that live for a moment,
+/// where each page that is touched costs more than that.
+pub fn receive_growing<T: WireMessage>(
+    socket: impl AsFd,
+    buffer: &mut Vec<u8>,
+) -> Result<Received<T>, WireError> {
+    let length = next_length(&socket).map_err(|error| WireError::from_call(error, T::MAX_BYTES))?;
+    grow::<T>(buffer, length);
+    receive(socket, buffer)
+}
+
+/// The same, if a message is there now.
+pub fn try_receive_growing<T: WireMessage>(
+    socket: impl AsFd,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<Received<T>>, WireError> {
+    match try_next_length(&socket) {
+        Err(error) if error.errno == Errno::AGAIN => return Ok(None),
+        Err(error) => return Err(WireError::from_call(error, T::MAX_BYTES)),
+        Ok(length) => grow::<T>(buffer, length),
+    }
+    try_receive(socket, buffer)
+}
+
+/// A message that exceeds its limit is cut, and so an error.
+fn grow<T: WireMessage>(buffer: &mut Vec<u8>, length: usize) {
+    // Into nothing, the end would look like a message that is cut.
+    let wanted = length.clamp(1, T::MAX_BYTES);
+    if buffer.len() < wanted {
+        buffer.resize(wanted, 0);
     }
 }
 

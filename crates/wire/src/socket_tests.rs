@@ -95,3 +95,28 @@ fn a_secret_leaves_nothing_in_the_buffer() {
         assert_eq!(buffer, [0; Note::MAX_BYTES]);
     }
 }
+
+/// Each message has the room that it needs, whatever came before it, and the end is still the end.
+#[test]
+fn a_buffer_becomes_as_long_as_the_message() {
+    let (left, right) = socketpair().unwrap();
+    let mut buffer = Vec::new();
+    assert!(try_receive_growing::<Note>(&right, &mut buffer).unwrap().is_none());
+    assert!(buffer.is_empty());
+    let file = file_with("content");
+    let (short, long) = (Note::Text("a".into()), Note::Text("b".repeat(50)));
+    for message in [&short, &long, &short] {
+        send(&left, message, &[file.as_fd()]).unwrap();
+        let received = receive_growing::<Note>(&right, &mut buffer).unwrap();
+        assert_eq!((&received.message, received.descriptors.len()), (message, 1));
+    }
+    send(&left, &long, &[]).unwrap();
+    assert_eq!(try_receive_growing::<Note>(&right, &mut buffer).unwrap().unwrap().message, long);
+    assert!(buffer.len() <= Note::MAX_BYTES);
+    palisade_sys::fdpass::send_with_fds(&left, &[0; Note::MAX_BYTES + 1], &[]).unwrap();
+    let cut = receive_growing::<Note>(&right, &mut buffer);
+    assert!(matches!(cut, Err(WireError::TooLong { .. })), "{cut:?}");
+    drop(left);
+    let end = receive_growing::<Note>(&right, &mut buffer);
+    assert!(matches!(end, Err(WireError::Closed)), "{end:?}");
+}

@@ -135,7 +135,9 @@ impl Server {
         let socket = PollFd::new(&self.socket, PollFlags::IN | room);
         let mut watched = vec![socket, PollFd::new(&self.signals, PollFlags::IN)];
         let reports = self.running.iter().filter_map(|command| command.report.as_ref());
-        watched.extend(reports.map(|report| PollFd::new(report, PollFlags::IN)));
+        // Only that it is closed: whatever was reported, the exec or the end of the process follows. To be woken for the report
+        // itself would delay the exec.
+        watched.extend(reports.map(|report| PollFd::new(report, PollFlags::empty())));
         let retry = self.unread.next_retry();
         let retry = retry.map(|retry| retry.saturating_duration_since(Instant::now()));
         let patience = self.has_more_dead.then_some(Duration::ZERO).or(retry);

@@ -13,7 +13,7 @@ use crate::service::Shared;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use palisade_session::sessions::{SessionDirectory, SessionRecord};
+use palisade_session::sessions::SessionDirectory;
 use palisade_session::supervise::interface::{
     CommandId, CommandStreams, HeldStreams, Request, Response as Answer, StartCommand, TerminalSize,
 };
@@ -37,7 +37,7 @@ pub(crate) async fn start_command(
     Json(mut wanted): Json<NewCommand>,
 ) -> Result<Response, Problem> {
     wanted.check()?;
-    let (directory, record) = service.find(&id).await?;
+    let (directory, _) = service.find(&id).await?;
     let scope = format!("command {}", directory.id());
     let mut first = match service.keys.claim(&scope, key.as_deref(), &wanted)? {
         Claim::Repeat(response) => return Ok(response),
@@ -47,7 +47,7 @@ pub(crate) async fn start_command(
     caller.put(&mut wanted.environment);
     if wanted.wait {
         let place = service.waiting_place()?;
-        prepare(&service, &directory, record, &wanted.argv).await?;
+        prepare(&service, &directory, &wanted.argv).await?;
         // If the client goes, the command has run, and its end is not known here.
         first.begun();
         let result = match waited::run(&directory, &wanted).await {
@@ -64,7 +64,7 @@ pub(crate) async fn start_command(
     }
     // Goes on if the client is gone: who repeats the request gets this command.
     let task = tokio::spawn(async move {
-        let started = in_background(&service, &directory, record, &wanted).await?;
+        let started = in_background(&service, &directory, &wanted).await?;
         let answer = MadeAnswer::json(StatusCode::CREATED, &started)?;
         first.answered(&answer);
         Ok(answer)
@@ -77,7 +77,6 @@ pub(crate) async fn start_command(
 pub(super) async fn prepare(
     service: &Shared,
     directory: &Arc<SessionDirectory>,
-    record: SessionRecord,
     argv: &[String],
 ) -> Result<(), Problem> {
     let directory = Arc::clone(directory);
@@ -85,7 +84,7 @@ pub(super) async fn prepare(
     service
         .blocking(move |service| {
             quarantine::check(&service.places, None, &argv)?;
-            transaction::before_command(&directory, &record)?;
+            transaction::before_command(&directory)?;
             Ok::<_, SessionError>(())
         })
         .await
@@ -95,10 +94,9 @@ pub(super) async fn prepare(
 pub(crate) async fn in_background(
     service: &Shared,
     directory: &Arc<SessionDirectory>,
-    record: SessionRecord,
     wanted: &NewCommand,
 ) -> Result<Command, Problem> {
-    prepare(service, directory, record, &wanted.argv).await?;
+    prepare(service, directory, &wanted.argv).await?;
     let mut connection = ControlConnection::open(directory).await?;
     let terminal = wanted.terminal.map(TerminalSize::from);
     let has_input = wanted.has_input() && terminal.is_none();
@@ -139,8 +137,8 @@ pub(crate) async fn start_held(
     argv: &[String],
     wanted: StartCommand,
 ) -> Result<(ControlConnection, CommandId), Problem> {
-    let (directory, record) = service.find(named).await?;
-    prepare(service, &directory, record, argv).await?;
+    let (directory, _) = service.find(named).await?;
+    prepare(service, &directory, argv).await?;
     let mut connection = ControlConnection::open(&directory).await?;
     let command = begin(&mut connection, &Request::StartCommand(wanted)).await?;
     Ok((connection, command))

@@ -3,7 +3,7 @@
 use super::new_sandbox::NewSandbox;
 use crate::caller_span::CallerSpan;
 use crate::service::Shared;
-use crate::warm::{ClaimTime, ClaimedSandbox, PreparedSandbox, Step};
+use crate::warm::{ClaimedSandbox, PreparedSandbox, Step};
 use palisade_session::supervise::interface::ClaimSandbox;
 use std::time::Duration;
 use tokio::time::{sleep, sleep_until};
@@ -22,7 +22,7 @@ pub(crate) async fn keep_prepared(service: Shared) {
         match warm.step() {
             Step::Prepare(kind, create) => {
                 sleep(REFILL_DELAY).await;
-                let made = PreparedSandbox::make(&service.program, create, ClaimTime::Later).await;
+                let made = PreparedSandbox::make(&service.program, create).await;
                 if made.is_err() {
                     service.counters.warm_failed();
                 }

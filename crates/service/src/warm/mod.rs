@@ -7,7 +7,7 @@ mod kinds;
 mod prepared;
 
 pub(crate) use kinds::Kind;
-pub(crate) use prepared::{ClaimTime, ClaimedSandbox, PreparedSandbox};
+pub(crate) use prepared::{ClaimedSandbox, PreparedSandbox, make_claimed};
 
 use crate::own_program::Invocation;
 use kinds::Kinds;

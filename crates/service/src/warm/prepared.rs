@@ -2,37 +2,25 @@
 //! the kernel closes if this process is killed.
 
 use crate::control::ControlConnection;
-use crate::own_program::{Invocation, OwnProgram};
+use crate::own_program::{Answer, Invocation, OwnProgram};
 use crate::problem::Problem;
 use palisade_session::inputs::Inputs;
 use palisade_session::supervise::interface::{ClaimSandbox, Grace, Request};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Signal;
 use serde::Deserialize;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
 
 /// One that waited longer is given to nobody: what it sees of the host was decided when it was made.
 pub(super) const MAX_AGE: Duration = Duration::from_secs(600);
 
-/// When it is claimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClaimTime {
-    /// By the request that it is made for.
-    Now,
-    /// It waits, and so it must hold no secrets.
-    Later,
-}
-
-impl ClaimTime {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Now => "now",
-            Self::Later => "later",
-        }
-    }
-}
+/// How long a supervisor may take to carry out a claim when its sandbox is there.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct PreparedSandbox {
@@ -58,20 +46,11 @@ struct Made {
 }
 
 impl PreparedSandbox {
-    /// By these words of `sandbox create`.
-    pub(crate) async fn make(
-        program: &OwnProgram,
-        create: Invocation,
-        time: ClaimTime,
-    ) -> Result<Self, Problem> {
-        let failed = |errno: rustix::io::Errno| {
-            Problem::internal(format!("cannot make a pair of sockets: {errno}"))
-        };
-        let pair =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-        let (ours, theirs) = pair.map_err(failed)?;
+    /// By these words of `sandbox create`. It waits for its claim, and so it must hold no secrets.
+    pub(crate) async fn make(program: &OwnProgram, create: Invocation) -> Result<Self, Problem> {
+        let (ours, theirs) = pair()?;
         let made = Instant::now();
-        let create = create.option("prepare", time.word());
+        let create = create.option("prepare", "later");
         let Made { id, inputs } = program.done_with(create, theirs.into()).await?.json()?;
         let connection = ControlConnection::over(ours, id.clone()).await?;
         Ok(Self { id, inputs: Arc::new(inputs), made, connection })
@@ -105,6 +84,53 @@ impl PreparedSandbox {
     pub(crate) fn into_claimed(self) -> ClaimedSandbox {
         ClaimedSandbox { id: self.id, connection: self.connection }
     }
+}
+
+/// Makes a sandbox for a request that is there already, and claims it. The claim waits in its socket: so the request goes on as soon
+/// as commands can be started, and not when our own program has ended and was read.
+pub(crate) async fn make_claimed(
+    program: &OwnProgram,
+    create: Invocation,
+    claim: &ClaimSandbox,
+) -> Result<ControlConnection, Problem> {
+    let (ours, theirs) = pair()?;
+    let mut connection = ControlConnection::claiming(ours, claim)?;
+    let (program, create) = (program.clone(), create.option("prepare", "now"));
+    // Dropped, it kills the program.
+    let mut making = JoinSet::new();
+    making.spawn(async move { program.done_with(create, theirs.into()).await });
+    let mut claimed = Box::pin(connection.claimed());
+    let answer = tokio::select! {
+        answer = &mut claimed => answer,
+        made = making.join_next() => {
+            made_well(made)?;
+            let late = || Problem::timed_out("the sandbox was made, and does not answer");
+            timeout(CLAIM_PATIENCE, claimed.as_mut()).await.unwrap_or_else(|_| Err(late()))
+        }
+    };
+    drop(claimed);
+    if let Err(problem) = answer {
+        // Our own program knows why there is none.
+        made_well(making.join_next().await)?;
+        return Err(problem);
+    }
+    // What is left of it is to print what was made.
+    making.detach_all();
+    Ok(connection)
+}
+
+/// How our own program ended, if it was not heard before.
+fn made_well(made: Option<Result<Result<Answer, Problem>, JoinError>>) -> Result<(), Problem> {
+    match made {
+        Some(made) => made.map_err(|error| Problem::internal(error.to_string()))?.map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Our end of a socket, and that of a sandbox.
+fn pair() -> Result<(OwnedFd, OwnedFd), Problem> {
+    let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+    pair.map_err(|errno| Problem::internal(format!("cannot make a pair of sockets: {errno}")))
 }
 
 /// A claim whose answer is waited for.

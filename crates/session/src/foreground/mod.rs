@@ -65,6 +65,16 @@ pub fn claim(socket: OwnedFd, claim: ClaimSandbox) -> Result<Client> {
     Ok(client)
 }
 
+/// A connection whose greeting was not answered yet, for who has a request to send at once. If the supervisor speaks another
+/// version, that is the answer to this request, and nothing was carried out.
+pub fn connect_and_greet(session: &SessionDirectory) -> Result<Client> {
+    fault::point("connecting", "");
+    let mut client = Client::new(session.connect()?);
+    fault::point("greeting", "");
+    client.greet().map_err(SupervisorError::from)?;
+    Ok(client)
+}
+
 fn greeted(socket: OwnedFd) -> Result<Client> {
     let mut client = Client::new(socket);
     let hello = Request::Hello { version: VERSION };
@@ -89,6 +99,11 @@ pub fn ask(
         }
         response => Ok(response),
     }
+}
+
+/// Ends this process. For who has nothing left to write, to put back or to close: others wait for its end.
+pub fn leave(exit_code: u8) -> ! {
+    proc::exit_now(exit_code.into())
 }
 
 /// What a session does, if its supervisor says so in this time: one that was stopped must not keep everybody waiting.

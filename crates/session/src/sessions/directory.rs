@@ -1,7 +1,7 @@
 //! The directory of one session: opened once, and everything in it by its descriptor. A session has at most one
 //! supervisor, which is who holds the lock.
 
-use super::record::SessionRecord;
+use super::record::{SessionRecord, SessionSummary};
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
 use crate::replaced_file::{self, Synced, TEMPORARY, Writers};
@@ -125,6 +125,10 @@ impl SessionDirectory {
     }
 
     pub fn record(&self) -> Result<SessionRecord> {
+        self.read_json(RECORD)
+    }
+
+    pub(super) fn summary(&self) -> Result<SessionSummary> {
         self.read_json(RECORD)
     }
 

@@ -1,7 +1,7 @@
 //! Sessions by the words of a person: an id, its beginning or its end, or a name.
 
 use super::directory::{SessionDirectory, all_sessions};
-use super::record::SessionRecord;
+use super::record::{SessionRecord, SessionSummary};
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
 use std::fs;
@@ -37,11 +37,34 @@ pub fn find(places: &AppDirs, named: &str) -> Result<(SessionDirectory, SessionR
     if let Some(directory) = SessionDirectory::open(places, named)? {
         let record = directory.record()?;
         if record.is_prepared {
-            let (named, sessions) = (named.to_owned(), String::new());
-            return Err(SessionError::NoSuchSession { named, sessions });
+            return Err(nobody_has_claimed(named));
         }
         return Ok((directory, record));
     }
+    find_among_all(places, named)
+}
+
+/// The same, for who starts a command in it.
+pub fn find_for_command(
+    places: &AppDirs,
+    named: &str,
+) -> Result<(SessionDirectory, SessionSummary)> {
+    if let Some(directory) = SessionDirectory::open(places, named)? {
+        let summary = directory.summary()?;
+        if summary.is_prepared {
+            return Err(nobody_has_claimed(named));
+        }
+        return Ok((directory, summary));
+    }
+    find_among_all(places, named).map(|(directory, record)| (directory, record.into()))
+}
+
+/// It is no session yet.
+fn nobody_has_claimed(named: &str) -> SessionError {
+    SessionError::NoSuchSession { named: named.to_owned(), sessions: String::new() }
+}
+
+fn find_among_all(places: &AppDirs, named: &str) -> Result<(SessionDirectory, SessionRecord)> {
     let sessions = list(places)?;
     let everything = words_for(sessions.iter().map(|(_, record)| record));
     let is_named = |record: &SessionRecord| record.name.as_deref() == Some(named);

@@ -24,11 +24,11 @@ mod sweep;
 
 pub use claiming::{ClientEnd, SessionOwner};
 pub use directory::{SessionDirectory, SupervisorLock};
-pub use find::{find, list, short_id};
+pub use find::{find, find_for_command, list, short_id};
 pub use hosted::{CreatorPipe, FirstCommand, HostedSession, Progress};
 pub use output::{OutputChunk, OutputReader, command_end, logged_commands};
 pub use palisade_supervisor::control::output_log::CommandEnd;
-pub use record::{Recorded, SessionRecord, TimeToLive};
+pub use record::{Recorded, SessionRecord, SessionSummary, TimeToLive};
 pub use recordings::NewRecording;
 pub use sweep::{SWEPT_BY_COMMANDS, Swept, sweep};
 

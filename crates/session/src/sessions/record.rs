@@ -56,6 +56,34 @@ pub struct SessionRecord {
     pub end_reason: Option<String>,
 }
 
+/// What who starts a command in a session has to know of it. To read all of the record takes several times as long, and counts
+/// in every command.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionSummary {
+    pub id: String,
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default)]
+    pub recording: Option<Recorded>,
+    #[serde(default)]
+    pub(super) is_prepared: bool,
+}
+
+impl SessionSummary {
+    /// Its name, or the part of its id that tells it from others.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or_else(|| super::short_id(&self.id))
+    }
+}
+
+impl From<SessionRecord> for SessionSummary {
+    fn from(record: SessionRecord) -> Self {
+        let SessionRecord { id, name, recording, is_prepared, .. } = record;
+        Self { id, name, recording, is_prepared }
+    }
+}
+
 /// How the terminals of a session are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -16,7 +16,7 @@ use crate::error::{Result, SessionError};
 use crate::journal::Journal;
 use crate::machine_start;
 use jiff::Timestamp;
-use palisade_changes::{ChangeSet, CopiedLayer, Layers};
+use palisade_changes::{ChangeSet, CopiedLayer, CopyThreads, Layers};
 use palisade_plan::model::TransactionMethod;
 use palisade_record::{CheckpointMade, EventKind};
 use palisade_sys::beneath::open_beneath;
@@ -194,8 +194,14 @@ impl WaitingChanges {
         fault::point("copying", "the layer");
         let place = open_beneath(all, Path::new(name), DIRECTORY)?;
         let upper = self.open_upper()?;
+        // That of the supervisor is a fork, and stays one process with one thread.
+        let threads = match reason {
+            CheckpointReason::BeforeCommand => CopyThreads::One,
+            _ => CopyThreads::Two,
+        };
+        let image = OsStr::new(IMAGE);
         let CopiedLayer { entries, bytes, disk_bytes } =
-            palisade_changes::copy_layer(upper.as_fd(), place.as_fd(), OsStr::new(IMAGE))?;
+            palisade_changes::copy_layer(upper.as_fd(), place.as_fd(), image, threads)?;
         fault::point("copied", "the layer");
         let message = message.map(|text| text.chars().take(MAX_MESSAGE).collect::<String>());
         let created_at = Timestamp::now();

@@ -12,7 +12,7 @@ use crate::journal::Journal;
 use crate::kept_layer;
 use crate::replaced_file::Synced;
 use crate::sessions::SessionDirectory;
-
+use palisade_changes::CopyThreads;
 use palisade_plan::model::{Transaction as PlannedTransaction, TransactionMethod};
 use palisade_policy::Flag;
 use palisade_record::{EventKind, SessionForked};
@@ -68,7 +68,9 @@ impl ForkOrigin {
         let layer = open_beneath(&root, layer, super::DIRECTORY)?;
         // It is there already, and empty.
         palisade_changes::discard(layer.as_fd(), OsStr::new(kept_layer::UPPER))?;
-        palisade_changes::copy_layer(from.as_fd(), layer.as_fd(), OsStr::new(kept_layer::UPPER))?;
+        // The session's supervisor is forked later.
+        let (upper, threads) = (OsStr::new(kept_layer::UPPER), CopyThreads::One);
+        palisade_changes::copy_layer(from.as_fd(), layer.as_fd(), upper, threads)?;
         Ok(waiting.record().clone())
     }
 

@@ -6,7 +6,7 @@ use crate::error::{Result, SessionError};
 use crate::kept_layer;
 use crate::replaced_file::Synced;
 use crate::sessions::SessionDirectory;
-use palisade_changes::{Layers, Restoration};
+use palisade_changes::{CopyThreads, Layers, Restoration};
 use palisade_plan::model::TransactionMethod;
 use palisade_sys::beneath::open_beneath;
 use palisade_sys::{At as _, Errno, fault};
@@ -103,7 +103,7 @@ pub(super) fn finish_ended_locked(directory: &SessionDirectory) -> Result<()> {
     let replacement = OsStr::new(REPLACEMENT);
     palisade_changes::discard(layer.as_fd(), replacement)?;
     fault::point("copying", "the replacement");
-    palisade_changes::copy_layer(image.as_fd(), layer.as_fd(), replacement)?;
+    palisade_changes::copy_layer(image.as_fd(), layer.as_fd(), replacement, CopyThreads::One)?;
     // The mark may be gone from the disk before the copy is there.
     rustix::fs::syncfs(&layer).call("syncfs")?;
     fault::point("exchanging", "the layers");

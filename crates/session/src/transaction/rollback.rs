@@ -11,7 +11,7 @@ use super::waiting::WaitingChanges;
 use crate::app_dirs::AppDirs;
 use crate::error::{Result, SessionError};
 use crate::journal::Journal;
-use crate::sessions::{SessionDirectory, SessionRecord};
+use crate::sessions::SessionDirectory;
 use palisade_changes::Restoration;
 use palisade_record::EventKind;
 use palisade_supervisor::SupervisorError;
@@ -157,14 +157,11 @@ impl WaitingChanges {
 
 /// To be called before a command starts in a session. Says which state came back, if a rollback had been interrupted. Most
 /// sessions need nothing.
-pub fn before_command(
-    directory: &SessionDirectory,
-    session: &SessionRecord,
-) -> Result<Option<u32>> {
+pub fn before_command(directory: &SessionDirectory) -> Result<Option<u32>> {
     if !interrupted::is_interrupted(directory) {
         return Ok(None);
     }
-    match WaitingChanges::open(directory.try_clone()?, session.clone())? {
+    match WaitingChanges::open(directory.try_clone()?, directory.record()?)? {
         Some(waiting) => waiting.finish_rollback(),
         None => Ok(None),
     }

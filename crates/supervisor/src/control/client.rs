@@ -3,8 +3,8 @@
 
 use super::interface::{CreateSandbox, Event, FromSupervisor, Request, Response, VERSION};
 use palisade_sys::fdpass::socketpair;
+use palisade_wire::Received;
 pub use palisade_wire::WireError;
-use palisade_wire::{Received, WireMessage as _};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +15,10 @@ use std::process::{Child, Command, Stdio};
 pub struct Client {
     socket: OwnedFd,
     events: VecDeque<Event>,
+    /// Whether the answer to the greeting is yet to come.
+    has_open_greeting: bool,
+    /// For one message.
+    buffer: Vec<u8>,
 }
 
 impl Client {
@@ -60,7 +64,15 @@ impl Client {
     }
 
     pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, events: VecDeque::new() }
+        Self { socket, events: VecDeque::new(), has_open_greeting: false, buffer: Vec::new() }
+    }
+
+    /// Says which version we speak, without waiting for the answer: the first request may follow at once. If this is refused,
+    /// nothing else is carried out, and [`Self::ask`] returns that refusal.
+    pub fn greet(&mut self) -> Result<(), WireError> {
+        self.send(&Request::Hello { version: VERSION }, &[])?;
+        self.has_open_greeting = true;
+        Ok(())
     }
 
     /// Sends a request and waits for its response, with the descriptor that came with it.
@@ -72,6 +84,9 @@ impl Client {
         self.send(request, descriptors)?;
         loop {
             match self.receive()? {
+                (FromSupervisor::Response(Response::Hello { .. }), _) if self.has_open_greeting => {
+                    self.has_open_greeting = false;
+                }
                 (FromSupervisor::Response(response), descriptor) => {
                     return Ok((response, descriptor));
                 }
@@ -108,8 +123,7 @@ impl Client {
         if let Some(event) = self.events.pop_front() {
             return Ok(Some(FromSupervisor::Event(event)));
         }
-        let mut buffer = [0; FromSupervisor::MAX_BYTES];
-        let received = palisade_wire::try_receive(&self.socket, &mut buffer)?;
+        let received = palisade_wire::try_receive_growing(&self.socket, &mut self.buffer)?;
         Ok(received.map(|Received { message, .. }| message))
     }
 
@@ -118,10 +132,9 @@ impl Client {
         self.socket.as_fd()
     }
 
-    fn receive(&self) -> Result<(FromSupervisor, Option<OwnedFd>), WireError> {
-        let mut buffer = [0; FromSupervisor::MAX_BYTES];
+    fn receive(&mut self) -> Result<(FromSupervisor, Option<OwnedFd>), WireError> {
         let Received { message, mut descriptors } =
-            palisade_wire::receive(&self.socket, &mut buffer)?;
+            palisade_wire::receive_growing(&self.socket, &mut self.buffer)?;
         Ok((message, descriptors.pop()))
     }
 }

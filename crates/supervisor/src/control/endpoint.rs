@@ -155,12 +155,13 @@ impl Endpoint {
         self.clients.values().filter_map(|client| client.connection.next_retry()).min()
     }
 
-    /// Takes in who has connected.
-    pub(super) fn accept(&mut self) {
-        let Some(listener) = &self.listener else { return };
+    /// Takes in who has connected. Says who that is.
+    pub(super) fn accept(&mut self) -> Vec<ClientId> {
+        let mut accepted = Vec::new();
+        let Some(listener) = &self.listener else { return accepted };
         while self.clients.len() < MAX_CLIENTS {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let Ok(socket) = rustix::net::accept_with(listener, flags) else { return };
+            let Ok(socket) = rustix::net::accept_with(listener, flags) else { break };
             let Ok(peer) = socket_peercred(&socket) else { continue };
             // What runs inside may be the same user; should it ever reach this socket, it must not command its own sandbox.
             if peer.uid != rustix::process::geteuid() || !shares_user_namespace(peer.pid) {
@@ -169,7 +170,9 @@ impl Endpoint {
             self.last_id += 1;
             let client = Client::new(Connection::new(socket), false);
             self.clients.insert(ClientId(self.last_id), client);
+            accepted.push(ClientId(self.last_id));
         }
+        accepted
     }
 
     /// Whether it has said which version it speaks.

@@ -140,10 +140,9 @@ impl<'p> Outbox<'p> {
         self.endpoint.as_ref().and_then(|endpoint| endpoint.next_retry())
     }
 
-    pub(crate) fn accept(&mut self) {
-        if let Some(endpoint) = &mut self.endpoint {
-            endpoint.accept();
-        }
+    /// Takes in who has connected. Says who that is.
+    pub(crate) fn accept(&mut self) -> Vec<ClientId> {
+        self.endpoint.as_mut().map(|endpoint| endpoint.accept()).unwrap_or_default()
     }
 
     /// Sends the clients at sockets what they have room for.

@@ -52,6 +52,6 @@ impl Attach {
         };
         let mut tell = |note: &str| output::note(note);
         let left = foreground::attach(client, watched, self.detach_keys, &mut tell)?;
-        Ok(exit_code(&left, &record))
+        Ok(ExitCode::from(exit_code(&left, record.label())))
     }
 }

@@ -139,11 +139,12 @@ impl Create {
         let caller = Caller::here()?;
         let owner = self.prepare.map(|when| SessionOwner::at_stdin(when == PrepareWord::Later));
         let owner = owner.transpose()?;
-        let inputs = match &owner {
-            Some(_) => {
+        // One that is claimed at once cannot be out of date.
+        let inputs = match self.prepare {
+            Some(PrepareWord::Later) => {
                 Some(Inputs::look(&caller, &request::policy_request(&caller, &self.policy)?))
             }
-            None => None,
+            Some(PrepareWord::Now) | None => None,
         };
         match make(caller, how, (self.session, owner), &told, first)? {
             Creation::Created { session } => {
@@ -152,7 +153,7 @@ impl Create {
                     made["inputs"] = serde_json::to_value(inputs)?;
                 }
                 // Who prepares one reads on, too.
-                let is_read_on = self.hold || inputs.is_some();
+                let is_read_on = self.hold || self.prepare.is_some();
                 tell_of_made(&session, &made, (self.json, is_read_on))?;
                 if self.hold {
                     hold::until_input_ends(&session)?;

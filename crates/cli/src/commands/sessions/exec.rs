@@ -1,7 +1,7 @@
 //! `sandbox exec`: a further command in a session, as if it ran here.
 
 use super::create::USUAL_SIZE;
-use super::{exit_code, find};
+use super::{exit_code, find, find_for_command};
 use crate::output;
 use anyhow::bail;
 use clap::Args;
@@ -13,7 +13,7 @@ use palisade_session::foreground::{
     self, DetachKeys, run_in_terminal, run_with_streams, window_size,
 };
 use palisade_session::quarantine;
-use palisade_session::sessions::{NewRecording, Recorded, SessionRecord};
+use palisade_session::sessions::{NewRecording, Recorded, SessionSummary};
 use palisade_session::supervise::client::Client;
 use palisade_session::supervise::interface::{
     CommandKind, CommandStreams, Environment, HeldStreams, Request, Response, StartCommand,
@@ -39,6 +39,7 @@ The exit code is the command's own; 125 sandbox failed, 126 not executable, 127 
 signal N.";
 
 #[derive(Args, Debug)]
+#[cfg_attr(test, derive(PartialEq))]
 #[command(after_help = DETAILS)]
 pub(crate) struct Exec {
     /// Pass on our standard input; otherwise there is nothing to read
@@ -88,14 +89,50 @@ pub(crate) enum Meeting {
 }
 
 impl Exec {
+    /// The line of most programs: `exec [-i] SESSION -- COMMAND`. None for any other, which the definitions of all options are
+    /// for: to build them takes about as long as the rest of what this process does until its command runs.
+    pub(crate) fn of_usual_line(line: &[OsString]) -> Option<Self> {
+        let mut words = line.iter();
+        // By that name all words are another program's.
+        let is_ours = !words.next()?.as_encoded_bytes().ends_with(b"bwrap");
+        if !is_ours || words.next()? != "exec" {
+            return None;
+        }
+        let mut interactive = false;
+        let mut word = words.next()?;
+        if word == "-i" || word == "--interactive" {
+            interactive = true;
+            word = words.next()?;
+        }
+        let sid = word.to_str().filter(|sid| !sid.is_empty() && !sid.starts_with('-'))?;
+        if words.next()? != "--" {
+            return None;
+        }
+        let command: Vec<OsString> = words.cloned().collect();
+        if command.is_empty() {
+            return None;
+        }
+        Some(Self {
+            interactive,
+            tty: false,
+            detach: false,
+            env: Vec::new(),
+            cwd: None,
+            detach_keys: DetachKeys::default(),
+            record: None,
+            sid: sid.to_owned(),
+            command,
+        })
+    }
+
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         // The session would refuse it too, but not with this exit code.
         quarantine::check(&AppDirs::here()?, None, &self.command)?;
-        let (directory, record) = find(&self.sid)?;
-        if let Some(number) = transaction::before_command(&directory, &record)? {
+        let (directory, summary) = find_for_command(&self.sid)?;
+        if let Some(number) = transaction::before_command(&directory)? {
             output::note(&format!("an interrupted rollback to checkpoint {number} was finished"));
         }
-        let client = foreground::connect(&directory)?;
+        let client = foreground::connect_and_greet(&directory)?;
         let mut environment = Vec::new();
         for text in &self.env {
             environment.push(variable(text)?);
@@ -114,7 +151,14 @@ impl Exec {
             true => Meeting::Terminal(self.detach_keys),
             false => Meeting::Streams { reads_input: self.interactive },
         };
-        in_foreground(client, &record, start, (meeting, self.record.map(PathBuf::from)))
+        let left_with_streams = matches!(meeting, Meeting::Streams { .. });
+        let how = (meeting, self.record.map(PathBuf::from));
+        let code = in_foreground(client, &summary, start, how)?;
+        if left_with_streams {
+            // Somebody waits for this end, and nothing is left to be written or put back.
+            foreground::leave(code);
+        }
+        Ok(ExitCode::from(code))
     }
 }
 
@@ -138,11 +182,11 @@ pub(crate) fn start_command(
 /// Runs it here, and says how it ended.
 pub(crate) fn in_foreground(
     client: Client,
-    record: &SessionRecord,
+    session: &SessionSummary,
     mut start: StartCommand,
     (meeting, wanted): (Meeting, Option<PathBuf>),
-) -> anyhow::Result<ExitCode> {
-    let recording = new_recording(record, &start, &meeting, wanted.as_deref())?;
+) -> anyhow::Result<u8> {
+    let recording = new_recording(session, &start, &meeting, wanted.as_deref())?;
     let left = match meeting {
         Meeting::Streams { reads_input } => {
             run_with_streams(client, start, reads_input, recording)?
@@ -159,17 +203,17 @@ pub(crate) fn in_foreground(
             run_in_terminal(client, start, keys, recording)?
         }
     };
-    Ok(exit_code(&left, record))
+    Ok(exit_code(&left, session.label()))
 }
 
 /// What this process records itself: the streams that are its own, and what somebody asked for who did not make the session.
 fn new_recording(
-    record: &SessionRecord,
+    session: &SessionSummary,
     start: &StartCommand,
     meeting: &Meeting,
     wanted: Option<&Path>,
 ) -> anyhow::Result<Option<NewRecording>> {
-    let is_of_session = record.recording.is_some();
+    let is_of_session = session.recording.is_some();
     let by_supervisor = is_of_session && matches!(meeting, Meeting::Terminal(_));
     let file = wanted.filter(|file| !file.as_os_str().is_empty());
     if file.is_none() && (by_supervisor || !is_of_session && wanted.is_none()) {
@@ -178,10 +222,10 @@ fn new_recording(
     let words: Vec<&OsStr> = start.argv.iter().map(|word| OsStr::from_bytes(word)).collect();
     let size = window_size().map(|size| (size.columns, size.rows));
     let header = CastHeader::new(size, &redact::preview(&words));
-    let limit = record.recording.map_or(Recorded::MAX_BYTES, |recording| recording.max_bytes);
+    let limit = session.recording.map_or(Recorded::MAX_BYTES, |recording| recording.max_bytes);
     Ok(Some(match file {
         Some(file) => NewRecording::in_file(CastWriter::create(file, &header, limit)?),
-        None => find(&record.id)?.0.begin_recording(&header, limit)?,
+        None => find(&session.id)?.0.begin_recording(&header, limit)?,
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use super::create::{SessionArgs, SessionReport, make};
 use super::exec::{Meeting, in_foreground, start_command};
-use super::find;
+use super::find_for_command;
 use crate::args::{PolicyArgs, ReportArgs};
 use crate::output;
 use palisade_session::background::{self, Creation};
@@ -37,12 +37,12 @@ pub(crate) fn run(
             "session {session}; it stays: `sandbox exec {session} -- COMMAND`, `sandbox stop {session}`"
         ));
     }
-    let (directory, record) = find(&session)?;
+    let (directory, summary) = find_for_command(&session)?;
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let meeting = match is_terminal {
         true => Meeting::Terminal(DetachKeys::default()),
         false => Meeting::Streams { reads_input: true },
     };
     let start = start_command(command, Vec::new(), None);
-    in_foreground(connect(&directory)?, &record, start, (meeting, None))
+    in_foreground(connect(&directory)?, &summary, start, (meeting, None)).map(ExitCode::from)
 }

@@ -19,15 +19,19 @@ pub(crate) use hold::end as end_now;
 pub(crate) use lasting::{Lasting, shown};
 
 use palisade_session::foreground::{self, Left};
-use palisade_session::sessions::{self, SessionDirectory, SessionRecord};
+use palisade_session::sessions::{self, SessionDirectory, SessionRecord, SessionSummary};
 use palisade_session::supervise::client::Client;
 use palisade_session::supervise::interface::ExitCause;
 use palisade_session::{AppDirs, SIGNAL_BASE, SessionError};
-use std::process::ExitCode;
 
 /// The session that is meant, running or not.
 pub(crate) fn find(named: &str) -> Result<(SessionDirectory, SessionRecord), SessionError> {
     sessions::find(&AppDirs::here()?, named.trim())
+}
+
+/// The session in which a command is to start.
+fn find_for_command(named: &str) -> Result<(SessionDirectory, SessionSummary), SessionError> {
+    sessions::find_for_command(&AppDirs::here()?, named.trim())
 }
 
 /// A connection to a session that runs.
@@ -37,8 +41,7 @@ fn connect(named: &str) -> Result<(Client, SessionRecord), SessionError> {
 }
 
 /// What this process ends with, after a command was in its foreground.
-fn exit_code(left: &Left, record: &SessionRecord) -> ExitCode {
-    let label = record.label();
+fn exit_code(left: &Left, label: &str) -> u8 {
     let code = match left {
         Left::Exited(ExitCause::Code(code)) => *code,
         Left::Exited(ExitCause::Signal(signal)) => SIGNAL_BASE + signal,
@@ -56,5 +59,5 @@ fn exit_code(left: &Left, record: &SessionRecord) -> ExitCode {
             i32::from(crate::OWN_FAILURE)
         }
     };
-    ExitCode::from(u8::try_from(code).unwrap_or(crate::OWN_FAILURE))
+    u8::try_from(code).unwrap_or(crate::OWN_FAILURE)
 }

@@ -49,10 +49,13 @@ impl EventSource for Control {
 
     fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         supervisor.control.outbox.flush();
-        if !ready.at(LISTENER).is_empty() {
-            supervisor.control.outbox.accept();
-        }
         let clients: Vec<_> = supervisor.control.outbox.watched().map(|(id, ..)| id).collect();
+        if !ready.at(LISTENER).is_empty() {
+            // Most have sent their first requests by now.
+            for client in supervisor.control.outbox.accept() {
+                supervisor.serve_client(client)?;
+            }
+        }
         for client in clients {
             let events = ready.at(FIRST_CLIENT + usize::from(client));
             if events.is_empty() {

@@ -113,7 +113,7 @@ fn a_buffer_becomes_as_long_as_the_message() {
     send(&left, &long, &[]).unwrap();
     assert_eq!(try_receive_growing::<Note>(&right, &mut buffer).unwrap().unwrap().message, long);
     assert!(buffer.len() <= Note::MAX_BYTES);
-    palisade_sys::fdpass::send_with_fds(&left, &[0; Note::MAX_BYTES + 1], &[]).unwrap();
+    send_with_fds(&left, &[0; Note::MAX_BYTES + 1], &[]).unwrap();
     let cut = receive_growing::<Note>(&right, &mut buffer);
     assert!(matches!(cut, Err(WireError::TooLong { .. })), "{cut:?}");
     drop(left);

@@ -53,9 +53,13 @@ impl GateFsServer<'_> {
             return Ok(Some(Reply::listing_plus(&listing).into_owned()));
         }
         let mut names = Vec::new();
+        // What is mounted on is the sandbox's own, which comes before what the host has.
         self.add_entries(handle, offset, &mut |entry| {
+            if names.len() >= MAX_NAMES || entry.next_offset >= TOLD {
+                return Room::Full;
+            }
             names.push((entry.name.to_vec(), DirectoryEntry { name: b"", ..*entry }));
-            if names.len() < MAX_NAMES { Room::Added } else { Room::Full }
+            Room::Added
         })?;
         for (name, entry) in &names {
             let is_dot = matches!(&**name, b"." | b"..");

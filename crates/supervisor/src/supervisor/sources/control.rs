@@ -50,30 +50,49 @@ impl EventSource for Control {
     fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<()> {
         supervisor.control.outbox.flush();
         let clients: Vec<_> = supervisor.control.outbox.watched().map(|(id, ..)| id).collect();
-        if !ready.at(LISTENER).is_empty() {
-            // Most have sent their first requests by now.
-            for client in supervisor.control.outbox.accept() {
-                supervisor.serve_client(client)?;
+        for client in &clients {
+            let events = ready.at(FIRST_CLIENT + usize::from(*client));
+            if !events.is_empty() {
+                let is_gone = events.intersects(PollFlags::HUP | PollFlags::ERR);
+                supervisor.attend(*client, is_gone)?;
             }
         }
-        for client in clients {
-            let events = ready.at(FIRST_CLIENT + usize::from(client));
-            if events.is_empty() {
-                continue;
-            }
-            let is_gone = events.intersects(PollFlags::HUP | PollFlags::ERR);
-            let is_served = supervisor.is_started()
-                && !(is_gone && supervisor.control.held.is_congested(client));
-            match is_served {
-                true => supervisor.serve_client(client)?,
-                false => supervisor.control.outbox.drop_client(client),
-            }
+        if !ready.at(LISTENER).is_empty() {
+            supervisor.take_in(&clients)?;
         }
         Ok(())
     }
 }
 
 impl Supervisor<'_> {
+    /// Serves new clients at once: most have sent their first requests by now.
+    fn take_in(&mut self, clients: &[ClientId]) -> Result<()> {
+        let accepted = self.control.outbox.accept();
+        // Who was gone before they came is gone for them, too: one that ended may have held what they ask for.
+        for client in clients {
+            let outbox = &self.control.outbox;
+            if outbox.is_connected(*client) && outbox.is_hung_up(*client) {
+                self.attend(*client, true)?;
+            }
+        }
+        for client in self.control.outbox.take_gone() {
+            self.client_is_gone(client)?;
+        }
+        for client in accepted {
+            self.serve_client(client)?;
+        }
+        Ok(())
+    }
+
+    fn attend(&mut self, client: ClientId, is_gone: bool) -> Result<()> {
+        let is_served = self.is_started() && !(is_gone && self.control.held.is_congested(client));
+        match is_served {
+            true => self.serve_client(client)?,
+            false => self.control.outbox.drop_client(client),
+        }
+        Ok(())
+    }
+
     fn serve_client(&mut self, client: ClientId) -> Result<()> {
         for _ in 0..REQUESTS_A_TURN {
             if self.control.held.is_congested(client) {

@@ -11,7 +11,7 @@ use palisade_sys::notify::{Listener, Notification};
 use palisade_sys::other;
 use palisade_sys::{Errno, Mode, OFlags, Pid};
 use rustix::fs::{openat, readlinkat};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Mutex;
@@ -25,7 +25,7 @@ const USUAL_PATH: usize = 256;
 const UMASK_HOLDS: Duration = Duration::from_millis(50);
 const MAX_UMASKS: usize = 1024;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) thread: Pid,
     /// The host's `/proc`, in which `thread` is this number.
@@ -33,16 +33,54 @@ pub(crate) struct Caller {
     pub(crate) listener: &'static Listener,
     /// The call that it waits for.
     pub(crate) notification: Notification,
+    /// The strings that were read from its memory, by their addresses.
+    strings: RefCell<Vec<(u64, Vec<u8>)>>,
 }
 
 impl Caller {
+    /// None if the thread has no number here.
+    pub(crate) fn of(
+        notification: &Notification,
+        proc: &'static OwnedFd,
+        listener: &'static Listener,
+    ) -> Option<Self> {
+        let (thread, notification) = (notification.thread?, *notification);
+        Some(Self { thread, proc, listener, notification, strings: RefCell::default() })
+    }
+
     /// Called between reading and acting: only if the call is still pending was this caller read, and not
     /// another thread with its reused id.
     pub(crate) fn confirm(&self) -> Result<(), Errno> {
         if self.listener.is_waiting(self.notification.id) { Ok(()) } else { Err(Errno::SRCH) }
     }
 
+    /// Read from its memory at most once: whoever asks again gets what was found first.
     pub(crate) fn path(&self, address: u64) -> Result<Vec<u8>, Errno> {
+        let mut strings = self.strings.borrow_mut();
+        if let Some((_, known)) = strings.iter().find(|(known, _)| *known == address) {
+            return Ok(known.clone());
+        }
+        let read = self.read_path(address)?;
+        strings.push((address, read.clone()));
+        Ok(read)
+    }
+
+    /// For a call that waits for an answer, perhaps for minutes: without the strings, which are read again when it goes on.
+    pub(crate) fn for_later(&self) -> Self {
+        Self { strings: RefCell::default(), ..self.clone() }
+    }
+
+    /// Gives what was read before at this address to `with`.
+    pub(crate) fn with_known_path<T>(
+        &self,
+        address: u64,
+        with: impl FnOnce(&[u8]) -> T,
+    ) -> Option<T> {
+        let strings = self.strings.borrow();
+        strings.iter().find(|(known, _)| *known == address).map(|(_, path)| with(path))
+    }
+
+    fn read_path(&self, address: u64) -> Result<Vec<u8>, Errno> {
         let mut usual = [0; USUAL_PATH];
         match other::read_string(self.thread, address, &mut usual) {
             Err(Errno::NAMETOOLONG) => {

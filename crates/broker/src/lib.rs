@@ -46,6 +46,7 @@ mod operations;
 mod overlay_move;
 mod own_path;
 mod path_call;
+mod path_lookup;
 mod perform;
 mod place;
 mod program;

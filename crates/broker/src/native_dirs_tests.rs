@@ -16,7 +16,7 @@ impl Project {
             fs::create_dir_all(path.join(dir)).unwrap();
         }
         let own = [path.join("overlay"), path.join("overlay/inner")];
-        let dirs = NativeDirs::open(&own, &[path.join("target")]);
+        let dirs = NativeDirs::open(&own, &[path.join("target")], &[]);
         Self { root, dirs }
     }
 

@@ -75,6 +75,16 @@ pub(crate) enum Start<'a> {
     Directory(BorrowedFd<'a>),
 }
 
+impl Start<'_> {
+    /// The caller's descriptor that a path names (`/dev/stdout`).
+    fn descriptor_named(self, path: &[u8]) -> Option<i32> {
+        match self {
+            Start::Caller(caller, _) => numbered_descriptor(path, caller),
+            Start::Directory(_) => own_descriptor(path),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Map {
     pub(crate) ground: BrokeredTrees,
@@ -229,18 +239,26 @@ impl Map {
 
     /// The same, following links as the last component.
     pub(crate) fn locate_target(&self, start: Start<'_>, path: &[u8]) -> Result<Found, Errno> {
-        let own = |path: &[u8]| match start {
-            Start::Caller(caller, _) => numbered_descriptor(path, caller),
-            Start::Directory(_) => own_descriptor(path),
-        };
-        if let Some(number) = own(path) {
+        if let Some(number) = start.descriptor_named(path) {
             return Ok(Found::Descriptor(number));
         }
-        let mut found = self.locate(start, path)?;
+        match self.locate(start, path)? {
+            Found::Ours(place) => self.follow_links(start, place),
+            nothing_ours => Ok(nothing_ours),
+        }
+    }
+
+    /// Where the links lead that begin in this place, which a path from `start` led to.
+    pub(crate) fn follow_links(
+        &self,
+        start: Start<'_>,
+        place: ResolvedParent,
+    ) -> Result<Found, Errno> {
+        let mut found = Found::Ours(place);
         for _ in 0..MAX_LINKS {
             let Found::Ours(place) = &found else { return Ok(found) };
             let Some(target) = place.link_target() else { return Ok(found) };
-            if let Some(number) = own(&target) {
+            if let Some(number) = start.descriptor_named(&target) {
                 return Ok(Found::Descriptor(number));
             }
             found = self.locate(Start::Directory(place.parent.as_fd()), &target)?;

@@ -169,6 +169,7 @@ fn server<'p>(
         native_dirs: Arc::new(NativeDirs::open(
             &duties.own_mounts,
             duties.guard.map_or(&[], |guard| guard.build_dirs.as_slice()),
+            duties.guard.map_or(&[], |guard| guard.trees.as_slice()),
         )),
         executor: CallExecutor {
             locks,

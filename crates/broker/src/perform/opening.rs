@@ -4,6 +4,7 @@ use crate::NO_MODE;
 use crate::brokered_trees::Placement;
 use crate::call::PathArg;
 use crate::caller::Caller;
+use crate::numbered::numbered_descriptor;
 use crate::perform::{CallExecutor, Done, Outcome, Stop, ours};
 use crate::place::{Found, ResolvedParent, Start};
 use crate::slow;
@@ -43,16 +44,25 @@ impl CallExecutor {
         }
         let stays =
             flags.contains(OFlags::NOFOLLOW) || flags.contains(OFlags::CREATE | OFlags::EXCL);
-        let found = if stays {
-            self.map.locate(start, &bytes)?
-        } else {
-            self.map.locate_target(start, &bytes)?
-        };
-        if let Found::Descriptor(number) = found {
+        if stays {
+            let place = ours(self.map.locate(start, &bytes)?)?;
+            return self.open_place(caller, &place, flags, mode);
+        }
+        if let Some(number) = numbered_descriptor(&bytes, caller) {
             return self.open_descriptor(caller, number, flags);
         }
-        let place = ours(found)?;
-        self.open_place(caller, &place, flags, mode)
+        let place = ours(self.map.locate(start, &bytes)?)?;
+        let opened = self.open_place(caller, &place, flags, mode);
+        // No link was followed, so whatever was done was done in this place.
+        let is_final = matches!(opened, Ok(_) | Err(Stop::Lock(_) | Stop::LeftToServer));
+        if is_final || place.link_target().is_none() {
+            return opened;
+        }
+        self.judged_paths.clear();
+        match self.map.follow_links(start, place)? {
+            Found::Descriptor(number) => self.open_descriptor(caller, number, flags),
+            found => self.open_place(caller, &ours(found)?, flags, mode),
+        }
     }
 
     /// Opens what stands in a place, or makes it.

@@ -378,7 +378,7 @@ impl BrokerServer<'_> {
             return;
         }
         let waiting = Waiting {
-            caller: *caller,
+            caller: caller.for_later(),
             paths: (path, typed),
             follow,
             wants,

@@ -18,7 +18,7 @@ use crate::call::{Asked, Call, Calls, PathArg};
 use crate::caller::Caller;
 use crate::hand_out::hand_out;
 use crate::message::{BlockedCall, BrokerMessage, NotExecuted, Protected};
-use crate::native_dirs::NativeDirs;
+use crate::native_dirs::{Extent, NativeDirs};
 use crate::perform::{CallExecutor, Done};
 use crate::program::{self, Meant};
 use crate::serve::directory_moves::DirectoryMoves;
@@ -174,7 +174,7 @@ impl BrokerServer<'_> {
             }
             CallAnswer::Broker => match calls.parse(notification) {
                 Some(Asked::Exec(path)) => self.exec(&caller, path),
-                Some(Asked::Perform(call)) if self.native_dirs.is_left_to_kernel(&caller, call) => {
+                Some(Asked::Perform(call)) if self.is_left_to_kernel(&caller, call) => {
                     self.respond(id, Response::Continue);
                 }
                 Some(Asked::Perform(call)) => {
@@ -191,10 +191,14 @@ impl BrokerServer<'_> {
         }
     }
 
+    fn is_left_to_kernel(&self, caller: &Caller, call: Call) -> bool {
+        let shows = self.gate.as_ref().is_some_and(|gate| gate.pending.needs_order());
+        let extent = if shows { Extent::Own } else { Extent::Trees };
+        self.native_dirs.is_left_to_kernel(caller, call, extent)
+    }
+
     fn caller(&self, notification: &Notification) -> Option<Caller> {
-        let (proc, listener) = (self.host_proc, self.listener);
-        let thread = notification.thread?;
-        Some(Caller { thread, proc, listener, notification: *notification })
+        Caller::of(notification, self.host_proc, self.listener)
     }
 
     pub(crate) fn perform(&mut self, caller: &Caller, call: Call) {

@@ -14,7 +14,7 @@ use crate::call::{Asked, Call, Calls};
 use crate::caller::{Caller, set_own_umask};
 use crate::hand_out::hand_out;
 use crate::lookout::Lookout;
-use crate::native_dirs::NativeDirs;
+use crate::native_dirs::{Extent, NativeDirs};
 use crate::perform::{CallExecutor, Done};
 use crate::serve::gate::Gate;
 use crate::serve::{BrokerServer, has_hung_up, is_brokered};
@@ -323,9 +323,9 @@ impl<'p> Worker<'p> {
 
     /// As far as that goes without the server.
     fn try_answer(&mut self, server: &SharedServer<'p>, notification: &Notification) -> Tried {
-        let Some(thread) = notification.thread else { return Tried::LeftToServer };
-        let (proc, listener) = (self.host_proc, self.listener);
-        let caller = Caller { thread, proc, listener, notification: *notification };
+        let Some(caller) = Caller::of(notification, self.host_proc, self.listener) else {
+            return Tried::LeftToServer;
+        };
         let looked_for = self.lookout.as_ref().and_then(|it| it.calls.parse(notification));
         let call = match self.calls.parse(notification) {
             _ if looked_for.is_some() => None,
@@ -357,7 +357,7 @@ impl<'p> Worker<'p> {
     /// Performs a call and answers it; or returns what became of it, where the server has more to do.
     fn perform(&mut self, caller: &Caller, call: Call) -> Option<Done> {
         let id = caller.notification.id;
-        if self.native_dirs.is_left_to_kernel(caller, call) {
+        if self.native_dirs.is_left_to_kernel(caller, call, Extent::Trees) {
             let _ = self.listener.respond(id, Response::Continue);
             return None;
         }

@@ -4,6 +4,7 @@ use crate::calls::ServerCalls;
 use crate::error::McpError;
 use crate::in_flight::{RequestsInFlight, refuse_repeated};
 use crate::options::McpOptions;
+use crate::pages::QuestionPages;
 use crate::server::McpServer;
 use crate::spans::CallSpans;
 use axum::{Router, middleware};
@@ -40,7 +41,7 @@ pub fn serve_streams(options: &McpOptions, note: &mut dyn FnMut(&str)) -> Result
     let done = runtime.block_on(async {
         let operations = Operations::open(options.places.clone(), options.directory.clone())?;
         let spans = CallSpans::of_environment("pipe", note);
-        let calls = ServerCalls::new(operations, options, spans)?;
+        let calls = ServerCalls::new(operations, options, spans, QuestionPages::new(true))?;
         let served = talk(&calls).await;
         if let Some(said) = calls.state.sandbox.end().await.filter(|said| !said.is_empty()) {
             note(&said);
@@ -60,6 +61,14 @@ fn transport(address: &ListenAddress) -> &'static str {
     match address {
         ListenAddress::Tcp(_) => "tcp",
         _ => "unix",
+    }
+}
+
+/// Whether a page at loopback can be opened where a client is.
+fn are_clients_here(address: Option<&ListenAddress>) -> bool {
+    match address {
+        Some(ListenAddress::Tcp(address)) => address.ip().is_loopback(),
+        Some(ListenAddress::Unix(_)) | None => true,
     }
 }
 
@@ -103,7 +112,8 @@ pub fn serve_http(
         let stopping = operations.clone();
         let spans =
             CallSpans::of_environment(listen.listen.as_ref().map_or("unix", transport), note);
-        let calls = ServerCalls::new(operations, options, spans)
+        let pages = QuestionPages::new(are_clients_here(listen.listen.as_ref()));
+        let calls = ServerCalls::new(operations, options, spans, pages)
             .map_err(|error| ServiceError::Face { why: error.to_string() })?;
         let config = StreamableHttpServerConfig::default()
             // Who may ask is checked before: by the token, Host and Origin, or by the user at the other end of a UNIX socket.

@@ -31,7 +31,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 /// After an error of accept(2), such as too many open files, which passes.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Threads for what reads files. They end when they are not needed.
 const MAX_BLOCKING_THREADS: usize = 32;
 
@@ -229,8 +229,9 @@ async fn accept(
     Ok((stream, peer, place))
 }
 
+/// What serves connections, whoever accepted them.
 #[derive(Clone)]
-struct Server {
+pub(crate) struct Server {
     router: Router,
     acceptor: Option<TlsAcceptor>,
     stopping: watch::Receiver<bool>,
@@ -238,7 +239,16 @@ struct Server {
 }
 
 impl Server {
-    async fn serve(self, stream: Accepted, peer: Peer, place: OwnedSemaphorePermit) {
+    /// Without TLS.
+    pub(crate) fn plain(
+        router: Router,
+        stopping: watch::Receiver<bool>,
+        client_timeout: Duration,
+    ) -> Self {
+        Self { router, acceptor: None, stopping, client_timeout }
+    }
+
+    pub(crate) async fn serve(self, stream: Accepted, peer: Peer, place: OwnedSemaphorePermit) {
         match (stream, self.acceptor.clone()) {
             (Accepted::Unix(stream), _) => self.talk(stream, peer).await,
             (Accepted::Tcp(stream), None) => self.talk(stream, peer).await,

@@ -1,0 +1,53 @@
+use super::{OfferedPage, QuestionPages, Subject, digest};
+use crate::questions::Question;
+use rmcp::model::ElicitRequestParams;
+use tokio::sync::oneshot;
+
+fn question(id: u64) -> Subject {
+    Subject::Question(Question { id, message: format!("question {id}"), is_secret: true })
+}
+
+fn secret_of(page: &OfferedPage) -> &str {
+    match &page.request {
+        ElicitRequestParams::UrlElicitationParams { url, .. } => {
+            url.strip_prefix("http://x/question/").unwrap()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_question_has_one_page_and_no_two_pages_an_address() {
+    let pages = QuestionPages::new(true);
+    let offer = |subject| pages.offer("http://x", subject, &|_| true).unwrap();
+    let (first, second) = (offer(question(1)), offer(question(2)));
+    assert_eq!(offer(question(1)), first);
+    assert_ne!(secret_of(&first), secret_of(&second));
+    assert_eq!(secret_of(&first).len(), 64);
+    assert!(!secret_of(&first).contains(&first.name), "the name is in other messages, too");
+}
+
+#[test]
+fn a_page_ends_with_its_question() {
+    let pages = QuestionPages::new(true);
+    let first = pages.offer("http://x", question(1), &|_| true).unwrap();
+    let (answer, answered) = oneshot::channel();
+    let confirmation = Subject::Confirmation { message: "Apply?".to_owned(), answer };
+    let confirmation = pages.offer("http://x", confirmation, &|_| true).unwrap();
+    let is_there = |page| pages.with(|pages| pages.contains_key(&digest(secret_of(page))));
+    assert!(is_there(&first) && is_there(&confirmation));
+    drop(answered);
+    pages.offer("http://x", question(2), &|id| id != 1).unwrap();
+    assert!(!is_there(&first) && !is_there(&confirmation));
+}
+
+#[test]
+fn a_page_that_nobody_wants_to_open_is_withdrawn_and_its_answer_is_no() {
+    let pages = QuestionPages::new(true);
+    let (answer, answered) = oneshot::channel();
+    let subject = Subject::Confirmation { message: "Apply?".to_owned(), answer };
+    let offered = pages.offer("http://x", subject, &|_| true).unwrap();
+    pages.withdraw(&offered.name);
+    assert!(pages.with(|pages| pages.is_empty()));
+    assert!(answered.blocking_recv().is_err());
+}

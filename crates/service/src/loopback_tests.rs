@@ -1,0 +1,58 @@
+use super::Admission;
+use crate::auth::{Hosts, Peer};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+
+const OWN: Option<Peer> = Some(Peer::LocalUser { uid: 1000 });
+const HOST: (HeaderName, &str) = (header::HOST, "127.0.0.1:4000");
+const ORIGIN: (HeaderName, &str) = (header::ORIGIN, "http://127.0.0.1:4000");
+
+fn refuses(peer: Option<Peer>, method: &Method, headers: &[(HeaderName, &'static str)]) -> bool {
+    let hosts = Hosts::of("127.0.0.1:4000".parse().unwrap(), &[], false);
+    let admission = Admission { uid: 1000, hosts };
+    let headers: HeaderMap = headers
+        .iter()
+        .map(|(name, value)| (name.clone(), HeaderValue::from_static(value)))
+        .collect();
+    admission.refuses(peer, method, &Uri::from_static("/x"), &headers).is_some()
+}
+
+#[test]
+fn only_the_same_user_is_answered() {
+    assert!(!refuses(OWN, &Method::GET, &[HOST]));
+    for other in [
+        None,
+        Some(Peer::LocalUser { uid: 1001 }),
+        Some(Peer::LocalUser { uid: 0 }),
+        Some(Peer::Network),
+        Some(Peer::Process { uid: 1000, is_outside: true }),
+    ] {
+        assert!(refuses(other, &Method::GET, &[HOST]), "{other:?}");
+    }
+}
+
+#[test]
+fn a_name_that_leads_here_from_elsewhere_is_refused() {
+    for host in ["evil.example:4000", "127.0.0.1", "127.0.0.1:4001", "127.0.0.1.evil.example:4000"]
+    {
+        assert!(refuses(OWN, &Method::GET, &[(header::HOST, host)]), "{host}");
+    }
+    assert!(refuses(OWN, &Method::GET, &[]), "no name");
+    assert!(!refuses(OWN, &Method::GET, &[(header::HOST, "localhost:4000")]));
+}
+
+#[test]
+fn only_a_form_of_the_page_itself_is_taken() {
+    let site = HeaderName::from_static("sec-fetch-site");
+    assert!(!refuses(OWN, &Method::POST, &[HOST, ORIGIN]));
+    assert!(!refuses(OWN, &Method::POST, &[HOST, ORIGIN, (site.clone(), "same-origin")]));
+    assert!(refuses(OWN, &Method::POST, &[HOST]), "no origin");
+    for origin in ["null", "http://evil.example", "https://127.0.0.1:4000", "http://127.0.0.1:4001"]
+    {
+        assert!(refuses(OWN, &Method::POST, &[HOST, (header::ORIGIN, origin)]), "{origin}");
+    }
+    for from in ["cross-site", "same-site"] {
+        assert!(refuses(OWN, &Method::POST, &[HOST, ORIGIN, (site.clone(), from)]), "{from}");
+    }
+    // Following a link from elsewhere is what it is for.
+    assert!(!refuses(OWN, &Method::GET, &[HOST, (site, "cross-site")]));
+}

@@ -51,6 +51,7 @@ mod warm;
 
 pub use approvals::{ApprovalAnswer, Decision, Lifetime, Scope, Store};
 pub use audit::{AuditPage, AuditQuery};
+pub use caller_span::CallerSpan;
 pub use checkpoints::{CheckpointPurpose, RollbackRequest};
 pub use commands::{Command, CommandState, KeptOutput, NewCommand, Size};
 pub use control::ControlConnection;

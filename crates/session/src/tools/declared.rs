@@ -215,15 +215,34 @@ impl<'a> Judge<'a> {
     /// Trust and approvals cover a file's path and content: through a link in this project, it would use another's. Commands cannot write
     /// to the user's own directory, wherever it is.
     fn refuse_linked(&self, file: &DocumentFile, origin: ToolOrigin) -> Result<()> {
-        // A name with `..` in it may lead out of the project without any link.
-        let is_plain = !file.named.components().any(|part| part == Component::ParentDir);
-        let is_in_project = is_plain && file.named.starts_with(&self.project);
-        if origin != ToolOrigin::User && is_in_project && file.named != file.path {
+        if origin != ToolOrigin::User && is_behind_link(&self.project, &file.named, &file.path) {
             let (path, target) = (file.named.clone(), file.path.clone());
             return Err(SessionError::LinkedTool { path, target });
         }
         Ok(())
     }
+}
+
+/// Whether a name led to this file through a link within the project. Looked at again after the file was read: a name that leads elsewhere
+/// now has such a link, too.
+fn is_behind_link(project: &Path, named: &Path, file: &Path) -> bool {
+    let mut reached = PathBuf::new();
+    let mut was_in_project = false;
+    for part in named.components() {
+        match part {
+            Component::ParentDir => drop(reached.pop()),
+            part => reached.push(part),
+        }
+        let is_link = fs::symlink_metadata(&reached).is_ok_and(|found| found.is_symlink());
+        let is_in_project = reached.starts_with(project) && reached != project;
+        was_in_project |= is_in_project;
+        match fs::canonicalize(&reached) {
+            Ok(_) if is_link && is_in_project => return true,
+            Ok(target) if is_link => reached = target,
+            _ => {}
+        }
+    }
+    was_in_project && reached != file
 }
 
 impl ToolSet {

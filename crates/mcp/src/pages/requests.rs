@@ -53,18 +53,20 @@ async fn take(
     let Some(state) = state.upgrade() else { return gone() };
     let form = to_bytes(body, MAX_FORM).await.unwrap_or_default();
     let form = FilledForm::parse(&form);
+    // Not taken: the same form with a note, or nothing if nothing is asked.
     let taken = state.pages.with(|pages| {
         let key = digest(&secret);
-        let page = pages.get(&key).filter(|page| page.is_open(&state)).ok_or_else(gone)?;
+        let page = pages.get(&key).filter(|page| page.is_open(&state)).ok_or(None)?;
         if let Some(note) = form.lacks(&page.subject) {
-            return Err(html(StatusCode::BAD_REQUEST, document::form(&page.subject, Some(note))));
+            return Err(Some(document::form(&page.subject, Some(note))));
         }
         // Whoever comes a second time finds nothing.
-        pages.remove(&key).ok_or_else(gone)
+        pages.remove(&key).ok_or(None)
     });
     match taken {
         Ok(page) => carry_out(&state, page, &form).await,
-        Err(response) => response,
+        Err(Some(again)) => html(StatusCode::BAD_REQUEST, again),
+        Err(None) => gone(),
     }
 }
 

@@ -188,6 +188,61 @@ fn another_user_of_the_machine_cannot_answer_though_it_knows_the_address() {
     assert_eq!(client.end().data(read)["output"], KEY);
 }
 
+/// Another sandbox with the host's network reaches the port, as the same user to the kernel. Its user namespace tells it apart.
+///
+/// Proves: TOOL-1 http-access
+#[test]
+fn a_command_in_a_sandbox_with_the_hosts_network_cannot_answer_though_it_knows_the_address() {
+    if rustix::process::geteuid().is_root() {
+        eprintln!("skipped: in a sandbox of root commands have another user id");
+        return;
+    }
+    let world = World::new();
+    let secret = secret(&world);
+    let _sessions = Sessions::new(&world);
+    let mut client = McpClient::start(&world, &[], &both_modes());
+    let read = client.begin("bash", &json!({ "command": format!("cat {secret}") }));
+    let (request, parameters) = asked(&client, 0);
+    agree(&mut client, &request, "accept");
+    let url = url_of(&parameters);
+    let own = format!("Origin: {}", origin(url));
+    let inside = |more: &[&str], form: &[&str]| {
+        let network = ["run", "--quiet", "--network=host", "--approve-network-host=a test"];
+        let curl = ["--", "curl", "-sS", "-m", "60", "-H", &own, url];
+        world.sandbox(network).args(more).args(curl).args(form).run()
+    };
+    // It works outside, and inside without a user namespace.
+    assert_eq!(answer(curl(&world, url)).status, 200);
+    let shown = inside(&["--no-userns"], &[]);
+    assert!(shown.out().contains("<form"), "{}", shown.err());
+    for form in [&[] as &[&str], &["-d", "answer=once&secret=yes"]] {
+        let refused = inside(&[], form);
+        assert_ne!(refused.code(), 0, "{}", refused.out());
+        assert_eq!(refused.out(), "", "it gets no answer");
+        // It was connected, and so not kept away by something else.
+        assert!(!refused.err().contains("connect"), "{}", refused.err());
+    }
+    assert!(!client.running.printed().contains(&format!("\"id\":{read},")), "not answered");
+    assert_eq!(submit(&world, url, "answer=once&secret=yes").status, 200);
+    client.running.wait_for_stdout(&format!("\"id\":{read},"));
+    assert_eq!(client.end().data(read)["output"], KEY);
+}
+
+/// Proves: TOOL-1 http-access
+#[test]
+fn a_sandbox_with_the_hosts_network_has_no_pages() {
+    let world = World::new();
+    let secret = secret(&world);
+    let _sessions = Sessions::new(&world);
+    let network = ["--network=host", "--approve-network-host=a test"];
+    let mut client = McpClient::start(&world, &network, &both_modes());
+    client.begin("bash", &json!({ "command": format!("cat {secret}") }));
+    client.running.wait_for_stdout("waiting for a person");
+    assert!(!client.running.printed().contains("elicitation/create"), "it is not asked there");
+    drop(client.end());
+    assert!(nothing_is_left(&world));
+}
+
 /// Proves: TOOL-2 as-shown, TOOL-1 mcp
 #[test]
 fn a_client_without_forms_is_led_to_a_page_for_every_question() {

@@ -335,7 +335,10 @@ impl McpServer {
         };
         match parked {
             Some((waits_for, form)) => self.park(call, waits_for, form, request),
-            None => Ok(failed(too_many("too many questions wait for an answer; try again")).into()),
+            None => Ok(failed(too_many(
+                "this cannot be asked at the client: too many questions wait for an answer, or the sandbox has the host's network, from which a page would be reached",
+            ))
+            .into()),
         }
     }
 }

@@ -35,6 +35,8 @@ pub(crate) enum Peer {
     /// A process at the other end of a connection over loopback.
     LocalUser {
         uid: u32,
+        /// Whether every process that has the socket is in our user namespace.
+        is_outside: bool,
     },
     Network,
 }

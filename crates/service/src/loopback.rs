@@ -1,14 +1,14 @@
 //! Pages for the person at this machine, at a port of loopback that the kernel chooses: forms without a script, for a question that must not
 //! pass through the client that asked for it.
 //!
-//! Must never answer another user of this machine, a name that leads here from elsewhere (DNS rebinding), or a form of another site. Which
+//! Must never answer another user of this machine, a process in a sandbox, a name that leads here from elsewhere (DNS rebinding), or a form of another site. Which
 //! page somebody may see is up to the router: its paths have to be secrets.
 
 use crate::auth::{self, Hosts, Peer};
 use crate::error::ServiceError;
 use crate::limits::CLIENT_TIMEOUT;
 use crate::listen::{Accepted, ListenAddress, Listener};
-use crate::loopback_peer;
+use crate::loopback_peer::{self, PeerOwner};
 use crate::page;
 use crate::server::{ACCEPT_PAUSE, Server};
 use axum::Router;
@@ -74,7 +74,7 @@ impl LoopbackServer {
 }
 
 async fn accept(listener: Listener, server: Server, ours: SocketAddrV4, uid: u32) {
-    let own = Peer::LocalUser { uid };
+    let own = Peer::LocalUser { uid, is_outside: true };
     let connections = Arc::new(Semaphore::new(MAX_LOOPBACK_CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&connections).acquire_owned().await else { return };
@@ -105,7 +105,7 @@ async fn peer(theirs: SocketAddr, ours: SocketAddrV4) -> Peer {
     let SocketAddr::V4(theirs) = theirs else { return Peer::Network };
     let looked = tokio::task::spawn_blocking(move || loopback_peer::owner(theirs, ours)).await;
     match looked {
-        Ok(Ok(Some(uid))) => Peer::LocalUser { uid },
+        Ok(Ok(Some(PeerOwner { uid, is_outside }))) => Peer::LocalUser { uid, is_outside },
         _ => Peer::Network,
     }
 }
@@ -135,8 +135,10 @@ impl Admission {
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Option<&'static str> {
-        if peer != Some(Peer::LocalUser { uid: self.uid }) {
-            return Some("this page answers only the user whose server this is, on this machine");
+        if peer != Some(Peer::LocalUser { uid: self.uid, is_outside: true }) {
+            return Some(
+                "this page answers only the user whose server this is, on this machine and outside of sandboxes",
+            );
         }
         if !self.hosts.are_named_by(uri, headers) {
             return Some("the Host header does not name this server");

@@ -1,11 +1,15 @@
 //! Whose process is at the other end of a TCP connection over loopback. A UNIX socket says it (`SO_PEERCRED`); for TCP it is in the kernel's
-//! table of sockets (proc_pid_net(5)).
+//! table of sockets (proc_pid_net(5)), and the processes that have a socket are found by its inode (proc_pid_fd(5)).
 //!
-//! Must never guess: a connection that is not in the table belongs to nobody.
+//! Must never guess: a connection that is not in the table belongs to nobody, and a socket that no process is seen to have is not outside.
 
-use std::fs::File;
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
+use std::ffi::CString;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 const TABLE: &str = "/proc/self/net/tcp";
 /// The table may change while it is read, and a line be missed.
@@ -17,34 +21,92 @@ const LOCAL: usize = 1;
 const REMOTE: usize = 2;
 const STATE: usize = 3;
 const UID: usize = 7;
+const INODE: usize = 9;
 
-/// The user whose socket is `theirs`, connected to `ours`. While our end is open, no other socket can have these two addresses. Reads a file:
-/// for a thread that may block.
-pub(crate) fn owner(theirs: SocketAddrV4, ours: SocketAddrV4) -> io::Result<Option<u32>> {
+/// Who has the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PeerOwner {
+    pub(crate) uid: u32,
+    /// Whether every process that has it is in our user namespace. One in a sandbox is not: with the host's network it reaches our port, and
+    /// an ordinary user's sandbox has that user's id.
+    pub(crate) is_outside: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SocketEntry {
+    uid: u32,
+    inode: u64,
+}
+
+/// Whose socket is `theirs`, connected to `ours`. While our end is open, no other socket can have these two addresses. Reads files: for a
+/// thread that may block.
+pub(crate) fn owner(theirs: SocketAddrV4, ours: SocketAddrV4) -> io::Result<Option<PeerOwner>> {
     for _ in 0..ATTEMPTS {
-        let found = owner_in(BufReader::new(File::open(TABLE)?), theirs, ours)?;
-        if found.is_some() {
-            return Ok(found);
+        let found = entry_in(BufReader::new(File::open(TABLE)?), theirs, ours)?;
+        if let Some(SocketEntry { uid, inode }) = found {
+            return Ok(Some(PeerOwner { uid, is_outside: is_held_outside(inode)? }));
         }
     }
     Ok(None)
 }
 
-fn owner_in(
+/// Whether the processes that have this socket open, as far as they can be seen, share our user namespace. None that can be seen is a no.
+fn is_held_outside(inode: u64) -> io::Result<bool> {
+    let socket = format!("socket:[{inode}]");
+    let own = fs::read_link("/proc/self/ns/user")?;
+    let mut is_held = false;
+    for entry in fs::read_dir("/proc")? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            continue;
+        }
+        // It stays that of one process, also if another one gets its id. One that has ended has nothing open.
+        let Ok(process) = open_directory(CWD, &entry.path()) else { continue };
+        if !has_open(&process, socket.as_bytes()) {
+            continue;
+        }
+        // Asked after the socket was seen there: no process can enter our namespace from one below it.
+        if link(&process, "ns/user") != Some(own.as_os_str().as_encoded_bytes().to_vec()) {
+            return Ok(false);
+        }
+        is_held = true;
+    }
+    Ok(is_held)
+}
+
+/// Whether a descriptor of this process leads there. Those of a process that we may not trace are not seen.
+fn has_open(process: &OwnedFd, target: &[u8]) -> bool {
+    let Ok(descriptors) = open_directory(process, Path::new("fd")) else { return false };
+    let Ok(names) = Dir::read_from(&descriptors) else { return false };
+    names.flatten().any(|name| link(&descriptors, name.file_name()).as_deref() == Some(target))
+}
+
+fn open_directory(at: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(at, path, flags, Mode::empty())?)
+}
+
+fn link(at: &OwnedFd, name: impl rustix::path::Arg) -> Option<Vec<u8>> {
+    readlinkat(at, name, Vec::new()).ok().map(CString::into_bytes)
+}
+
+fn entry_in(
     table: impl BufRead,
     theirs: SocketAddrV4,
     ours: SocketAddrV4,
-) -> io::Result<Option<u32>> {
+) -> io::Result<Option<SocketEntry>> {
     let (local, remote) = (written(theirs), written(ours));
     for line in table.lines() {
         let line = line?;
-        let columns: Vec<&str> = line.split_ascii_whitespace().take(UID + 1).collect();
+        let columns: Vec<&str> = line.split_ascii_whitespace().take(INODE + 1).collect();
         let column = |at: usize| columns.get(at).copied();
         if column(LOCAL) == Some(&local)
             && column(REMOTE) == Some(&remote)
             && column(STATE) == Some(ESTABLISHED)
         {
-            return Ok(column(UID).and_then(|uid| uid.parse().ok()));
+            let uid = column(UID).and_then(|uid| uid.parse().ok());
+            let inode = column(INODE).and_then(|inode| inode.parse().ok());
+            return Ok(uid.zip(inode).map(|(uid, inode)| SocketEntry { uid, inode }));
         }
     }
     Ok(None)
@@ -57,7 +119,7 @@ fn written(address: SocketAddrV4) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{owner, owner_in};
+    use super::{PeerOwner, SocketEntry, entry_in, is_held_outside, owner};
     use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 
     fn v4(address: SocketAddr) -> SocketAddrV4 {
@@ -75,13 +137,20 @@ mod tests {
         let (server, theirs) = listener.accept().unwrap();
         let theirs = v4(theirs);
         let uid = rustix::process::geteuid().as_raw();
-        assert_eq!(owner(theirs, ours).unwrap(), Some(uid));
+        let here = Some(PeerOwner { uid, is_outside: true });
+        assert_eq!(owner(theirs, ours).unwrap(), here);
         let other = SocketAddrV4::new(*theirs.ip(), theirs.port() ^ 1);
-        assert_ne!(owner(other, ours).unwrap(), Some(uid), "nobody is at that port");
+        assert_ne!(owner(other, ours).unwrap(), here, "nobody is at that port");
         // Half of the connection is closed: whoever it was has no socket that is established.
         drop(client);
         assert_eq!(owner(theirs, ours).unwrap(), None);
         drop(server);
+    }
+
+    #[test]
+    fn a_socket_that_no_process_is_seen_to_have_is_not_outside() {
+        // Inodes of sockets begin at 1.
+        assert!(!is_held_outside(0).unwrap());
     }
 
     #[test]
@@ -92,9 +161,9 @@ mod tests {
             1: 0100007F:9C40 0100007F:1F90 06 00000000:00000000 03:00000000 00000000     0        0 0 3 0\n\
             2: 0100007F:9C41 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1001        0 32 1 0\n";
         let at = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-        let of = |theirs| owner_in(table.as_bytes(), at(theirs), at(8080)).unwrap();
+        let of = |theirs| entry_in(table.as_bytes(), at(theirs), at(8080)).unwrap();
         assert_eq!(of(40000), None, "it waits for its end");
-        assert_eq!(of(40001), Some(1001));
+        assert_eq!(of(40001), Some(SocketEntry { uid: 1001, inode: 32 }));
         assert_eq!(of(40002), None);
     }
 }

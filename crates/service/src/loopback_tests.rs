@@ -2,7 +2,7 @@ use super::Admission;
 use crate::auth::{Hosts, Peer};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 
-const OWN: Option<Peer> = Some(Peer::LocalUser { uid: 1000 });
+const OWN: Option<Peer> = Some(Peer::LocalUser { uid: 1000, is_outside: true });
 const HOST: (HeaderName, &str) = (header::HOST, "127.0.0.1:4000");
 const ORIGIN: (HeaderName, &str) = (header::ORIGIN, "http://127.0.0.1:4000");
 
@@ -17,12 +17,13 @@ fn refuses(peer: Option<Peer>, method: &Method, headers: &[(HeaderName, &'static
 }
 
 #[test]
-fn only_the_same_user_is_answered() {
+fn only_the_same_user_outside_of_sandboxes_is_answered() {
     assert!(!refuses(OWN, &Method::GET, &[HOST]));
     for other in [
         None,
-        Some(Peer::LocalUser { uid: 1001 }),
-        Some(Peer::LocalUser { uid: 0 }),
+        Some(Peer::LocalUser { uid: 1000, is_outside: false }),
+        Some(Peer::LocalUser { uid: 1001, is_outside: true }),
+        Some(Peer::LocalUser { uid: 0, is_outside: true }),
         Some(Peer::Network),
         Some(Peer::Process { uid: 1000, is_outside: true }),
     ] {

@@ -2,7 +2,8 @@
 //! belongs to one question. Its answer goes to the same queue as every other one, counts once, and the address leads nowhere when the question
 //! is not open any more.
 //!
-//! The address is not a proof of who opens it: the server of the pages answers the user of this process only (`service/loopback.rs`).
+//! The address is not a proof of who opens it: the server of the pages answers the user of this process only (`service/loopback.rs`), and there are no
+//! pages for a sandbox with the host's network.
 
 mod document;
 mod requests;
@@ -98,8 +99,11 @@ impl QuestionPages {
         work(&mut self.pages.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Where the pages are served, which begins here.
+    /// Where the pages are served, which begins here. None: not for a sandbox whose commands would reach them.
     fn origin(&self, state: &Arc<ServerState>) -> Option<String> {
+        if !state.sandbox.has_own_network() {
+            return None;
+        }
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         if server.is_none() {
             *server = LoopbackServer::start(requests::router(Arc::downgrade(state))).ok();

@@ -271,11 +271,20 @@ fn a_client_without_forms_is_led_to_a_page_for_every_question() {
     assert_eq!(submit(&world, url_of(&parameters), "answer=yes").status, 200);
     client.running.wait_for_stdout(&format!("\"id\":{apply},"));
     completed(&client, &parameters);
+    // A client may say only afterwards that it opened the page, or never.
+    client.call("write", &json!({ "path": "newer", "content": "y" }));
+    let silent = client.begin("sandbox_apply", &json!({}));
+    let (_, parameters) = asked(&client, 3);
+    assert_eq!(submit(&world, url_of(&parameters), "answer=yes").status, 200);
+    client.running.wait_for_stdout(&format!("\"id\":{silent},"));
+    completed(&client, &parameters);
     let told = client.end();
     assert_eq!(told.data(read)["output"], "content of wanted\n");
     assert_eq!(told.message(refused)["result"]["isError"], true);
     assert_eq!(told.data(apply)["applied"], true);
+    assert_eq!(told.data(silent)["applied"], true);
     assert_eq!(fs::read_to_string(world.project().join("new")).unwrap(), "x");
+    assert_eq!(fs::read_to_string(world.project().join("newer")).unwrap(), "y");
     assert!(nothing_is_left(&world));
 }
 

@@ -109,12 +109,21 @@ impl<'a> CallClient<'a> {
             }
             let (answer, answered) = oneshot::channel();
             let page = self.state.pages.offer_confirmation(self.state, &asked.message, answer)?;
-            if !self.elicit(page.request).await.as_ref().is_some_and(is_opened) {
-                self.state.pages.withdraw(&page.name);
-            }
-            let answer = answered.await;
+            let refused = async {
+                let result = self.elicit(page.request).await;
+                if result.as_ref().is_some_and(is_opened) {
+                    // It is answered there.
+                    std::future::pending::<()>().await;
+                }
+            };
+            // A person may be done with the page before the client says that it was opened.
+            let yes = tokio::select! {
+                answer = answered => answer.ok(),
+                () = refused => None,
+            };
+            self.state.pages.withdraw(&page.name);
             self.tell_complete(&page.name).await;
-            answer.ok()
+            yes
         };
         let done = async {
             tokio::select! {

@@ -134,14 +134,17 @@ fn a_secret_is_asked_on_a_page_that_only_its_own_form_answers_and_only_once() {
 #[test]
 fn a_browser_shows_the_page_and_sends_its_form() {
     let world = World::new();
-    let secret = secret(&world);
+    let secret = world.write("home/.ssh/my   key", KEY);
+    let command = json!({ "command": format!("cat '{}'", secret.display()) });
     let _sessions = Sessions::new(&world);
     let mut client = McpClient::start(&world, &[], &both_modes());
-    let read = client.begin("bash", &json!({ "command": format!("cat {secret}") }));
+    let read = client.begin("bash", &command);
     let (request, parameters) = asked(&client, 0);
     agree(&mut client, &request, "accept");
     let mut browser = Browser::start(&world);
     browser.open(url_of(&parameters));
+    // Another file has this name with fewer spaces.
+    browser.wait_for_text("/.ssh/my   key");
     browser.wait_for_text("it is on the list of secrets");
     browser.click_text("Allow for the session");
     browser.wait_for_text("Nothing was allowed yet");
@@ -150,7 +153,7 @@ fn a_browser_shows_the_page_and_sends_its_form() {
     browser.wait_for_text("Your answer was taken");
     client.running.wait_for_stdout(&format!("\"id\":{read},"));
     // The answer was for the session.
-    let again = client.call("bash", &json!({ "command": format!("cat {secret}") }));
+    let again = client.call("bash", &command);
     let told = client.end();
     assert_eq!(told.data(read)["output"], KEY);
     assert_eq!(told.data(again)["output"], KEY);

@@ -86,6 +86,11 @@ impl Hosts {
         Self { names, scheme: if has_tls { "https://" } else { "http://" } }
     }
 
+    /// Only the address itself, as a request writes it.
+    pub(crate) fn only(address: SocketAddr) -> Self {
+        Self { names: vec![address.to_string()], scheme: "http://" }
+    }
+
     fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }

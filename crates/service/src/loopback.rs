@@ -59,7 +59,7 @@ impl LoopbackServer {
             return Err(ServiceError::Address { text: any.to_string() });
         };
         let uid = rustix::process::geteuid().as_raw();
-        let admission = Admission { uid, hosts: Hosts::of(address.into(), &[], false) };
+        let admission = Admission { uid, hosts: Hosts::only(address.into()) };
         let router = pages.layer(middleware::from_fn_with_state(Arc::new(admission), admit));
         let (stop, stopping) = watch::channel(false);
         let server = Server::plain(router, stopping, CLIENT_TIMEOUT);

@@ -7,7 +7,7 @@ const HOST: (HeaderName, &str) = (header::HOST, "127.0.0.1:4000");
 const ORIGIN: (HeaderName, &str) = (header::ORIGIN, "http://127.0.0.1:4000");
 
 fn refuses(peer: Option<Peer>, method: &Method, headers: &[(HeaderName, &'static str)]) -> bool {
-    let hosts = Hosts::of("127.0.0.1:4000".parse().unwrap(), &[], false);
+    let hosts = Hosts::only("127.0.0.1:4000".parse().unwrap());
     let admission = Admission { uid: 1000, hosts };
     let headers: HeaderMap = headers
         .iter()
@@ -33,12 +33,17 @@ fn only_the_same_user_outside_of_sandboxes_is_answered() {
 
 #[test]
 fn a_name_that_leads_here_from_elsewhere_is_refused() {
-    for host in ["evil.example:4000", "127.0.0.1", "127.0.0.1:4001", "127.0.0.1.evil.example:4000"]
-    {
+    for host in [
+        "evil.example:4000",
+        "127.0.0.1",
+        "127.0.0.1:4001",
+        "127.0.0.1.evil.example:4000",
+        "localhost:4000",
+        "[::1]:4000",
+    ] {
         assert!(refuses(OWN, &Method::GET, &[(header::HOST, host)]), "{host}");
     }
     assert!(refuses(OWN, &Method::GET, &[]), "no name");
-    assert!(!refuses(OWN, &Method::GET, &[(header::HOST, "localhost:4000")]));
 }
 
 #[test]
@@ -47,8 +52,15 @@ fn only_a_form_of_the_page_itself_is_taken() {
     assert!(!refuses(OWN, &Method::POST, &[HOST, ORIGIN]));
     assert!(!refuses(OWN, &Method::POST, &[HOST, ORIGIN, (site.clone(), "same-origin")]));
     assert!(refuses(OWN, &Method::POST, &[HOST]), "no origin");
-    for origin in ["null", "http://evil.example", "https://127.0.0.1:4000", "http://127.0.0.1:4001"]
-    {
+    for origin in [
+        "null",
+        "http://evil.example",
+        "https://127.0.0.1:4000",
+        "http://127.0.0.1:4001",
+        // Somebody else may listen there.
+        "http://localhost:4000",
+        "http://[::1]:4000",
+    ] {
         assert!(refuses(OWN, &Method::POST, &[HOST, (header::ORIGIN, origin)]), "{origin}");
     }
     for from in ["cross-site", "same-site"] {

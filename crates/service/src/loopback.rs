@@ -18,6 +18,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
+use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
@@ -51,8 +52,10 @@ struct Admission {
 }
 
 impl LoopbackServer {
-    /// Serves these pages, within a runtime.
+    /// Serves these pages, within a runtime. An error, too, if it could not be said who connects.
     pub fn start(pages: Router) -> Result<Self, ServiceError> {
+        loopback_peer::check()
+            .map_err(|error| ServiceError::io("read", loopback_peer::TABLE.as_ref(), error))?;
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listener = Listener::open(&ListenAddress::Tcp(any))?;
         let ListenAddress::Tcp(SocketAddr::V4(address)) = listener.address()? else {
@@ -91,7 +94,7 @@ async fn accept(listener: Listener, server: Server, ours: SocketAddrV4, uid: u32
         };
         let server = server.clone();
         tokio::spawn(async move {
-            let peer = peer(theirs, ours).await;
+            let peer = peer(&stream, theirs, ours).await;
             // Somebody else gets no answer, and so takes no place from the person.
             if peer == own {
                 server.serve(Accepted::Tcp(stream), peer, place).await;
@@ -101,11 +104,15 @@ async fn accept(listener: Listener, server: Server, ours: SocketAddrV4, uid: u32
 }
 
 /// Who connected. Somebody who is not found is nobody in particular.
-async fn peer(theirs: SocketAddr, ours: SocketAddrV4) -> Peer {
+async fn peer(stream: &TcpStream, theirs: SocketAddr, ours: SocketAddrV4) -> Peer {
     let SocketAddr::V4(theirs) = theirs else { return Peer::Network };
     let looked = tokio::task::spawn_blocking(move || loopback_peer::owner(theirs, ours)).await;
     match looked {
-        Ok(Ok(Some(PeerOwner { uid, is_outside }))) => Peer::LocalUser { uid, is_outside },
+        Ok(Ok(Some(PeerOwner { uid, is_outside })))
+            if loopback_peer::is_connected(stream, theirs) =>
+        {
+            Peer::LocalUser { uid, is_outside }
+        }
         _ => Peer::Network,
     }
 }

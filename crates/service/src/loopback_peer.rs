@@ -4,6 +4,7 @@
 //! Must never guess: a connection that is not in the table belongs to nobody, and a socket that no process is seen to have is not outside.
 
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
+use rustix::net::getpeername;
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -11,7 +12,9 @@ use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-const TABLE: &str = "/proc/self/net/tcp";
+pub(crate) const TABLE: &str = "/proc/self/net/tcp";
+/// The id that stands for every user whom our user namespace does not have.
+const OVERFLOW_UID: &str = "/proc/sys/kernel/overflowuid";
 /// The table may change while it is read, and a line be missed.
 const ATTEMPTS: usize = 3;
 /// Of `st`. Sockets in other states may have another owner in the table: one that waits for its end (TIME_WAIT) shows 0.
@@ -38,12 +41,28 @@ struct SocketEntry {
     inode: u64,
 }
 
-/// Whose socket is `theirs`, connected to `ours`. While our end is open, no other socket can have these two addresses. Reads files: for a
-/// thread that may block.
+/// Whether it can be said who connects.
+pub(crate) fn check() -> io::Result<()> {
+    let mut head = String::new();
+    BufReader::new(File::open(TABLE)?).read_line(&mut head)?;
+    Ok(())
+}
+
+/// Whether this is still connected to there. A connection that its other end has reset is not, and its port may be another socket's.
+pub(crate) fn is_connected(ours: impl AsFd, theirs: SocketAddrV4) -> bool {
+    getpeername(ours)
+        .is_ok_and(|now| now.is_some_and(|now| SocketAddrV4::try_from(now) == Ok(theirs)))
+}
+
+/// Whose socket is `theirs`, connected to `ours`. While our end is connected ([`is_connected`], afterwards), no other socket can have these two
+/// addresses. Reads files: for a thread that may block.
 pub(crate) fn owner(theirs: SocketAddrV4, ours: SocketAddrV4) -> io::Result<Option<PeerOwner>> {
     for _ in 0..ATTEMPTS {
         let found = entry_in(BufReader::new(File::open(TABLE)?), theirs, ours)?;
         if let Some(SocketEntry { uid, inode }) = found {
+            if uid.to_string() == fs::read_to_string(OVERFLOW_UID)?.trim() {
+                return Ok(None);
+            }
             return Ok(Some(PeerOwner { uid, is_outside: is_held_outside(inode)? }));
         }
     }
@@ -119,8 +138,9 @@ fn written(address: SocketAddrV4) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{PeerOwner, SocketEntry, entry_in, is_held_outside, owner};
+    use super::{PeerOwner, SocketEntry, check, entry_in, is_connected, is_held_outside, owner};
     use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+    use std::time::Duration;
 
     fn v4(address: SocketAddr) -> SocketAddrV4 {
         match address {
@@ -145,6 +165,19 @@ mod tests {
         drop(client);
         assert_eq!(owner(theirs, ours).unwrap(), None);
         drop(server);
+    }
+
+    #[test]
+    fn a_connection_that_was_reset_is_none() {
+        check().unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, theirs) = listener.accept().unwrap();
+        assert!(is_connected(&server, v4(theirs)));
+        assert!(!is_connected(&server, SocketAddrV4::new(Ipv4Addr::LOCALHOST, theirs.port() ^ 1)));
+        rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
+        drop(client);
+        assert!(!is_connected(&server, v4(theirs)));
     }
 
     #[test]

@@ -76,7 +76,8 @@ async fn carry_out(state: &Arc<ServerState>, page: Page, form: &FilledForm<'_>) 
             .send(form.answer == Some("yes"))
             .map_err(|_| "Nobody waits for it any more.".to_owned()),
         Subject::Question(question) => {
-            let answer = Choice::answer(form.answer.and_then(Choice::of), form.may_use_secret);
+            let may_use_secret = question.is_secret && form.may_use_secret;
+            let answer = Choice::answer(form.answer.and_then(Choice::of), may_use_secret);
             match state.sandbox.known().await {
                 Some(sandbox) => {
                     let decided = state.operations.decide(&sandbox.id, question.id, &answer).await;
@@ -113,6 +114,8 @@ impl<'a> FilledForm<'a> {
         let mut form = Self::default();
         for field in std::str::from_utf8(bytes).unwrap_or_default().split('&') {
             match field.split_once('=') {
+                // A form of ours sends one: what else sends two has answered nothing.
+                Some(("answer", _)) if form.answer.is_some() => return Self::default(),
                 Some(("answer", answer)) => form.answer = Some(answer),
                 Some(("secret", "yes")) => form.may_use_secret = true,
                 _ => {}
@@ -155,7 +158,16 @@ mod tests {
         assert!(lacks("answer=session&secret=no", true));
         assert!(!lacks("answer=session&secret=yes", true));
         assert!(!lacks("answer=deny", true));
-        for wrong in ["", "answer=", "answer=always", "answer=yes", "secret=yes", "answer=%6fnce"] {
+        assert!(lacks("answer=deny&answer=once&secret=yes", true));
+        for wrong in [
+            "",
+            "answer=",
+            "answer=always",
+            "answer=yes",
+            "secret=yes",
+            "answer=%6fnce",
+            "answer=once&answer=once",
+        ] {
             assert!(lacks(wrong, false), "{wrong}");
         }
     }

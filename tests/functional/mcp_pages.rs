@@ -2,6 +2,7 @@
 //! answers on a page of ours that the client leads to (elicitation in url mode).
 
 use std::fs;
+use std::net::TcpStream;
 
 use palisade_testkit::{Browser, Invocation, World};
 use serde_json::{Value, json};
@@ -83,6 +84,13 @@ fn a_secret_is_asked_on_a_page_that_only_its_own_form_answers_and_only_once() {
     assert!(parameters["message"].as_str().unwrap().contains(&secret), "{parameters}");
     assert!(!url.contains("ssh"), "nothing about the person is in the address: {url}");
     agree(&mut client, &request, "accept");
+
+    // Connections that say nothing keep nobody out for long.
+    let address = origin(url).strip_prefix("http://").unwrap();
+    let connect = |_| TcpStream::connect(address).unwrap();
+    let idle: Vec<TcpStream> = (0..24).map(connect).collect();
+    assert_eq!(answer(curl(&world, url).args(["-m", "20"])).status, 200);
+    drop(idle);
 
     // Looking answers nothing, and says what browsers may do with it.
     let shown = curl(&world, url).arg("-i").run();

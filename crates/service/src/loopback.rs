@@ -6,7 +6,6 @@
 
 use crate::auth::{self, Hosts, Peer};
 use crate::error::ServiceError;
-use crate::limits::CLIENT_TIMEOUT;
 use crate::listen::{Accepted, ListenAddress, Listener};
 use crate::loopback_peer::{self, PeerOwner};
 use crate::page;
@@ -18,13 +17,18 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-/// A person has one browser.
+/// A browser opens at most six to one server. All of them are the same user's, outside of sandboxes.
 const MAX_LOOPBACK_CONNECTIONS: usize = 16;
+/// Connections at once of which it is not known yet who made them. Anybody at this machine can make one.
+const MAX_LOOKUPS: usize = 4;
+/// For the head of a request, and for how long a connection may be idle: who says nothing keeps nobody out for long.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Styles of our own, forms that lead here, nothing else, and in no frame.
 const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -65,7 +69,7 @@ impl LoopbackServer {
         let admission = Admission { uid, hosts: Hosts::only(address.into()) };
         let router = pages.layer(middleware::from_fn_with_state(Arc::new(admission), admit));
         let (stop, stopping) = watch::channel(false);
-        let server = Server::plain(router, stopping, CLIENT_TIMEOUT);
+        let server = Server::plain(router, stopping, IDLE_TIMEOUT);
         let work = tokio::spawn(accept(listener, server, address, uid)).abort_handle();
         Ok(Self { address, work, _stop: stop })
     }
@@ -78,9 +82,10 @@ impl LoopbackServer {
 
 async fn accept(listener: Listener, server: Server, ours: SocketAddrV4, uid: u32) {
     let own = Peer::LocalUser { uid, is_outside: true };
+    let lookups = Arc::new(Semaphore::new(MAX_LOOKUPS));
     let connections = Arc::new(Semaphore::new(MAX_LOOPBACK_CONNECTIONS));
     loop {
-        let Ok(place) = Arc::clone(&connections).acquire_owned().await else { return };
+        let Ok(lookup) = Arc::clone(&lookups).acquire_owned().await else { return };
         let (stream, theirs) = match listener.accept().await {
             Ok((Accepted::Tcp(stream), _)) => match stream.peer_addr() {
                 Ok(theirs) => (stream, theirs),
@@ -92,13 +97,16 @@ async fn accept(listener: Listener, server: Server, ours: SocketAddrV4, uid: u32
                 continue;
             }
         };
-        let server = server.clone();
+        let (server, connections) = (server.clone(), Arc::clone(&connections));
         tokio::spawn(async move {
             let peer = peer(&stream, theirs, ours).await;
-            // Somebody else gets no answer, and so takes no place from the person.
-            if peer == own {
-                server.serve(Accepted::Tcp(stream), peer, place).await;
+            // Somebody else gets no answer, and none of the connections of the person.
+            if peer != own {
+                return;
             }
+            let Ok(permit) = connections.acquire_owned().await else { return };
+            drop(lookup);
+            server.serve(Accepted::Tcp(stream), peer, permit).await;
         });
     }
 }

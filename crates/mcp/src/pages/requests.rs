@@ -10,9 +10,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Of an answer: the names and values of a few fields.
 const MAX_FORM: usize = 256;
+const FORM_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn router(state: Weak<ServerState>) -> Router {
     Router::new()
@@ -51,7 +54,9 @@ async fn take(
     body: Body,
 ) -> Response {
     let Some(state) = state.upgrade() else { return gone() };
-    let form = to_bytes(body, MAX_FORM).await.unwrap_or_default();
+    // One that does not come in time is an empty one.
+    let form = timeout(FORM_TIMEOUT, to_bytes(body, MAX_FORM)).await;
+    let form = form.ok().and_then(Result::ok).unwrap_or_default();
     let form = FilledForm::parse(&form);
     // Not taken: the same form with a note, or nothing if nothing is asked.
     let taken = state.pages.with(|pages| {

@@ -15,6 +15,7 @@ use palisade_policy::{LayerKind, PolicyLayer};
 use palisade_record::Digest;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -24,6 +25,8 @@ const DIRECTORY: &str = "tools";
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 /// More than any model can choose from.
 const MAX_TOOLS: usize = 500;
+/// As many as the kernel follows in one name.
+const MAX_LINKS: usize = 40;
 
 /// Where a declaration comes from, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -223,26 +226,38 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Whether a name led to this file through a link within the project. Looked at again after the file was read: a name that leads elsewhere
-/// now has such a link, too.
+/// Whether a name led to this file through a link within the project, also one behind a link elsewhere. Looked at again after the file was
+/// read: a name that leads elsewhere now has such a link, too.
 fn is_behind_link(project: &Path, named: &Path, file: &Path) -> bool {
+    let mut left = Vec::new();
+    push_parts(&mut left, named);
     let mut reached = PathBuf::new();
     let mut was_in_project = false;
-    for part in named.components() {
-        match part {
-            Component::ParentDir => drop(reached.pop()),
-            part => reached.push(part),
+    let mut links = 0;
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            reached.pop();
+        } else {
+            // The root takes the place of all before it.
+            reached.push(part);
         }
-        let is_link = fs::symlink_metadata(&reached).is_ok_and(|found| found.is_symlink());
         let is_in_project = reached.starts_with(project) && reached != project;
         was_in_project |= is_in_project;
-        match fs::canonicalize(&reached) {
-            Ok(_) if is_link && is_in_project => return true,
-            Ok(target) if is_link => reached = target,
-            _ => {}
+        let Ok(target) = fs::read_link(&reached) else { continue };
+        links += 1;
+        if is_in_project || links > MAX_LINKS {
+            return true;
         }
+        reached.pop();
+        push_parts(&mut left, &target);
     }
     was_in_project && reached != file
+}
+
+/// Puts the parts of a path before those that are left: the next one is at the end.
+fn push_parts(left: &mut Vec<OsString>, path: &Path) {
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    left.extend(parts.rev().map(|part| part.as_os_str().to_owned()));
 }
 
 impl ToolSet {

@@ -224,6 +224,10 @@ fn a_link_within_the_project_is_found_behind_any_name() {
     symlink(root.join("other/deep"), project.join("link")).unwrap();
     symlink(root.join("other/t.json"), project.join("tools/linked.json")).unwrap();
     symlink(&project, root.join("way")).unwrap();
+    fs::write(root.join("other/deep/t.json"), "deep").unwrap();
+    symlink(project.join("link/t.json"), root.join("way2")).unwrap();
+    symlink("project/link", root.join("way3")).unwrap();
+    symlink("loop", root.join("loop")).unwrap();
     let is_linked = |named: &str| {
         let named = root.join(named);
         let file = named.canonicalize().unwrap();
@@ -247,9 +251,14 @@ fn a_link_within_the_project_is_found_behind_any_name() {
         "project/link/../t.json",
         "project/link/../../t.json",
         "other/../project/link/../t.json",
+        // Behind a link outside of the project.
+        "way2",
+        "way3/t.json",
     ] {
         assert!(is_linked(linked), "{linked}");
     }
+    // What no name leads to ends, too.
+    assert!(super::is_behind_link(&project, &root.join("loop/t.json"), &root.join("t.json")));
     // What was read is not what the name leads to now.
     assert!(super::is_behind_link(&project, &project.join("t.json"), &root.join("other/t.json")));
 }

@@ -72,6 +72,8 @@ impl<'a> CallClient<'a> {
     pub(crate) async fn ask(&self, call: &RunningCall, question: u64, asked: Elicitation) {
         let Elicitation { parameters, page } = asked;
         let has_page = page.is_some();
+        // Also if this is dropped, with a client that is gone.
+        let withdrawal = page.as_deref().map(|page| self.state.pages.withdraw_later(page));
         let answered = async {
             match self.elicit(parameters).await {
                 // It is answered there.
@@ -90,8 +92,9 @@ impl<'a> CallClient<'a> {
         };
         // A call that was cancelled waits no more.
         let _ = self.while_waiting(done).await;
-        if let Some(page) = page {
-            self.tell_complete(&page).await;
+        drop(withdrawal);
+        if let Some(page) = &page {
+            self.tell_complete(page).await;
         }
     }
 
@@ -116,12 +119,13 @@ impl<'a> CallClient<'a> {
                     std::future::pending::<()>().await;
                 }
             };
+            let withdrawal = self.state.pages.withdraw_later(&page.name);
             // A person may be done with the page before the client says that it was opened.
             let yes = tokio::select! {
                 answer = answered => answer.ok(),
                 () = refused => None,
             };
-            self.state.pages.withdraw(&page.name);
+            drop(withdrawal);
             self.tell_complete(&page.name).await;
             yes
         };

@@ -95,6 +95,26 @@ impl QuestionPages {
         self.with(|pages| pages.retain(|_, page| page.name != name));
     }
 
+    /// Withdraws a page when it is dropped: nobody asks for it any more.
+    pub(crate) fn withdraw_later<'a>(&'a self, name: &'a str) -> impl Drop + 'a {
+        Withdrawal { pages: self, name }
+    }
+
+    /// Puts a page back whose answer was not taken, if it is still asked and has no other page meanwhile.
+    fn restore(&self, page: Page, is_open: &dyn Fn(u64) -> bool) {
+        self.with(|pages| {
+            let is_asked_again = match &page.subject {
+                Subject::Question(question) => {
+                    pages.values().any(|other| other.subject.is_question(question.id))
+                }
+                Subject::Confirmation { .. } => false,
+            };
+            if page.subject.is_open(is_open) && !is_asked_again {
+                pages.insert(digest(&page.secret), page);
+            }
+        });
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut HashMap<[u8; 32], Page>) -> T) -> T {
         work(&mut self.pages.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -133,6 +153,17 @@ impl QuestionPages {
             pages.insert(digest(&page.secret), page);
             Some(offered)
         })
+    }
+}
+
+struct Withdrawal<'a> {
+    pages: &'a QuestionPages,
+    name: &'a str,
+}
+
+impl Drop for Withdrawal<'_> {
+    fn drop(&mut self) {
+        self.pages.withdraw(self.name);
     }
 }
 

@@ -42,6 +42,33 @@ fn a_page_ends_with_its_question() {
 }
 
 #[test]
+fn a_page_whose_answer_was_not_taken_is_there_again_while_its_question_is_open() {
+    let pages = QuestionPages::new(true);
+    let offered = pages.offer("http://x", question(1), &|_| true).unwrap();
+    let take = |page| pages.with(|pages| pages.remove(&digest(secret_of(page))));
+    pages.restore(take(&offered).unwrap(), &|_| true);
+    assert_eq!(pages.offer("http://x", question(1), &|_| true).unwrap(), offered);
+    // It has another page by now, or is not asked any more.
+    let page = take(&offered).unwrap();
+    let other = pages.offer("http://x", question(1), &|_| true).unwrap();
+    assert_ne!(other, offered);
+    pages.restore(page, &|_| true);
+    assert!(take(&offered).is_none());
+    pages.restore(take(&other).unwrap(), &|_| false);
+    assert!(take(&other).is_none());
+}
+
+#[test]
+fn a_page_ends_with_who_asks() {
+    let pages = QuestionPages::new(true);
+    let offered = pages.offer("http://x", question(1), &|_| true).unwrap();
+    let asking = pages.withdraw_later(&offered.name);
+    assert!(!pages.with(|pages| pages.is_empty()));
+    drop(asking);
+    assert!(pages.with(|pages| pages.is_empty()));
+}
+
+#[test]
 fn a_page_that_nobody_wants_to_open_is_withdrawn_and_its_answer_is_no() {
     let pages = QuestionPages::new(true);
     let (answer, answered) = oneshot::channel();

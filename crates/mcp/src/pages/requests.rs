@@ -65,7 +65,7 @@ async fn take(
         if let Some(note) = form.lacks(&page.subject) {
             return Err(Some(document::form(&page.subject, Some(note))));
         }
-        // Whoever comes a second time finds nothing.
+        // Whoever comes a second time finds nothing, unless this answer is not taken.
         pages.remove(&key).ok_or(None)
     });
     match taken {
@@ -76,10 +76,8 @@ async fn take(
 }
 
 async fn carry_out(state: &Arc<ServerState>, page: Page, form: &FilledForm<'_>) -> Response {
-    let done = match page.subject {
-        Subject::Confirmation { answer, .. } => answer
-            .send(form.answer == Some("yes"))
-            .map_err(|_| "Nobody waits for it any more.".to_owned()),
+    let done = match &page.subject {
+        Subject::Confirmation { .. } => return confirm(page, form.answer == Some("yes")),
         Subject::Question(question) => {
             let may_use_secret = question.is_secret && form.may_use_secret;
             let answer = Choice::answer(form.answer.and_then(Choice::of), may_use_secret);
@@ -93,12 +91,27 @@ async fn carry_out(state: &Arc<ServerState>, page: Page, form: &FilledForm<'_>) 
         }
     };
     match done {
-        Ok(()) => {
-            let text = "Your answer was taken. You can close this page.";
-            html(StatusCode::OK, document::notice("Answered", text))
+        Ok(()) => taken(),
+        Err(why) => {
+            let again = document::form(&page.subject, Some(&format!("Not taken: {why}")));
+            state.pages.restore(page, &|id| state.questions.is_open(id));
+            html(StatusCode::CONFLICT, again)
         }
-        Err(why) => html(StatusCode::CONFLICT, document::notice("Not taken", &why)),
     }
+}
+
+fn taken() -> Response {
+    let text = "Your answer was taken. You can close this page.";
+    html(StatusCode::OK, document::notice("Answered", text))
+}
+
+fn confirm(page: Page, is_agreed: bool) -> Response {
+    let sent = match page.subject {
+        Subject::Confirmation { answer, .. } => answer.send(is_agreed).is_ok(),
+        Subject::Question(_) => false,
+    };
+    // Or nobody waits for it any more.
+    if sent { taken() } else { gone() }
 }
 
 impl Page {

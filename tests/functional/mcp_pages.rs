@@ -254,6 +254,27 @@ fn a_sandbox_with_the_hosts_network_has_no_pages() {
     assert!(nothing_is_left(&world));
 }
 
+#[test]
+fn a_client_that_cannot_open_pages_is_not_asked_on_one() {
+    let world = World::new();
+    let secret = secret(&world);
+    let _sessions = Sessions::new(&world);
+    for (options, over_ssh) in [(&["--no-pages"] as &[&str], false), (&[], true)] {
+        let mut client = McpClient::start_with(&world, options, &both_modes(), |program| {
+            if over_ssh {
+                program.env("SSH_CONNECTION", "192.0.2.1 1 192.0.2.2 22")
+            } else {
+                program
+            }
+        });
+        client.begin("bash", &json!({ "command": format!("cat {secret}") }));
+        client.running.wait_for_stdout("waiting for a person");
+        assert!(!client.running.printed().contains("elicitation/create"), "{options:?}");
+        drop(client.end());
+    }
+    assert!(nothing_is_left(&world));
+}
+
 /// Proves: TOOL-2 as-shown, TOOL-1 mcp
 #[test]
 fn a_client_without_forms_is_led_to_a_page_for_every_question() {

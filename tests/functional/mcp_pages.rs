@@ -1,5 +1,5 @@
 //! Questions that a client of `sandbox mcp` must not carry: those about secrets, and all of them where the client has no forms. The person
-//! answers on a page of ours that the client leads to (elicitation in url mode).
+//! answers on a page of ours, at a URL that the client opens (elicitation in url mode).
 
 use std::fs;
 use std::net::TcpStream;

@@ -22,14 +22,14 @@ use tokio::time::{Instant, interval};
 
 /// While a call goes on, a client that asked for it is told so. Clients give up on a silent server after 30 seconds or more.
 pub(crate) const PROGRESS: Duration = Duration::from_secs(3);
-/// Nothing is asked on a page any more.
+/// Sent when a page no longer accepts an answer (revision 2025-11-25).
 const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
 
 /// How a question is asked at a client.
 #[derive(Debug)]
 pub(crate) struct Elicitation {
     pub(crate) parameters: ElicitRequestParams,
-    /// The name of the page that has the answer, if it is not the client.
+    /// The elicitation id of the page that has the answer, if it is not the client.
     page: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Elicitation {
             }
             ElicitationMode::Url => {
                 let page = state.pages.offer_question(state, question)?;
-                Some(Self { parameters: page.request, page: Some(page.name) })
+                Some(Self { parameters: page.request, page: Some(page.elicitation_id) })
             }
         }
     }
@@ -119,14 +119,14 @@ impl<'a> CallClient<'a> {
                     std::future::pending::<()>().await;
                 }
             };
-            let withdrawal = self.state.pages.withdraw_later(&page.name);
+            let withdrawal = self.state.pages.withdraw_later(&page.elicitation_id);
             // A person may be done with the page before the client says that it was opened.
             let yes = tokio::select! {
                 answer = answered => answer.ok(),
                 () = refused => None,
             };
             drop(withdrawal);
-            self.tell_complete(&page.name).await;
+            self.tell_complete(&page.elicitation_id).await;
             yes
         };
         let done = async {

@@ -1,4 +1,4 @@
-//! How a person can be asked at a client (elicitation): by a form that the client shows, or by a page of ours that the client leads to.
+//! How a person can be asked at a client (elicitation): by a form that the client shows, or at a URL that the client opens.
 //!
 //! What a form asks passes through the client. Questions about secrets are asked by a page only.
 
@@ -24,7 +24,7 @@ impl ElicitationModes {
     pub(crate) fn of(capabilities: Option<&ClientCapabilities>) -> Self {
         let elicitation = capabilities.and_then(|it| it.elicitation.as_ref());
         Self {
-            // Neither of both is the form, as before there was a choice.
+            // An empty capability means form mode, the only one before revision 2025-11-25.
             form: elicitation.is_some_and(|it| it.form.is_some() || it.url.is_none()),
             url: elicitation.is_some_and(|it| it.url.is_some()),
         }

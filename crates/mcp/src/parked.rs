@@ -26,7 +26,7 @@ pub(crate) enum Asked {
     /// About something that a command waits for.
     Question(u64, ElicitationMode),
     Confirmation(Confirmation),
-    /// By the page of this name, which has what waits.
+    /// By the page with this elicitation id, which has what waits.
     Page(String),
 }
 

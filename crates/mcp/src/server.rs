@@ -331,7 +331,7 @@ impl McpServer {
             false => state
                 .pages
                 .offer_confirmation(state, &asked.message, asked.answer)
-                .map(|page| (Asked::Page(page.name), page.request)),
+                .map(|page| (Asked::Page(page.elicitation_id), page.request)),
         };
         match parked {
             Some((waits_for, form)) => self.park(call, waits_for, form, request),

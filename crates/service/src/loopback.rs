@@ -111,7 +111,7 @@ async fn accept(listener: Listener, server: Server, ours: SocketAddrV4, uid: u32
     }
 }
 
-/// Who connected. Somebody who is not found is nobody in particular.
+/// Who connected. An unknown peer is treated as a network peer.
 async fn peer(stream: &TcpStream, theirs: SocketAddr, ours: SocketAddrV4) -> Peer {
     let SocketAddr::V4(theirs) = theirs else { return Peer::Network };
     let looked = tokio::task::spawn_blocking(move || loopback_peer::owner(theirs, ours)).await;

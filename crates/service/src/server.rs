@@ -192,9 +192,9 @@ async fn run<E: Future<Output = ()>>(
             _ = interrupted.recv() => break,
         };
         match accepted {
-            Ok((stream, peer, place)) => {
+            Ok((stream, peer, permit)) => {
                 service.counters.connected();
-                tokio::spawn(server.clone().serve(stream, peer, place));
+                tokio::spawn(server.clone().serve(stream, peer, permit));
             }
             Err(_) => sleep(ACCEPT_PAUSE).await,
         }
@@ -224,9 +224,9 @@ async fn accept(
     listener: &Listener,
     connections: &Arc<Semaphore>,
 ) -> std::io::Result<(Accepted, Peer, OwnedSemaphorePermit)> {
-    let place = Arc::clone(connections).acquire_owned().await.map_err(std::io::Error::other)?;
+    let permit = Arc::clone(connections).acquire_owned().await.map_err(std::io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
-    Ok((stream, peer, place))
+    Ok((stream, peer, permit))
 }
 
 /// What serves connections, whoever accepted them.
@@ -248,7 +248,7 @@ impl Server {
         Self { router, acceptor: None, stopping, client_timeout }
     }
 
-    pub(crate) async fn serve(self, stream: Accepted, peer: Peer, place: OwnedSemaphorePermit) {
+    pub(crate) async fn serve(self, stream: Accepted, peer: Peer, permit: OwnedSemaphorePermit) {
         match (stream, self.acceptor.clone()) {
             (Accepted::Unix(stream), _) => self.talk(stream, peer).await,
             (Accepted::Tcp(stream), None) => self.talk(stream, peer).await,
@@ -259,7 +259,7 @@ impl Server {
                 }
             }
         }
-        drop(place);
+        drop(permit);
     }
 
     async fn talk<S>(mut self, stream: S, peer: Peer)

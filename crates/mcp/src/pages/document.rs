@@ -59,7 +59,7 @@ pub(super) fn form(subject: &Subject, note: Option<&str>) -> String {
     }
     body.push_str("</form>\n");
     body.push_str(elsewhere);
-    page("Question of a sandbox", &body)
+    page("Approval request", &body)
 }
 
 fn button(value: &str, title: &str) -> String {

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 /// Bytes of what makes an address unguessable.
 const SECRET_BYTES: usize = 32;
 /// Of what tells questions apart for a client. It is no secret.
-const NAME_BYTES: usize = 16;
+const ELICITATION_ID_BYTES: usize = 16;
 const MAX_PAGES: usize = 256;
 const PATH: &str = "/question/";
 
@@ -38,7 +38,7 @@ struct Page {
     subject: Subject,
     /// Its path, to offer the same page again.
     secret: String,
-    name: String,
+    elicitation_id: String,
 }
 
 /// A page, as a client is asked to open it.
@@ -46,7 +46,7 @@ struct Page {
 pub(crate) struct OfferedPage {
     pub(crate) request: ElicitRequestParams,
     /// The `elicitationId`.
-    pub(crate) name: String,
+    pub(crate) elicitation_id: String,
 }
 
 /// The pages of one server. They are served from the first one on.
@@ -91,13 +91,13 @@ impl QuestionPages {
     }
 
     /// Takes a page back, such as one that the person did not want to open.
-    pub(crate) fn withdraw(&self, name: &str) {
-        self.with(|pages| pages.retain(|_, page| page.name != name));
+    pub(crate) fn withdraw(&self, elicitation_id: &str) {
+        self.with(|pages| pages.retain(|_, page| page.elicitation_id != elicitation_id));
     }
 
     /// Withdraws a page when it is dropped: nobody asks for it any more.
-    pub(crate) fn withdraw_later<'a>(&'a self, name: &'a str) -> impl Drop + 'a {
-        Withdrawal { pages: self, name }
+    pub(crate) fn withdraw_later<'a>(&'a self, elicitation_id: &'a str) -> impl Drop + 'a {
+        Withdrawal { pages: self, elicitation_id }
     }
 
     /// Puts a page back whose answer was not taken, if it is still asked and has no other page meanwhile.
@@ -148,7 +148,8 @@ impl QuestionPages {
                 return None;
             }
             let secret = random::hex(SECRET_BYTES).ok()?;
-            let page = Page { subject, name: random::hex(NAME_BYTES).ok()?, secret };
+            let page =
+                Page { subject, elicitation_id: random::hex(ELICITATION_ID_BYTES).ok()?, secret };
             let offered = page.offered(origin);
             pages.insert(digest(&page.secret), page);
             Some(offered)
@@ -158,12 +159,12 @@ impl QuestionPages {
 
 struct Withdrawal<'a> {
     pages: &'a QuestionPages,
-    name: &'a str,
+    elicitation_id: &'a str,
 }
 
 impl Drop for Withdrawal<'_> {
     fn drop(&mut self) {
-        self.pages.withdraw(self.name);
+        self.pages.withdraw(self.elicitation_id);
     }
 }
 
@@ -173,9 +174,9 @@ impl Page {
             meta: None,
             message: self.subject.message().to_owned(),
             url: format!("{origin}{PATH}{}", self.secret),
-            elicitation_id: self.name.clone(),
+            elicitation_id: self.elicitation_id.clone(),
         };
-        OfferedPage { request, name: self.name.clone() }
+        OfferedPage { request, elicitation_id: self.elicitation_id.clone() }
     }
 }
 

@@ -24,7 +24,10 @@ fn a_question_has_one_page_and_no_two_pages_an_address() {
     assert_eq!(offer(question(1)), first);
     assert_ne!(secret_of(&first), secret_of(&second));
     assert_eq!(secret_of(&first).len(), 64);
-    assert!(!secret_of(&first).contains(&first.name), "the name is in other messages, too");
+    assert!(
+        !secret_of(&first).contains(&first.elicitation_id),
+        "the name is in other messages, too"
+    );
 }
 
 #[test]
@@ -62,7 +65,7 @@ fn a_page_whose_answer_was_not_taken_is_there_again_while_its_question_is_open()
 fn a_page_ends_with_who_asks() {
     let pages = QuestionPages::new(true);
     let offered = pages.offer("http://x", question(1), &|_| true).unwrap();
-    let asking = pages.withdraw_later(&offered.name);
+    let asking = pages.withdraw_later(&offered.elicitation_id);
     assert!(!pages.with(|pages| pages.is_empty()));
     drop(asking);
     assert!(pages.with(|pages| pages.is_empty()));
@@ -74,7 +77,7 @@ fn a_page_that_nobody_wants_to_open_is_withdrawn_and_its_answer_is_no() {
     let (answer, answered) = oneshot::channel();
     let subject = Subject::Confirmation { message: "Apply?".to_owned(), answer };
     let offered = pages.offer("http://x", subject, &|_| true).unwrap();
-    pages.withdraw(&offered.name);
+    pages.withdraw(&offered.elicitation_id);
     assert!(pages.with(|pages| pages.is_empty()));
     assert!(answered.blocking_recv().is_err());
 }

@@ -6,3 +6,5 @@ import { subscribe } from 'node:diagnostics_channel'
 const token = process.env.MCP_TOKEN
 // Requests of `fetch` and of the package undici, before they are sent.
 subscribe('undici:request:create', ({ request }) => request.addHeader('authorization', `Bearer ${token}`))
+// Those of `node:http`, before their first byte is sent.
+subscribe('http.client.request.created', ({ request }) => request.setHeader('authorization', `Bearer ${token}`))

@@ -8,18 +8,11 @@ use std::time::Duration;
 use palisade_testkit::World;
 use serde_json::{Value, json};
 
-use crate::e2b_support::E2bServer;
+use crate::e2b_support::{E2bServer, STREAM, envelope, headers};
 use crate::service_support::Answer;
 use crate::sessions_support::{Sessions, wait_until};
 
 const UNARY: &str = "Content-Type: application/json";
-const STREAM: &str = "Content-Type: application/connect+json";
-
-/// A message of a stream, as Connect RPC has it.
-fn envelope(flags: u8, message: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
-    [&[flags][..], &length, message].concat()
-}
 
 /// The error that the last message of a stream says.
 #[track_caller]
@@ -28,11 +21,6 @@ fn stream_error(answer: &Answer) -> String {
     let start = answer.body.find("{\"error\"").unwrap_or_else(|| panic!("{}", answer.body));
     let end: Value = serde_json::from_str(&answer.body[start..]).unwrap();
     end["error"]["code"].as_str().unwrap().to_owned()
-}
-
-/// The headers of a request to a sandbox.
-fn headers(id: &str, token: &str) -> [String; 2] {
-    [format!("E2b-Sandbox-Id: {id}"), format!("X-Access-Token: {token}")]
 }
 
 /// Proves: TOOL-4 access

@@ -11,24 +11,47 @@ use serde_json::{Value, json};
 use crate::service_support::{Answer, answer};
 use crate::sessions_support::wait_until;
 
+pub(crate) const STREAM: &str = "Content-Type: application/connect+json";
+
+/// A message of a stream, as Connect RPC has it.
+pub(crate) fn envelope(flags: u8, message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+    [&[flags][..], &length, message].concat()
+}
+
+/// The headers of a request to a sandbox.
+pub(crate) fn headers(id: &str, token: &str) -> [String; 2] {
+    [format!("E2b-Sandbox-Id: {id}"), format!("X-Access-Token: {token}")]
+}
+
 /// Ended with the test; the sandboxes are not.
 pub(crate) struct E2bServer<'a> {
     world: &'a World,
     running: Option<Running>,
     pub(crate) port: u16,
+    change: Box<dyn Fn(Invocation) -> Invocation + 'a>,
 }
 
 impl<'a> E2bServer<'a> {
     pub(crate) fn start(world: &'a World) -> Self {
+        Self::start_with(world, |program| program)
+    }
+
+    /// The same for a program that something was changed about.
+    pub(crate) fn start_with(
+        world: &'a World,
+        change: impl Fn(Invocation) -> Invocation + 'a,
+    ) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut server = Self { world, running: None, port };
+        let mut server = Self { world, running: None, port, change: Box::new(change) };
         server.restart();
         server
     }
 
     pub(crate) fn restart(&mut self) {
         let listen = format!("tcp:127.0.0.1:{}", self.port);
-        let running = self.world.sandbox(["serve", "--e2b", "--listen", &listen]).spawn();
+        let program = self.world.sandbox(["serve", "--e2b", "--listen", &listen]);
+        let running = (self.change)(program).spawn();
         running.wait_for_stderr("for E2B's packages");
         self.running = Some(running);
     }

@@ -107,6 +107,7 @@ mod mcp_clients;
 mod mcp_configuration;
 mod mcp_conformance;
 mod mcp_http;
+mod mcp_pages;
 mod mcp_support;
 mod metrics;
 mod network;

@@ -24,13 +24,18 @@ impl McpClient {
         change: impl FnOnce(Invocation) -> Invocation,
     ) -> Self {
         let running = change(world.sandbox(["mcp"]).args(options)).keep_stdin_open().spawn();
-        let mut client = Self { running, next: 100 };
+        let mut client = Self::of(running);
         let who = json!({ "name": "test", "version": "1" });
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": who });
         let id = client.ask("initialize", &hello);
         client.running.wait_for_stdout(&answer_to(id));
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
+    }
+
+    /// Of a server that was told nothing yet.
+    pub(crate) fn of(running: Running) -> Self {
+        Self { running, next: 100 }
     }
 
     pub(crate) fn send(&mut self, message: &Value) {

@@ -6,6 +6,7 @@ use palisade_testkit::{World, patiently};
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::e2b_support::{E2bServer, STREAM, envelope, headers};
 use crate::mcp_support::McpClient;
 use crate::metrics;
 use crate::otlp_support::{Collector, Manner, senders};
@@ -374,5 +375,39 @@ fn runs_forks_and_tools_over_http_are_in_the_trace_of_their_request() {
     for name in ["f", "t"] {
         server.delete(&format!("/v1/sandboxes/{name}?discard=true")).expect(204);
     }
+    wait_until("all senders have ended", || senders().is_empty());
+}
+
+/// Proves: TEL-1 otlp
+#[test]
+fn what_an_e2b_client_starts_is_in_the_trace_of_its_request() {
+    let world = World::new();
+    let sessions = Sessions::new(&world);
+    let collector = Collector::start(Manner::Good);
+    let span = format!("traceparent: {}", caller());
+    let server = E2bServer::start_with(&world, |program| collector.for_program(program));
+    let key = format!("X-API-Key: {}", server.token());
+    let json_type = "Content-Type: application/json";
+    let body = json!({ "templateID": "base" }).to_string();
+    let made = server.ask("/v2/sandboxes", &[&key, json_type, &span], Some(body.as_bytes()));
+    let made = made.expect(201);
+    let text = |name: &str| made[name].as_str().unwrap();
+    let [id, token] = headers(text("sandboxID"), text("envdAccessToken"));
+    let start = |program: &str, more: &[&str]| {
+        let start = json!({ "process": { "cmd": program }, "stdin": false }).to_string();
+        let headers = [&[&*id, &*token, STREAM][..], more].concat();
+        let path = "/process.Process/Start";
+        let answer = server.ask(path, &headers, Some(&envelope(0, start.as_bytes())));
+        assert!(answer.body.contains("\"exitCode\":0"), "{}", answer.body);
+    };
+    start("true", &[&span]);
+    start("id", &[]);
+    let (named, unnamed) = (collector.span("true"), collector.span("id"));
+    let log = sessions.sandbox(&["audit", "show", "--json"]).out().into_owned();
+    assert_eq!(log.matches(&format!("\"traceparent\":\"{}\"", caller())).count(), 1, "{log}");
+    sessions.sandbox(&["stop", text("sandboxID")]).assert_code(0);
+    let session = collector.span("session");
+    assert_eq!((session.trace.as_str(), session.parent.as_str()), (TRACE, CALLER));
+    assert_eq!((&named.trace, &unnamed.trace), (&session.trace, &session.trace));
     wait_until("all senders have ended", || senders().is_empty());
 }

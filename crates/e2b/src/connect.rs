@@ -11,7 +11,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::poll_fn;
-use palisade_service::drain_later;
+use palisade_service::{CallerSpan, drain_later};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -71,6 +71,11 @@ impl Call {
         let wanted = self.headers.get("keepalive-ping-interval");
         let seconds = wanted.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
         Duration::from_secs(seconds.unwrap_or(90).clamp(1, 3600))
+    }
+
+    /// The span of the client that this is a part of.
+    pub(crate) fn caller(&self) -> CallerSpan {
+        CallerSpan::of(&self.headers)
     }
 
     fn check(&self, expected: &str) -> Result<(), RpcError> {

@@ -2,6 +2,7 @@
 
 use crate::error::McpError;
 use crate::options::McpOptions;
+use crate::pages::QuestionPages;
 use crate::parked::ParkedCalls;
 use crate::spans::CallSpans;
 use crate::state::ServerState;
@@ -31,13 +32,14 @@ impl ServerCalls {
         operations: Operations,
         options: &McpOptions,
         spans: CallSpans,
+        pages: QuestionPages,
     ) -> Result<Arc<Self>, McpError> {
         let failed = |error| McpError::io("read", "/dev/urandom".as_ref(), error);
         let key = random::bytes(RequestStateCodec::MIN_KEY_LENGTH).map_err(failed)?;
         let codec = RequestStateCodec::try_new(key)
             .map_err(|error| McpError::Streams(error.to_string()))?;
         Ok(Arc::new(Self {
-            state: ServerState::new(operations, options),
+            state: ServerState::new(operations, options, pages),
             parked: ParkedCalls::default(),
             tasks: Arc::default(),
             codec,

@@ -5,7 +5,12 @@ use crate::spans::CallTrace;
 use crate::state::ServerState;
 use palisade_service::{Command, NewCommand, Problem};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+/// As long as a question of the sandbox is open.
+const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What a tool knows of its call.
 #[derive(Clone, Debug)]
@@ -65,15 +70,39 @@ impl CallContext {
         self.can_ask
     }
 
-    /// Whether a person agrees. Nobody to ask is a no.
+    /// Whether a person agrees, in five minutes. Nobody to ask is a no.
     pub(crate) async fn confirm(&self, message: String) -> bool {
         if !self.can_ask {
             return false;
         }
         let (answer, answered) = oneshot::channel();
-        if self.confirmations.send(Confirmation { message, answer }).await.is_err() {
-            return false;
-        }
-        answered.await.unwrap_or(false)
+        let agreed = async {
+            let sent = self.confirmations.send(Confirmation { message, answer }).await;
+            sent.is_ok() && answered.await.unwrap_or(false)
+        };
+        within(CONFIRMATION_TIMEOUT, agreed).await
+    }
+}
+
+/// What is not agreed to in this time is not. Whoever asks meanwhile stops: the answer is not waited for any more.
+async fn within(limit: Duration, agreed: impl Future<Output = bool>) -> bool {
+    timeout(limit, agreed).await.unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within;
+    use std::time::Duration;
+    use tokio::sync::oneshot;
+
+    #[test]
+    fn no_answer_in_time_is_a_no_and_the_page_ends() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let (answer, answered) = oneshot::channel::<bool>();
+        let agreed = async { answered.await.unwrap_or(false) };
+        assert!(!runtime.block_on(async { within(Duration::ZERO, agreed).await }));
+        assert!(answer.is_closed(), "by this a page knows that nobody waits");
+        let yes = async { true };
+        assert!(runtime.block_on(async { within(Duration::ZERO, yes).await }));
     }
 }

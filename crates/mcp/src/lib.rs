@@ -4,14 +4,17 @@
 //! threads: it makes no sandbox itself. What comes from a client, and what a command wrote, is untrusted.
 #![forbid(unsafe_code)]
 
+mod asking;
 mod call;
 mod calls;
 pub mod clients;
 mod context;
 mod denials;
+mod elicitation;
 mod error;
 mod in_flight;
 mod options;
+mod pages;
 mod parked;
 mod questions;
 mod sandbox;

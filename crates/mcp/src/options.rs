@@ -40,6 +40,8 @@ pub struct McpOptions {
     pub directory: PathBuf,
     pub sandbox: WhichSandbox,
     pub ask: AskWhom,
+    /// Whether a person may be asked on pages at this machine's loopback, where the client can open them.
+    pub has_pages: bool,
     /// Let a call apply a transaction's changes to the project without asking a person first.
     pub may_apply: bool,
     /// Declared tools, and the files that declare them.

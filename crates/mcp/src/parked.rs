@@ -6,6 +6,7 @@
 
 use crate::call::RunningCall;
 use crate::context::Confirmation;
+use crate::elicitation::ElicitationMode;
 use palisade_service::random;
 use rmcp::model::{
     CallToolRequestParams, JsonObject, RequestStateCodec, RequestStateError, SealOptions,
@@ -23,8 +24,10 @@ const MAX_PARKED: usize = 64;
 #[derive(Debug)]
 pub(crate) enum Asked {
     /// About something that a command waits for.
-    Question(u64),
+    Question(u64, ElicitationMode),
     Confirmation(Confirmation),
+    /// By the page with this elicitation id, which has what waits.
+    Page(String),
 }
 
 #[derive(Debug)]

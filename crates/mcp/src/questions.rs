@@ -1,6 +1,7 @@
 //! Questions of the sandbox that a person at the client is asked, and the answers that become of them. `sandbox approve` shows the same
 //! ones: the first answer counts.
 
+use crate::elicitation::{ElicitationMode, ElicitationModes};
 use crate::text::{listed, named};
 use palisade_record::escape;
 use palisade_service::{ApprovalAnswer, Decision, Lifetime, Operations, Scope};
@@ -19,7 +20,7 @@ const MAX_REASON: usize = 300;
 pub(crate) struct Question {
     pub(crate) id: u64,
     pub(crate) message: String,
-    /// Not asked in a form: only `sandbox approve` answers it.
+    /// Never asked by a form.
     pub(crate) is_secret: bool,
 }
 
@@ -59,22 +60,24 @@ impl Questions {
         self.watching.get_or_init(begin).await;
     }
 
-    /// Waits for a question that nobody was asked yet, and takes it.
-    pub(crate) async fn next(&self) -> Question {
+    /// Waits for a question that nobody was asked yet and that can be asked in one of these modes, and takes it.
+    pub(crate) async fn next(&self, modes: ElicitationModes) -> (Question, ElicitationMode) {
         let mut open = self.open.subscribe();
         loop {
             let found = {
                 let open = open.borrow_and_update();
                 let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-                let unasked = |it: &&Question| !it.is_secret && !asked.contains(&it.id);
-                let found = open.values().find(unasked).cloned();
-                if let Some(question) = &found {
+                let found = open.values().find_map(|question| {
+                    let mode = modes.choose(question.is_secret)?;
+                    (!asked.contains(&question.id)).then(|| (question.clone(), mode))
+                });
+                if let Some((question, _)) = &found {
                     asked.insert(question.id);
                 }
                 found
             };
             match found {
-                Some(question) => return question,
+                Some(found) => return found,
                 // The sender is ours: it does not go.
                 None => drop(open.changed().await),
             }
@@ -89,6 +92,10 @@ impl Questions {
 
     pub(crate) fn open(&self) -> Vec<Question> {
         self.open.borrow().values().cloned().collect()
+    }
+
+    pub(crate) fn is_open(&self, id: u64) -> bool {
+        self.open.borrow().contains_key(&id)
     }
 
     /// Waits until this question is not open any more.
@@ -205,21 +212,54 @@ pub(crate) fn is_confirmed(result: &ElicitResult) -> bool {
     chosen(result) == Some("yes")
 }
 
+/// What a person chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Once,
+    Session,
+}
+
+impl Choice {
+    pub(crate) fn of(value: &str) -> Option<Self> {
+        match value {
+            ONCE => Some(Self::Once),
+            SESSION => Some(Self::Session),
+            _ => None,
+        }
+    }
+
+    /// The answer to a question. None: a no for the session.
+    pub(crate) fn answer(choice: Option<Self>, may_use_secret: bool) -> ApprovalAnswer {
+        let (decision, lifetime) = match choice {
+            Some(Self::Once) => (Decision::Allow, Lifetime::Once),
+            Some(Self::Session) => (Decision::Allow, Lifetime::Session),
+            None => (Decision::Deny, Lifetime::Session),
+        };
+        let secret = may_use_secret && decision == Decision::Allow;
+        ApprovalAnswer {
+            decision,
+            lifetime: Some(lifetime),
+            scope: Scope::File,
+            secret,
+            store: None,
+        }
+    }
+}
+
 /// What a person's answer means. Whatever is no clear yes is a no; who only closed the form is asked again the next time.
 pub(crate) fn answer_of(result: &ElicitResult) -> ApprovalAnswer {
-    let (decision, lifetime) = match (chosen(result), &result.action) {
-        (Some(ONCE), _) => (Decision::Allow, Lifetime::Once),
-        (Some(SESSION), _) => (Decision::Allow, Lifetime::Session),
-        (_, ElicitationAction::Cancel) => (Decision::Deny, Lifetime::Once),
-        _ => (Decision::Deny, Lifetime::Session),
+    let choice = chosen(result).and_then(Choice::of);
+    let lifetime = match (choice, &result.action) {
+        (None, ElicitationAction::Cancel) => Some(Lifetime::Once),
+        _ => None,
     };
-    ApprovalAnswer {
-        decision,
-        lifetime: Some(lifetime),
-        scope: Scope::File,
-        secret: false,
-        store: None,
-    }
+    let answer = Choice::answer(choice, false);
+    ApprovalAnswer { lifetime: lifetime.or(answer.lifetime), ..answer }
+}
+
+/// Whether the person agreed to open a page. What it says then is answered there.
+pub(crate) fn is_opened(result: &ElicitResult) -> bool {
+    result.action == ElicitationAction::Accept
 }
 
 #[cfg(test)]

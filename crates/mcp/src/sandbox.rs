@@ -4,6 +4,7 @@ use crate::options::{McpOptions, WhichSandbox};
 use palisade_service::{HeldSandbox, Operations, Problem, Sandbox};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use tokio::sync::Mutex;
 
 #[derive(Debug)]
@@ -11,6 +12,7 @@ pub(crate) struct LazySandbox {
     operations: Operations,
     which: WhichSandbox,
     state: Mutex<State>,
+    has_own_network: OnceLock<bool>,
 }
 
 #[derive(Debug)]
@@ -29,11 +31,13 @@ enum State {
 pub(crate) struct KnownSandbox {
     pub(crate) id: String,
     pub(crate) project: PathBuf,
+    has_own_network: bool,
 }
 
 impl KnownSandbox {
     fn of(sandbox: Sandbox) -> Self {
-        Self { id: sandbox.id, project: sandbox.project.into() }
+        let has_own_network = sandbox.has_own_network;
+        Self { id: sandbox.id, project: sandbox.project.into(), has_own_network }
     }
 
     /// A directory for a command, from the project.
@@ -45,7 +49,8 @@ impl KnownSandbox {
 impl LazySandbox {
     pub(crate) fn new(operations: Operations, options: &McpOptions) -> Self {
         let which = options.sandbox.clone();
-        Self { operations, which, state: Mutex::new(State::NotYet) }
+        let (state, has_own_network) = (Mutex::new(State::NotYet), OnceLock::new());
+        Self { operations, which, state, has_own_network }
     }
 
     /// The sandbox, made if there is none. `questions_wait`: somebody will be asked, so questions of a new one wait for an answer.
@@ -74,6 +79,8 @@ impl LazySandbox {
             }
         };
         let sandbox = KnownSandbox::of(self.operations.look(&id).await?);
+        // There is one sandbox, so it is said once.
+        let _ = self.has_own_network.set(sandbox.has_own_network);
         *state = State::Known { sandbox: sandbox.clone(), held };
         Ok(sandbox)
     }
@@ -84,6 +91,11 @@ impl LazySandbox {
             (State::Known { sandbox, .. }, _) => Some(sandbox.clone()),
             _ => None,
         }
+    }
+
+    /// Whether its commands have another loopback than we have. Not while it is not known.
+    pub(crate) fn has_own_network(&self) -> bool {
+        self.has_own_network.get().copied().unwrap_or(false)
     }
 
     /// Ends it, unless it stays. What there is to say about that.

@@ -3,11 +3,14 @@
 //! Up to revision 2025-11-25 a server asks a person by a request of its own while the call goes on. From 2026-07-28 on it answers that input
 //! is required, and the client repeats the call with it (`parked.rs`), or the call becomes a task (`tasks.rs`).
 
+use crate::asking::{CallClient, Elicitation, PROGRESS};
 use crate::call::{CallEvent, RunningCall};
 use crate::calls::ServerCalls;
+use crate::context::Confirmation;
+use crate::elicitation::{ElicitationMode, ElicitationModes};
 use crate::options::AskWhom;
 use crate::parked::{self, Asked, ParkedCall};
-use crate::questions::{Question, answer_of, approval_form, confirmation_form, is_confirmed};
+use crate::questions::{answer_of, confirmation_form, is_confirmed, is_opened};
 use crate::spans::CallTrace;
 use crate::state::ServerState;
 use crate::tasks::BadUpdate;
@@ -19,17 +22,15 @@ use rmcp::model::{
     ElicitRequestParams, ElicitResult, ErrorCode, GetTaskParams, GetTaskResult, Implementation,
     InputRequest, InputRequests, InputRequiredResult, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, interval, sleep_until};
+use tokio::time::{interval, sleep_until};
 
-/// While a call goes on, a client that asked for it is told so. Clients give up on a silent server after 30 seconds or more.
-const PROGRESS: Duration = Duration::from_secs(3);
 /// When a call becomes a task, for clients that know them.
 const TASK_AFTER: Duration = Duration::from_secs(10);
 /// The one request for input of a call.
@@ -45,8 +46,8 @@ pub(crate) struct McpServer(pub(crate) Arc<ServerCalls>);
 /// What a client can do for one call.
 #[derive(Clone, Copy, Debug)]
 struct ClientSkills {
-    /// Ask a person by a form.
-    can_ask: bool,
+    /// Ask a person.
+    modes: ElicitationModes,
     /// Revision 2026-07-28 or later.
     is_stateless: bool,
     knows_tasks: bool,
@@ -55,14 +56,18 @@ struct ClientSkills {
 impl ClientSkills {
     fn of(server: &ServerState, context: &RequestContext<RoleServer>) -> Self {
         let capabilities = context.client_capabilities();
-        let elicitation = capabilities.as_ref().and_then(|it| it.elicitation.as_ref());
-        // Neither of both is the form, as before there was a choice.
-        let has_form = elicitation.is_some_and(|it| it.form.is_some() || it.url.is_none());
+        let declared = ElicitationModes::of(capabilities.as_ref());
+        let modes = match server.ask {
+            AskWhom::Client => {
+                ElicitationModes { url: declared.url && server.pages.are_reachable, ..declared }
+            }
+            AskWhom::Others => ElicitationModes::default(),
+        };
         let version = context.protocol_version();
         let is_stateless =
             version.is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
         Self {
-            can_ask: has_form && server.ask == AskWhom::Client,
+            modes,
             is_stateless,
             knows_tasks: is_stateless && capabilities.is_some_and(|it| it.supports_tasks()),
         }
@@ -202,7 +207,10 @@ impl McpServer {
             ) {
                 Ok(tool) => {
                     let may_be_task = skills.knows_tasks && tool.may_be_task();
-                    (RunningCall::start(&server.state, tool, skills.can_ask, trace), may_be_task)
+                    (
+                        RunningCall::start(&server.state, tool, skills.modes.any(), trace),
+                        may_be_task,
+                    )
                 }
                 Err(BadCall::UnknownTool) => {
                     let text = format!("there is no tool `{}`", request.name);
@@ -231,22 +239,22 @@ impl McpServer {
         let result =
             response.and_then(|it| serde_json::from_value::<ElicitResult>(it.clone()).ok());
         match (asked, result) {
-            (Asked::Question(id), Some(result)) => self.decide(id, &result).await,
+            // It is answered on the page, or was. The call waits for that.
+            (Asked::Question(_, ElicitationMode::Url), Some(result)) if is_opened(&result) => {}
+            (Asked::Question(id, _), Some(result)) => {
+                server.state.decide(id, &answer_of(&result)).await;
+            }
             // Not answered: it is asked again.
-            (Asked::Question(id), None) => server.state.questions.put_back(id),
+            (Asked::Question(id, _), None) => server.state.questions.put_back(id),
             (Asked::Confirmation(asked), result) => {
                 // Whoever waits for it may be gone.
                 let _ = asked.answer.send(result.as_ref().is_some_and(is_confirmed));
             }
+            (Asked::Page(_), Some(result)) if is_opened(&result) => {}
+            // Nobody can answer it any more, which is a no.
+            (Asked::Page(page), _) => server.state.pages.withdraw(&page),
         }
         Ok(call)
-    }
-
-    async fn decide(&self, question: u64, result: &ElicitResult) {
-        if let Some(sandbox) = self.0.state.sandbox.known().await {
-            // Somebody else may have been first.
-            let _ = self.0.state.operations.decide(&sandbox.id, question, &answer_of(result)).await;
-        }
     }
 
     /// Until there is an answer, asking a person and telling the client meanwhile that it goes on.
@@ -258,36 +266,32 @@ impl McpServer {
         skills: ClientSkills,
         may_be_task: bool,
     ) -> Result<CallToolResponse, ErrorData> {
-        let began = Instant::now();
+        let client = CallClient::new(&self.0.state, context);
         let mut ticks = interval(PROGRESS);
         ticks.tick().await;
         loop {
             tokio::select! {
                 event = call.next() => match event {
                     CallEvent::Done(result) => return Ok(result.into()),
-                    CallEvent::Confirm(asked) => {
-                        let form = confirmation_form(&asked.message);
-                        if skills.is_stateless {
-                            return self.park(call, Asked::Confirmation(asked), form, request);
-                        }
-                        let result = self.elicit(form, context, began).await;
-                        // Whoever waits for it may be gone.
-                        let _ = asked.answer.send(result.as_ref().is_some_and(is_confirmed));
+                    CallEvent::Confirm(asked) if skills.is_stateless => {
+                        return self.park_confirmation(call, asked, skills, request);
                     }
+                    CallEvent::Confirm(asked) => client.confirm(&call, asked, skills.modes).await,
                 },
                 () = context.ct.cancelled() => {
                     return Err(ErrorData::internal_error("the call was cancelled", None));
                 }
-                question = self.0.state.questions.next(), if skills.can_ask => {
+                (question, mode) = self.0.state.questions.next(skills.modes), if skills.modes.any() => {
+                    let Some(asked) = Elicitation::of(&self.0.state, &question, mode) else { continue };
                     if skills.is_stateless {
-                        let form = approval_form(&question);
-                        return self.park(call, Asked::Question(question.id), form, request);
+                        let waits_for = Asked::Question(question.id, mode);
+                        return self.park(call, waits_for, asked.parameters, request);
                     }
-                    self.ask_meanwhile(&mut call, &question, context, began).await;
+                    client.ask(&call, question.id, asked).await;
                 }
-                _ = ticks.tick() => self.tell_progress(context, began).await,
-                () = sleep_until(began + TASK_AFTER), if may_be_task => {
-                    return match self.0.tasks.begin(call, skills.can_ask) {
+                _ = ticks.tick() => client.tell_progress().await,
+                () = sleep_until(client.began + TASK_AFTER), if may_be_task => {
+                    return match self.0.tasks.begin(call, skills.modes) {
                         Some(task) => Ok(CreateTaskResult::new(task).into()),
                         None => Ok(failed(too_many("too many tasks are there; end some")).into()),
                     };
@@ -300,11 +304,10 @@ impl McpServer {
         &self,
         call: RunningCall,
         asked: Asked,
-        form: Option<ElicitRequestParams>,
+        form: ElicitRequestParams,
         request: &CallToolRequestParams,
     ) -> Result<CallToolResponse, ErrorData> {
-        let name = form.and_then(|form| Some((self.0.parked.park(call, asked)?, form)));
-        let Some((name, form)) = name else {
+        let Some(name) = self.0.parked.park(call, asked) else {
             return Ok(failed(too_many("too many calls wait for an answer; try again")).into());
         };
         let input = InputRequest::Elicitation(ElicitRequest::new(form));
@@ -313,76 +316,29 @@ impl McpServer {
         Ok(InputRequiredResult::new(Some(inputs), Some(state)).into())
     }
 
-    /// Asks the person at the client while the call waits. An answer from elsewhere counts as well.
-    async fn ask_meanwhile(
+    fn park_confirmation(
         &self,
-        call: &mut RunningCall,
-        question: &Question,
-        context: &RequestContext<RoleServer>,
-        began: Instant,
-    ) {
-        tokio::select! {
-            result = self.elicit(approval_form(question), context, began) => {
-                if let Some(result) = result {
-                    self.decide(question.id, &result).await;
-                }
+        call: RunningCall,
+        asked: Confirmation,
+        skills: ClientSkills,
+        request: &CallToolRequestParams,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let state = &self.0.state;
+        let parked = match skills.modes.form {
+            true => {
+                confirmation_form(&asked.message).map(|form| (Asked::Confirmation(asked), form))
             }
-            () = self.0.state.questions.closed(question.id) => {}
-            () = context.ct.cancelled() => {}
-            // It ended without an answer; its result is asked for again.
-            () = call.ended() => {}
-        }
-    }
-
-    async fn elicit(
-        &self,
-        form: Option<ElicitRequestParams>,
-        context: &RequestContext<RoleServer>,
-        began: Instant,
-    ) -> Option<ElicitResult> {
-        let asking = context.peer.create_elicitation(form?);
-        tokio::pin!(asking);
-        let mut ticks = interval(PROGRESS);
-        loop {
-            tokio::select! {
-                // A client that fails to ask has asked nobody.
-                result = &mut asking => return result.ok(),
-                _ = ticks.tick() => self.tell_progress(context, began).await,
-                () = context.ct.cancelled() => return None,
-            }
-        }
-    }
-
-    async fn tell_progress(&self, context: &RequestContext<RoleServer>, began: Instant) {
-        let Some(token) = context.meta.get_progress_token() else { return };
-        let seconds = began.elapsed().as_secs_f64();
-        let message = match self.waiting().await {
-            Some(message) => message,
-            None => format!("running for {seconds:.0} s"),
+            false => state
+                .pages
+                .offer_confirmation(state, &asked.message, asked.answer)
+                .map(|page| (Asked::Page(page.elicitation_id), page.request)),
         };
-        let progress = ProgressNotificationParam::new(token, seconds).with_message(message);
-        // A client that is gone needs none.
-        let _ = context.peer.notify_progress(progress).await;
-    }
-
-    /// What the sandbox waits for, if it waits for a person.
-    async fn waiting(&self) -> Option<String> {
-        let open = self.0.state.questions.open();
-        if let Some(question) = open.first() {
-            let secret = if question.is_secret {
-                " This is about a secret: it is not asked here."
-            } else {
-                ""
-            };
-            return Some(format!(
-                "waiting for a person: {} Also with `sandbox approve`.{secret}",
-                question.message
-            ));
+        match parked {
+            Some((waits_for, form)) => self.park(call, waits_for, form, request),
+            None => Ok(failed(too_many(
+                "this cannot be asked at the client: too many questions wait for an answer, or the sandbox has the host's network, from which a page would be reached",
+            ))
+            .into()),
         }
-        let sandbox = self.0.state.sandbox.known().await?;
-        let count = self.0.state.operations.look(&sandbox.id).await.ok()?.status?.questions;
-        (count > 0).then(|| {
-            format!("waiting for a person: {count} questions; answer them with `sandbox approve`")
-        })
     }
 }

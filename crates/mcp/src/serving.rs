@@ -4,6 +4,7 @@ use crate::calls::ServerCalls;
 use crate::error::McpError;
 use crate::in_flight::{RequestsInFlight, refuse_repeated};
 use crate::options::McpOptions;
+use crate::pages::QuestionPages;
 use crate::server::McpServer;
 use crate::spans::CallSpans;
 use axum::{Router, middleware};
@@ -40,7 +41,12 @@ pub fn serve_streams(options: &McpOptions, note: &mut dyn FnMut(&str)) -> Result
     let done = runtime.block_on(async {
         let operations = Operations::open(options.places.clone(), options.directory.clone())?;
         let spans = CallSpans::of_environment("pipe", note);
-        let calls = ServerCalls::new(operations, options, spans)?;
+        let calls = ServerCalls::new(
+            operations,
+            options,
+            spans,
+            QuestionPages::new(options.has_pages && !is_over_ssh()),
+        )?;
         let served = talk(&calls).await;
         if let Some(said) = calls.state.sandbox.end().await.filter(|said| !said.is_empty()) {
             note(&said);
@@ -60,6 +66,19 @@ fn transport(address: &ListenAddress) -> &'static str {
     match address {
         ListenAddress::Tcp(_) => "tcp",
         _ => "unix",
+    }
+}
+
+/// Whether the person is at another machine, where a page at our loopback cannot be opened.
+fn is_over_ssh() -> bool {
+    std::env::var_os("SSH_CONNECTION").is_some()
+}
+
+/// Whether a page at loopback can be opened where a client is. A server with names of its own is reached by them, through a proxy or a tunnel.
+fn are_clients_here(address: Option<&ListenAddress>, names: &[String]) -> bool {
+    match address {
+        Some(ListenAddress::Tcp(address)) => address.ip().is_loopback() && names.is_empty(),
+        Some(ListenAddress::Unix(_)) | None => true,
     }
 }
 
@@ -103,7 +122,9 @@ pub fn serve_http(
         let stopping = operations.clone();
         let spans =
             CallSpans::of_environment(listen.listen.as_ref().map_or("unix", transport), note);
-        let calls = ServerCalls::new(operations, options, spans)
+        let are_here = are_clients_here(listen.listen.as_ref(), &listen.hosts) && !is_over_ssh();
+        let pages = QuestionPages::new(options.has_pages && are_here);
+        let calls = ServerCalls::new(operations, options, spans, pages)
             .map_err(|error| ServiceError::Face { why: error.to_string() })?;
         let config = StreamableHttpServerConfig::default()
             // Who may ask is checked before: by the token, Host and Origin, or by the user at the other end of a UNIX socket.
@@ -136,4 +157,21 @@ pub fn serve_http(
         Ok(Face { router: Router::new().route_service(PATH, service).layer(once), end })
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::are_clients_here;
+    use palisade_service::ListenAddress;
+
+    #[test]
+    fn a_client_that_may_be_elsewhere_gets_no_page() {
+        let tcp = |address: &str| Some(ListenAddress::Tcp(address.parse().unwrap()));
+        let name = ["sandboxes.example".to_owned()];
+        assert!(are_clients_here(tcp("127.0.0.1:1").as_ref(), &[]));
+        assert!(!are_clients_here(tcp("127.0.0.1:1").as_ref(), &name));
+        assert!(!are_clients_here(tcp("192.0.2.1:1").as_ref(), &[]));
+        assert!(are_clients_here(Some(&ListenAddress::Unix("/x".into())), &[]));
+        assert!(are_clients_here(None, &[]));
+    }
 }

@@ -2,9 +2,10 @@
 
 use crate::denials::Denials;
 use crate::options::{AskWhom, McpOptions, OfferedTool};
+use crate::pages::QuestionPages;
 use crate::questions::Questions;
 use crate::sandbox::LazySandbox;
-use palisade_service::Operations;
+use palisade_service::{ApprovalAnswer, Operations};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ pub(crate) struct ServerState {
     pub(crate) operations: Operations,
     pub(crate) sandbox: LazySandbox,
     pub(crate) questions: Questions,
+    pub(crate) pages: QuestionPages,
     pub(crate) denials: Denials,
     pub(crate) ask: AskWhom,
     pub(crate) may_apply: bool,
@@ -26,16 +28,28 @@ impl std::fmt::Debug for ServerState {
 }
 
 impl ServerState {
-    pub(crate) fn new(operations: Operations, options: &McpOptions) -> Arc<Self> {
+    pub(crate) fn new(
+        operations: Operations,
+        options: &McpOptions,
+        pages: QuestionPages,
+    ) -> Arc<Self> {
         Arc::new(Self {
             sandbox: LazySandbox::new(operations.clone(), options),
             operations,
             questions: Questions::default(),
+            pages,
             denials: Denials::default(),
             ask: options.ask,
             may_apply: options.may_apply,
             tools: options.tools.clone(),
             tool_files: options.tool_files.clone(),
         })
+    }
+
+    /// Answers a question of the sandbox. Somebody else may have been first.
+    pub(crate) async fn decide(&self, question: u64, answer: &ApprovalAnswer) {
+        if let Some(sandbox) = self.sandbox.known().await {
+            let _ = self.operations.decide(&sandbox.id, question, answer).await;
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! Long commands as tasks (extension `io.modelcontextprotocol/tasks`): the client gets a name for the call and looks at it later.
 
+use crate::asking::Elicitation;
 use crate::call::{CallEvent, RunningCall};
-use crate::questions::{answer_of, approval_form, confirmation_form, is_confirmed};
+use crate::elicitation::{ElicitationMode, ElicitationModes};
+use crate::questions::{answer_of, confirmation_form, is_confirmed, is_opened};
 use crate::state::ServerState;
 use palisade_service::random;
 use rmcp::model::{
@@ -21,6 +23,7 @@ const MAX_TASKS: usize = 256;
 const POLL_INTERVAL_MS: u64 = 1000;
 /// What the requests for input of a task are called.
 const QUESTION: &str = "question-";
+const PAGE: &str = "page-";
 const CONFIRMATION: &str = "confirmation";
 
 #[derive(Debug, Default)]
@@ -31,9 +34,11 @@ struct Record {
     task: Task,
     state: RecordState,
     work: AbortHandle,
-    can_ask: bool,
+    modes: ElicitationModes,
     /// What the client was asked and did not answer yet: nothing else is answered by it.
     offered: BTreeSet<String>,
+    /// What the person at the client has a page for.
+    opened: BTreeSet<String>,
     since: Instant,
 }
 
@@ -67,7 +72,11 @@ impl Tasks {
     }
 
     /// Goes on with a call as a task. None: there are too many, and the call is given up.
-    pub(crate) fn begin(self: &Arc<Self>, mut call: RunningCall, can_ask: bool) -> Option<Task> {
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        mut call: RunningCall,
+        modes: ElicitationModes,
+    ) -> Option<Task> {
         let id = random::hex(16).ok()?;
         let is_full = self.with(|all| {
             all.retain(|_, it| {
@@ -96,6 +105,8 @@ impl Tasks {
                         owner.set(&name, RecordState::Completed(result));
                         return;
                     }
+                    // No tool that can be a task asks this; there is no page for it.
+                    CallEvent::Confirm(_) if !modes.form => {}
                     CallEvent::Confirm(asked) => {
                         let (message, answer) = (asked.message, asked.answer);
                         owner.set(&name, RecordState::Confirming { message, answer });
@@ -107,8 +118,9 @@ impl Tasks {
             task: task.clone(),
             state: RecordState::Working,
             work: work.abort_handle(),
-            can_ask,
+            modes,
             offered: BTreeSet::new(),
+            opened: BTreeSet::new(),
             since: Instant::now(),
         };
         self.with(|all| all.insert(id, record));
@@ -129,7 +141,7 @@ impl Tasks {
     }
 
     /// How a task is.
-    pub(crate) fn get(&self, server: &ServerState, id: &str) -> Option<DetailedTask> {
+    pub(crate) fn get(&self, server: &Arc<ServerState>, id: &str) -> Option<DetailedTask> {
         self.with(|all| {
             let record = all.get_mut(id)?;
             let payload = match &record.state {
@@ -141,11 +153,10 @@ impl Tasks {
                     let input_requests = InputRequests::from([(CONFIRMATION.to_owned(), request)]);
                     TaskPayload::InputRequired { input_requests }
                 }
-                RecordState::Working if record.can_ask => match questions(server) {
+                RecordState::Working => match questions(server, record) {
                     asked if asked.is_empty() => TaskPayload::Working,
                     input_requests => TaskPayload::InputRequired { input_requests },
                 },
-                RecordState::Working => TaskPayload::Working,
             };
             if let TaskPayload::InputRequired { input_requests } = &payload {
                 record.offered.extend(input_requests.keys().cloned());
@@ -162,10 +173,8 @@ impl Tasks {
         responses: &InputResponses,
     ) -> Result<(), BadUpdate> {
         let answers = self.take_answers(id, responses)?;
-        let Some(sandbox) = server.sandbox.known().await else { return Ok(()) };
         for (question, result) in answers {
-            // Somebody else may have been first.
-            let _ = server.operations.decide(&sandbox.id, question, &answer_of(&result)).await;
+            server.decide(question, &answer_of(&result)).await;
         }
         Ok(())
     }
@@ -181,7 +190,7 @@ impl Tasks {
             let is_open =
                 matches!(record.state, RecordState::Working | RecordState::Confirming { .. });
             let is_offered = |key| record.offered.contains(key);
-            if !(record.can_ask && is_open && responses.keys().all(is_offered)) {
+            if !(record.modes.any() && is_open && responses.keys().all(is_offered)) {
                 return Err(BadUpdate::NotAsked);
             }
             let mut answers = Vec::new();
@@ -199,7 +208,9 @@ impl Tasks {
                         }
                         other => record.state = other,
                     }
-                } else if let Some(Ok(question)) = key.strip_prefix(QUESTION).map(str::parse) {
+                } else if key.starts_with(PAGE) && is_opened(&result) {
+                    record.opened.insert(key.clone());
+                } else if let Some(question) = question_of(key) {
                     answers.push((question, result));
                 }
             }
@@ -221,21 +232,34 @@ impl Tasks {
     }
 }
 
-/// What is open and not about a secret, as requests for input.
-fn questions(server: &ServerState) -> InputRequests {
-    let open = server.questions.open().into_iter().filter(|question| !question.is_secret);
+/// What is open, as requests for input: by a form, or by a page that the person did not open yet.
+fn questions(server: &Arc<ServerState>, record: &Record) -> InputRequests {
+    let open = server.questions.open().into_iter();
     open.filter_map(|question| {
-        let request = InputRequest::Elicitation(ElicitRequest::new(approval_form(&question)?));
-        Some((format!("{QUESTION}{}", question.id), request))
+        let mode = record.modes.choose(question.is_secret)?;
+        let prefix = if mode == ElicitationMode::Url { PAGE } else { QUESTION };
+        let key = format!("{prefix}{}", question.id);
+        if record.opened.contains(&key) {
+            return None;
+        }
+        let asked = Elicitation::of(server, &question, mode)?;
+        Some((key, InputRequest::Elicitation(ElicitRequest::new(asked.parameters))))
     })
     .collect()
+}
+
+/// The question that a request for input was about.
+fn question_of(key: &str) -> Option<u64> {
+    key.strip_prefix(QUESTION).or_else(|| key.strip_prefix(PAGE))?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::{BadUpdate, Record, RecordState, Tasks, now};
+    use crate::elicitation::ElicitationModes;
     use rmcp::model::{InputResponses, Task, TaskStatus};
     use serde_json::json;
+    use std::collections::BTreeSet;
     use std::time::Instant;
 
     #[test]
@@ -243,13 +267,14 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let work = runtime.spawn(async {}).abort_handle();
         let tasks = Tasks::default();
-        let add = |id: &str, can_ask| {
+        let add = |id: &str, form| {
             let record = Record {
                 task: Task::new(id.to_owned(), TaskStatus::Working, now(), now()),
                 state: RecordState::Working,
                 work: work.clone(),
-                can_ask,
-                offered: ["question-3".to_owned()].into(),
+                modes: ElicitationModes { form, url: false },
+                offered: ["question-3".to_owned(), "page-4".to_owned(), "page-5".to_owned()].into(),
+                opened: BTreeSet::new(),
                 since: Instant::now(),
             };
             tasks.with(|all| all.insert(id.to_owned(), record));
@@ -264,6 +289,11 @@ mod tests {
         };
         assert_eq!(answer("no task", &["question-3"]), Err(BadUpdate::UnknownTask));
         assert_eq!(answer("not there", &["question-3"]), Err(BadUpdate::NotAsked));
+        // Who agrees to open a page has not answered yet; who does not has.
+        assert_eq!(answer("asked", &["page-4"]), Ok(vec![]));
+        tasks.with(|all| assert!(all["asked"].opened.contains("page-4")));
+        let no = InputResponses::from([("page-5".to_owned(), json!({ "action": "decline" }))]);
+        assert_eq!(tasks.take_answers("asked", &no).unwrap()[0].0, 5);
         for keys in [&["question-4"][..], &["question-3", "question-4"], &["confirmation"]] {
             assert_eq!(answer("asked", keys), Err(BadUpdate::NotAsked), "{keys:?}");
         }

@@ -180,10 +180,14 @@ pub struct Explanation {
 }
 
 impl Plan {
+    /// Whether the run has a network namespace of its own, and so another loopback than the host's.
+    pub fn has_own_network(&self) -> bool {
+        matches!(&self.sandbox.confinement, Confinement::Namespaces(inside) if inside.namespaces.net)
+    }
+
     /// Whether the run has its own network, without a connection to the outside.
     pub fn is_offline(&self) -> bool {
-        let is_own = matches!(&self.sandbox.confinement, Confinement::Namespaces(inside) if inside.namespaces.net);
-        is_own && self.sandbox.network == NetworkMode::None
+        self.has_own_network() && self.sandbox.network == NetworkMode::None
     }
 }
 

@@ -32,6 +32,12 @@ pub(crate) enum Peer {
         /// Whether it is in our user namespace: in a sandbox it is not.
         is_outside: bool,
     },
+    /// A process at the other end of a connection over loopback.
+    LocalUser {
+        uid: u32,
+        /// Whether every process that has the socket is in our user namespace.
+        is_outside: bool,
+    },
     Network,
 }
 
@@ -80,12 +86,35 @@ impl Hosts {
         Self { names, scheme: if has_tls { "https://" } else { "http://" } }
     }
 
+    /// Only the address itself, as a request writes it.
+    pub(crate) fn only(address: SocketAddr) -> Self {
+        Self { names: vec![address.to_string()], scheme: "http://" }
+    }
+
     fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
     fn is_own_origin(&self, origin: &str) -> bool {
         origin.strip_prefix(self.scheme).is_some_and(|name| self.has(name))
+    }
+
+    /// Whether a request names one of them as where it goes to.
+    pub(crate) fn are_named_by(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let mut named = headers.get_all(header::HOST).iter();
+        let host = named.next().and_then(|host| host.to_str().ok());
+        let is_one = named.next().is_none();
+        // A whole URL in the first line counts before the header (RFC 9112, 3.2.2).
+        let authority = uri.authority().map(|authority| authority.as_str());
+        is_one
+            && host.is_some_and(|host| self.has(host))
+            && authority.is_none_or(|authority| self.has(authority))
+    }
+
+    /// Whether a request says no other page as where it comes from.
+    pub(crate) fn are_origin_of(&self, headers: &HeaderMap) -> bool {
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        origins.all(|origin| origin.to_str().is_ok_and(|origin| self.is_own_origin(origin)))
     }
 }
 
@@ -173,28 +202,19 @@ impl Access {
 }
 
 fn check_names(hosts: &Hosts, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-    let mut named = headers.get_all(header::HOST).iter();
-    let host = named.next().and_then(|host| host.to_str().ok());
-    let is_one = named.next().is_none();
-    // A whole URL in the first line counts before the header (RFC 9112, 3.2.2).
-    let authority = uri.authority().map(|authority| authority.as_str());
-    let is_ours = host.is_some_and(|host| hosts.has(host))
-        && authority.is_none_or(|authority| hosts.has(authority));
-    if !is_one || !is_ours {
+    if !hosts.are_named_by(uri, headers) {
         return Err(Problem::forbidden(
             "the Host header does not name this server; `sandbox serve --host NAME` adds a name",
         ));
     }
-    for origin in headers.get_all(header::ORIGIN) {
-        if !origin.to_str().is_ok_and(|origin| hosts.is_own_origin(origin)) {
-            return Err(Problem::forbidden("the Origin header names another site"));
-        }
+    if !hosts.are_origin_of(headers) {
+        return Err(Problem::forbidden("the Origin header names another site"));
     }
     Ok(())
 }
 
 /// What browsers say of the page that a request comes from (Fetch Metadata). Other programs say nothing.
-fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
+pub(crate) fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
     match headers.get("sec-fetch-site").map(|site| site.as_bytes()) {
         None | Some(b"same-origin" | b"none") => Ok(()),
         Some(_) => Err(Problem::forbidden("the request comes from the page of another site")),

@@ -11,14 +11,15 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CallerSpan {
+pub struct CallerSpan {
     context: Option<SpanContext>,
     /// What vendors added to it.
     state: Option<String>,
 }
 
 impl CallerSpan {
-    fn of(headers: &HeaderMap) -> Self {
+    /// For a face that reads headers itself.
+    pub fn of(headers: &HeaderMap) -> Self {
         // More than one is one too many.
         let only = |name: &str| {
             let mut values = headers.get_all(name).iter();
@@ -39,7 +40,7 @@ impl CallerSpan {
     }
 
     /// Names and values of variables.
-    pub(crate) fn variables(self) -> Vec<(&'static str, String)> {
+    pub fn variables(self) -> Vec<(&'static str, String)> {
         self.context.map(|context| context.variables(self.state)).unwrap_or_default()
     }
 

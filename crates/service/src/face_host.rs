@@ -118,8 +118,8 @@ impl FaceHost {
     }
 
     /// Makes a sandbox, and says its id.
-    pub async fn create(&self, wanted: &NewSandbox) -> Result<String, Problem> {
-        sandboxes::create(&self.0, wanted, CallerSpan::default()).await
+    pub async fn create(&self, wanted: &NewSandbox, caller: CallerSpan) -> Result<String, Problem> {
+        sandboxes::create(&self.0, wanted, caller).await
     }
 
     /// Kills what runs in a sandbox, and removes it with everything that it changed in a transaction.

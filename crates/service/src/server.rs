@@ -31,7 +31,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 /// After an error of accept(2), such as too many open files, which passes.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Threads for what reads files. They end when they are not needed.
 const MAX_BLOCKING_THREADS: usize = 32;
 
@@ -192,9 +192,9 @@ async fn run<E: Future<Output = ()>>(
             _ = interrupted.recv() => break,
         };
         match accepted {
-            Ok((stream, peer, place)) => {
+            Ok((stream, peer, permit)) => {
                 service.counters.connected();
-                tokio::spawn(server.clone().serve(stream, peer, place));
+                tokio::spawn(server.clone().serve(stream, peer, permit));
             }
             Err(_) => sleep(ACCEPT_PAUSE).await,
         }
@@ -224,13 +224,14 @@ async fn accept(
     listener: &Listener,
     connections: &Arc<Semaphore>,
 ) -> std::io::Result<(Accepted, Peer, OwnedSemaphorePermit)> {
-    let place = Arc::clone(connections).acquire_owned().await.map_err(std::io::Error::other)?;
+    let permit = Arc::clone(connections).acquire_owned().await.map_err(std::io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
-    Ok((stream, peer, place))
+    Ok((stream, peer, permit))
 }
 
+/// What serves connections, whoever accepted them.
 #[derive(Clone)]
-struct Server {
+pub(crate) struct Server {
     router: Router,
     acceptor: Option<TlsAcceptor>,
     stopping: watch::Receiver<bool>,
@@ -238,7 +239,16 @@ struct Server {
 }
 
 impl Server {
-    async fn serve(self, stream: Accepted, peer: Peer, place: OwnedSemaphorePermit) {
+    /// Without TLS.
+    pub(crate) fn plain(
+        router: Router,
+        stopping: watch::Receiver<bool>,
+        client_timeout: Duration,
+    ) -> Self {
+        Self { router, acceptor: None, stopping, client_timeout }
+    }
+
+    pub(crate) async fn serve(self, stream: Accepted, peer: Peer, permit: OwnedSemaphorePermit) {
         match (stream, self.acceptor.clone()) {
             (Accepted::Unix(stream), _) => self.talk(stream, peer).await,
             (Accepted::Tcp(stream), None) => self.talk(stream, peer).await,
@@ -249,7 +259,7 @@ impl Server {
                 }
             }
         }
-        drop(place);
+        drop(permit);
     }
 
     async fn talk<S>(mut self, stream: S, peer: Peer)

@@ -77,6 +77,7 @@ pub fn create(
         command: new.command.as_ref().map(|first| redact::argv(&first.argv)),
         presets: new.presets,
         level: None,
+        has_own_network: false,
         time_to_live: TimeToLive::default(),
         checkpoint_each_command: false,
         transaction: None,

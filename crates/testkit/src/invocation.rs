@@ -249,6 +249,12 @@ impl Running {
         String::from_utf8_lossy(&self.stderr.so_far()).into_owned()
     }
 
+    /// What is on standard output so far.
+    #[must_use]
+    pub fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.stdout.so_far()).into_owned()
+    }
+
     /// Waits for the end and collects what was said.
     #[must_use]
     pub fn wait(mut self) -> Output {

@@ -11,7 +11,7 @@ use crate::store::KeptSandbox;
 use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
-use palisade_service::{NewSandbox, Problem};
+use palisade_service::{CallerSpan, NewSandbox, Problem};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -86,19 +86,25 @@ pub(super) fn check_timeout(seconds: u64) -> Result<Timestamp, ApiError> {
 
 pub(super) async fn create(
     State(face): State<Shared>,
+    caller: CallerSpan,
     Document(wanted): Document<Wanted>,
 ) -> Result<(StatusCode, Document<Reachable>), ApiError> {
     wanted.check()?;
     let presets = presets_of(&wanted.template)?;
     // Goes on if the client is gone, so that nothing half made is left.
     let shared = Arc::clone(&face);
-    let task = tokio::spawn(async move { make(&shared, wanted, presets).await });
+    let task = tokio::spawn(async move { make(&shared, wanted, presets, caller).await });
     let kept = task.await.map_err(|error| Problem::internal(error.to_string()))??;
     let token = access_token(&face.host, &kept.id)?;
     Ok((StatusCode::CREATED, Document(Reachable::new(&kept, token))))
 }
 
-async fn make(face: &Face, wanted: Wanted, presets: Vec<String>) -> Result<KeptSandbox, ApiError> {
+async fn make(
+    face: &Face,
+    wanted: Wanted,
+    presets: Vec<String>,
+    caller: CallerSpan,
+) -> Result<KeptSandbox, ApiError> {
     let seconds = wanted.timeout.unwrap_or(DEFAULT_TIMEOUT);
     let mut settings = BTreeMap::new();
     // Only less than the policy allows: a request is no reason to open the network.
@@ -113,7 +119,7 @@ async fn make(face: &Face, wanted: Wanted, presets: Vec<String>) -> Result<KeptS
         time_to_live_seconds: Some(seconds.max(1)),
         ..NewSandbox::default()
     };
-    let (id, shown_home) = match create_as_far_as_possible(face, new, root).await {
+    let (id, shown_home) = match create_as_far_as_possible(face, new, root, caller).await {
         Ok((id, true)) => (id, E2B_HOME.into()),
         Ok((id, false)) => (id, home.clone()),
         Err(problem) => {
@@ -146,6 +152,7 @@ async fn create_as_far_as_possible(
     face: &Face,
     mut new: NewSandbox,
     root: Option<PathBuf>,
+    caller: CallerSpan,
 ) -> Result<(String, bool), Problem> {
     const ROOT: &str = "filesystem.rootPath";
     const UNPROTECTED: &str = "filesystem.unprotectedPaths";
@@ -155,7 +162,7 @@ async fn create_as_far_as_possible(
         new.settings.insert(ROOT.to_owned(), json!(root));
     }
     loop {
-        let problem = match face.host.create(&new).await {
+        let problem = match face.host.create(&new, caller.clone()).await {
             Ok(id) => return Ok((id, new.settings.contains_key(ROOT))),
             Err(problem) => problem,
         };

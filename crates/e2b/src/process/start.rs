@@ -10,7 +10,7 @@ use crate::running::{Config, KnownCommand, not_found};
 use crate::store::KeptSandbox;
 use axum::extract::State;
 use axum::response::Response;
-use palisade_service::ControlConnection;
+use palisade_service::{CallerSpan, ControlConnection};
 use palisade_session::supervise::interface::{
     AttachRole, CommandKind, CommandStreams, Environment, HeldStreams, OutputStart, Request,
     Response as Answered, StartCommand,
@@ -25,14 +25,20 @@ const WAITING_INPUTS: usize = 16;
 
 pub(super) async fn start(State(face): State<Shared>, call: Call) -> Response {
     let shared = Arc::clone(&face);
-    stream(&face, call, |sandbox, message| async move { begin(shared, sandbox, message).await })
-        .await
+    let caller = call.caller();
+    stream(
+        &face,
+        call,
+        |sandbox, message| async move { begin(shared, sandbox, message, caller).await },
+    )
+    .await
 }
 
 async fn begin(
     face: Shared,
     sandbox: KeptSandbox,
     message: StartMessage,
+    caller: CallerSpan,
 ) -> Result<Relay, RpcError> {
     let StartMessage { process: config, pty, tag, stdin } = message;
     let terminal = pty.map(super::model::Pty::size);
@@ -47,7 +53,7 @@ async fn begin(
     let wanted = StartCommand {
         kind: CommandKind::Program,
         argv: argv.iter().map(|word| word.clone().into_bytes()).collect(),
-        environment: environment(&sandbox, &config, &cwd),
+        environment: environment(&sandbox, &config, &cwd, caller),
         cwd: Some(cwd),
         umask: None,
         rlimits: Vec::new(),
@@ -79,8 +85,14 @@ fn check(argv: &[String], config: &Config) -> Result<(), RpcError> {
     Ok(())
 }
 
-/// What E2B's server sets, then what the sandbox was made with, then what the command is started with.
-fn environment(sandbox: &KeptSandbox, config: &Config, cwd: &Path) -> Environment {
+/// The client's span and what E2B's server sets, then what the sandbox was made with, then what the command is started with.
+fn environment(
+    sandbox: &KeptSandbox,
+    config: &Config,
+    cwd: &Path,
+    caller: CallerSpan,
+) -> Environment {
+    let span = caller.variables();
     let home = paths::text(&sandbox.shown_home);
     // A shell believes it, if it is where it says: so the home has the name that clients know.
     let directory = paths::shown(sandbox, cwd);
@@ -91,6 +103,7 @@ fn environment(sandbox: &KeptSandbox, config: &Config, cwd: &Path) -> Environmen
         ("E2B_SANDBOX_ID", &sandbox.id),
     ];
     let mut all: BTreeMap<&str, &str> = own.into();
+    all.extend(span.iter().map(|(name, value)| (*name, value.as_str())));
     for (name, value) in sandbox.env_vars.iter().chain(&config.envs) {
         all.insert(name, value);
     }

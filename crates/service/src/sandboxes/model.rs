@@ -27,6 +27,9 @@ pub struct Sandbox {
     /// The isolation level, in the word of a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
+    /// Whether its commands have another loopback than the host's. For faces of ours that listen there.
+    #[serde(skip)]
+    pub has_own_network: bool,
     /// Whether its changes wait to be applied.
     pub has_transaction: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +90,7 @@ impl Sandbox {
             ended_at: record.ended_at,
             presets: record.presets,
             level: record.level,
+            has_own_network: record.has_own_network,
             exit_code: record.exit_code,
             end_reason: record.end_reason,
             status: None,

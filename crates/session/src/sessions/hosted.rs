@@ -214,6 +214,7 @@ impl SessionLife {
         self.record.change(|record| {
             record.state = State::Monitoring;
             record.level = Some(word(&plan.explanation.level));
+            record.has_own_network = plan.has_own_network();
             record.recording = plan.supervision.recording.map(Into::into);
             record.time_to_live = TimeToLive {
                 seconds: seconds(plan.supervision.time_to_live_ms),

@@ -29,6 +29,9 @@ pub struct SessionRecord {
     /// The isolation level, in the word of a policy. None before the policy was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
+    /// Whether it has a network namespace of its own. No, if a record does not say it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_own_network: bool,
     #[serde(default)]
     pub time_to_live: TimeToLive,
     /// Whether the state of the project is kept before each command.

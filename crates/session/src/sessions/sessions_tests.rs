@@ -28,6 +28,7 @@ fn record(name: Option<&str>) -> SessionRecord {
         command: None,
         presets: Vec::new(),
         level: None,
+        has_own_network: false,
         time_to_live: TimeToLive::default(),
         checkpoint_each_command: false,
         transaction: None,

@@ -15,6 +15,7 @@ use palisade_policy::{LayerKind, PolicyLayer};
 use palisade_record::Digest;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -24,6 +25,8 @@ const DIRECTORY: &str = "tools";
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 /// More than any model can choose from.
 const MAX_TOOLS: usize = 500;
+/// As many as the kernel follows in one name.
+const MAX_LINKS: usize = 40;
 
 /// Where a declaration comes from, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -215,15 +218,46 @@ impl<'a> Judge<'a> {
     /// Trust and approvals cover a file's path and content: through a link in this project, it would use another's. Commands cannot write
     /// to the user's own directory, wherever it is.
     fn refuse_linked(&self, file: &DocumentFile, origin: ToolOrigin) -> Result<()> {
-        // A name with `..` in it may lead out of the project without any link.
-        let is_plain = !file.named.components().any(|part| part == Component::ParentDir);
-        let is_in_project = is_plain && file.named.starts_with(&self.project);
-        if origin != ToolOrigin::User && is_in_project && file.named != file.path {
+        if origin != ToolOrigin::User && is_behind_link(&self.project, &file.named, &file.path) {
             let (path, target) = (file.named.clone(), file.path.clone());
             return Err(SessionError::LinkedTool { path, target });
         }
         Ok(())
     }
+}
+
+/// Whether a name led to this file through a link within the project, also one behind a link elsewhere. Looked at again after the file was
+/// read: a name that leads elsewhere now has such a link, too.
+fn is_behind_link(project: &Path, named: &Path, file: &Path) -> bool {
+    let mut left = Vec::new();
+    push_parts(&mut left, named);
+    let mut reached = PathBuf::new();
+    let mut was_in_project = false;
+    let mut links = 0;
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            reached.pop();
+        } else {
+            // The root takes the place of all before it.
+            reached.push(part);
+        }
+        let is_in_project = reached.starts_with(project) && reached != project;
+        was_in_project |= is_in_project;
+        let Ok(target) = fs::read_link(&reached) else { continue };
+        links += 1;
+        if is_in_project || links > MAX_LINKS {
+            return true;
+        }
+        reached.pop();
+        push_parts(&mut left, &target);
+    }
+    was_in_project && reached != file
+}
+
+/// Puts the parts of a path before those that are left: the next one is at the end.
+fn push_parts(left: &mut Vec<OsString>, path: &Path) {
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    left.extend(parts.rev().map(|part| part.as_os_str().to_owned()));
 }
 
 impl ToolSet {

@@ -209,3 +209,56 @@ fn a_tool_that_changed_since_it_was_offered_is_refused() {
     let refused = refuse_changed(&loaded(&corner).tools["count"], &offered).unwrap_err();
     assert_eq!((refused.kind(), refused.exit_code()), (ErrorKind::Security, 126));
 }
+
+#[test]
+fn a_link_within_the_project_is_found_behind_any_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let project = root.join("project");
+    for made in ["project/tools", "other/deep"] {
+        fs::create_dir_all(root.join(made)).unwrap();
+    }
+    for made in ["project/tools/t.json", "project/t.json", "other/t.json", "t.json"] {
+        fs::write(root.join(made), made).unwrap();
+    }
+    symlink(root.join("other/deep"), project.join("link")).unwrap();
+    symlink(root.join("other/t.json"), project.join("tools/linked.json")).unwrap();
+    symlink(&project, root.join("way")).unwrap();
+    fs::write(root.join("other/deep/t.json"), "deep").unwrap();
+    symlink(project.join("link/t.json"), root.join("way2")).unwrap();
+    symlink("project/link", root.join("way3")).unwrap();
+    symlink("loop", root.join("loop")).unwrap();
+    let is_linked = |named: &str| {
+        let named = root.join(named);
+        let file = named.canonicalize().unwrap();
+        super::is_behind_link(&project, &named, &file)
+    };
+    for plain in [
+        "project/tools/t.json",
+        "project/tools/../t.json",
+        "project/tools/../../other/t.json",
+        "project/../t.json",
+        "way/tools/t.json",
+        "other/t.json",
+    ] {
+        assert!(!is_linked(plain), "{plain}");
+    }
+    for linked in [
+        "project/tools/linked.json",
+        "project/tools/../tools/linked.json",
+        "way/tools/linked.json",
+        // Not the project's own file, and not one below it.
+        "project/link/../t.json",
+        "project/link/../../t.json",
+        "other/../project/link/../t.json",
+        // Behind a link outside of the project.
+        "way2",
+        "way3/t.json",
+    ] {
+        assert!(is_linked(linked), "{linked}");
+    }
+    // What no name leads to ends, too.
+    assert!(super::is_behind_link(&project, &root.join("loop/t.json"), &root.join("t.json")));
+    // What was read is not what the name leads to now.
+    assert!(super::is_behind_link(&project, &project.join("t.json"), &root.join("other/t.json")));
+}

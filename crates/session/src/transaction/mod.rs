@@ -368,6 +368,7 @@ fn record_of(report: &RunReport, project: PathBuf) -> SessionRecord {
         command: Some(report.command.clone()),
         presets: Vec::new(),
         level: None,
+        has_own_network: false,
         time_to_live: TimeToLive::default(),
         checkpoint_each_command: false,
         transaction: None,

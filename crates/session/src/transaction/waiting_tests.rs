@@ -29,6 +29,7 @@ impl Ended {
             command: None,
             presets: Vec::new(),
             level: None,
+            has_own_network: false,
             time_to_live: TimeToLive::default(),
             checkpoint_each_command: false,
             transaction: None,

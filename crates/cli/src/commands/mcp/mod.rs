@@ -92,6 +92,10 @@ pub(crate) struct Mcp {
     #[arg(long, value_name = "WHERE", conflicts_with = "session", hide_short_help = true, help_heading = SERVER)]
     ask_in: Option<AskInWord>,
 
+    /// Ask nothing on pages in a browser, for a client that is not at this machine, such as in a container
+    #[arg(long, hide_short_help = true, help_heading = SERVER)]
+    no_pages: bool,
+
     /// Set a key of the policy; the value is JSON, such as 'resources.maxMemory="2g"'
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "session", hide_short_help = true, help_heading = SERVER)]
     set: Vec<String>,
@@ -195,6 +199,7 @@ impl Mcp {
                 None => WhichSandbox::New { options, stays: self.keep },
             },
             ask: if self.ask_in.is_some() { AskWhom::Others } else { AskWhom::Client },
+            has_pages: !self.no_pages,
             may_apply: self.allow_apply,
             tools: self.offered()?,
             tool_files: self.tools.clone(),

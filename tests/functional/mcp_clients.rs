@@ -44,13 +44,13 @@ fn both_eras(transport: &str) {
     }
 }
 
-/// Proves: TOOL-1 mcp
+/// Proves: TOOL-5 eras
 #[test]
 fn the_client_of_pypi_works_over_pipes_in_both_eras() {
     both_eras("stdio");
 }
 
-/// Proves: TOOL-1 mcp
+/// Proves: TOOL-5 eras
 #[test]
 fn the_client_of_pypi_works_over_http_in_both_eras() {
     both_eras("http");
@@ -58,7 +58,7 @@ fn the_client_of_pypi_works_over_http_in_both_eras() {
 
 /// What a client gives back is signed, bound to its call and counts once; a long command becomes a task.
 ///
-/// Proves: TOOL-1 mcp, TOOL-2 one-queue
+/// Proves: TOOL-5 eras, TOOL-2 one-queue
 #[test]
 fn a_stateless_client_brings_answers_and_looks_at_tasks() {
     let world = World::new();

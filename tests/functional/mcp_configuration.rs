@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use palisade_testkit::{World, sandbox_program};
 use serde_json::{Value, json};
 
-/// Proves: TOOL-1 mcp
+/// Proves: TOOL-5 installs
 #[test]
 fn a_client_is_configured_and_its_file_comes_back() {
     let world = World::new();
@@ -82,7 +82,7 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 "#;
 
-/// Proves: TOOL-1 mcp
+/// Proves: TOOL-5 wraps
 #[test]
 fn another_server_runs_in_a_sandbox_and_its_tools_do_not_change_unseen() {
     let world = World::new();

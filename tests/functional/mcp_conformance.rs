@@ -164,7 +164,7 @@ fn of_packages(world: &World, program: &str) -> Invocation {
 
 /// A scenario of the package that is in no list fails the test, and so does one that was left out and passes.
 ///
-/// Proves: TOOL-1 mcp
+/// Proves: TOOL-5 eras
 #[test]
 fn every_scenario_of_the_conformance_package_passes_or_is_left_out_for_a_reason() {
     let world = tools::world();
@@ -269,7 +269,7 @@ fn inspect_era(world: &World, server: &[&str], era: &str, secret: &str) {
     }
 }
 
-/// Proves: TOOL-1 mcp
+/// Proves: TOOL-5 eras
 #[test]
 fn the_inspector_works_over_pipes() {
     let world = World::new();
@@ -280,7 +280,7 @@ fn the_inspector_works_over_pipes() {
     wait_until("nothing is left", || nothing_is_left(&world));
 }
 
-/// Proves: TOOL-1 mcp, TOOL-1 http-access
+/// Proves: TOOL-5 eras, TOOL-1 http-access
 #[test]
 fn the_inspector_works_over_http_with_the_token() {
     let world = World::new();

@@ -1,8 +1,8 @@
 //! Pages for the person at this machine, at a port of loopback that the kernel chooses: forms without a script, for a question that must not
 //! pass through the client that asked for it.
 //!
-//! Must never answer another user of this machine, a process in a sandbox, a name that leads here from elsewhere (DNS rebinding), or a form of another site. Which
-//! page somebody may see is up to the router: its paths have to be secrets.
+//! Must never answer another user of this machine, a process in a sandbox, a name that leads here from elsewhere (DNS rebinding), or a form
+//! of another site. Which page somebody may see is up to the router: its paths have to be secrets.
 
 use crate::auth::{self, Hosts, Peer};
 use crate::error::ServiceError;

@@ -54,7 +54,7 @@ impl Caller {
         if self.listener.is_waiting(self.notification.id) { Ok(()) } else { Err(Errno::SRCH) }
     }
 
-    /// Read from its memory at most once: whoever asks again gets what was found first.
+    /// Read from its memory at most once: a second question gets what was found first.
     pub(crate) fn path(&self, address: u64) -> Result<Vec<u8>, Errno> {
         let mut strings = self.strings.borrow_mut();
         if let Some((_, known)) = strings.iter().find(|(known, _)| *known == address) {

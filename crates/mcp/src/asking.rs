@@ -98,7 +98,7 @@ impl<'a> CallClient<'a> {
         }
     }
 
-    /// Asks whether something may be done, and tells whoever waits for it.
+    /// Asks whether something may be done, and tells the caller that waits for it.
     pub(crate) async fn confirm(
         &self,
         call: &RunningCall,

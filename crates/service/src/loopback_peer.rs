@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(owner(theirs, ours).unwrap(), here);
         let other = SocketAddrV4::new(*theirs.ip(), theirs.port() ^ 1);
         assert_ne!(owner(other, ours).unwrap(), here, "nobody is at that port");
-        // Half of the connection is closed: whoever it was has no socket that is established.
+        // Half of the connection is closed: the peer has no established socket any more.
         drop(client);
         assert_eq!(owner(theirs, ours).unwrap(), None);
         drop(server);

@@ -229,7 +229,7 @@ async fn accept(
     Ok((stream, peer, permit))
 }
 
-/// What serves connections, whoever accepted them.
+/// Serves connections that another piece of code accepted.
 #[derive(Clone)]
 pub(crate) struct Server {
     router: Router,

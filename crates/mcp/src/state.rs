@@ -2,7 +2,7 @@
 
 use crate::denials::Denials;
 use crate::options::{AskWhom, McpOptions, OfferedTool};
-use crate::pages::QuestionPages;
+use crate::pages::{PageHost, QuestionPages};
 use crate::questions::Questions;
 use crate::sandbox::LazySandbox;
 use palisade_service::{ApprovalAnswer, Operations};
@@ -51,5 +51,25 @@ impl ServerState {
         if let Some(sandbox) = self.sandbox.known().await {
             let _ = self.operations.decide(&sandbox.id, question, answer).await;
         }
+    }
+}
+
+impl PageHost for ServerState {
+    fn pages(&self) -> &QuestionPages {
+        &self.pages
+    }
+
+    fn is_open(&self, question: u64) -> bool {
+        self.questions.is_open(question)
+    }
+
+    fn has_own_network(&self) -> bool {
+        self.sandbox.has_own_network()
+    }
+
+    async fn answer(&self, question: u64, answer: &ApprovalAnswer) -> Result<(), String> {
+        let sandbox = self.sandbox.known().await.ok_or("The sandbox has ended.")?;
+        let decided = self.operations.decide(&sandbox.id, question, answer).await;
+        decided.map_err(|problem| problem.detail().to_owned())
     }
 }

@@ -9,8 +9,7 @@ mod document;
 mod requests;
 
 use crate::questions::Question;
-use crate::state::ServerState;
-use palisade_service::{LoopbackServer, random};
+use palisade_service::{ApprovalAnswer, LoopbackServer, random};
 use rmcp::model::ElicitRequestParams;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -23,6 +22,21 @@ const SECRET_BYTES: usize = 32;
 const ELICITATION_ID_BYTES: usize = 16;
 const MAX_PAGES: usize = 256;
 const PATH: &str = "/question/";
+
+/// What the pages need of the server that they belong to.
+pub(crate) trait PageHost: Send + Sync + 'static {
+    fn pages(&self) -> &QuestionPages;
+    /// Whether an answer to this question of the sandbox still counts.
+    fn is_open(&self, question: u64) -> bool;
+    /// Whether commands of the sandbox have no way to the pages.
+    fn has_own_network(&self) -> bool;
+    /// Answers a question of the sandbox, or says why not.
+    fn answer(
+        &self,
+        question: u64,
+        answer: &ApprovalAnswer,
+    ) -> impl Future<Output = Result<(), String>> + Send;
+}
 
 /// What a page asks.
 #[derive(Debug)]
@@ -71,23 +85,23 @@ impl QuestionPages {
     /// The page for a question of the sandbox: one, however often it is asked for. None: there can be no page.
     pub(crate) fn offer_question(
         &self,
-        state: &Arc<ServerState>,
+        host: &Arc<impl PageHost>,
         question: &Question,
     ) -> Option<OfferedPage> {
-        let origin = self.origin(state)?;
-        self.offer(&origin, Subject::Question(question.clone()), &|id| state.questions.is_open(id))
+        let origin = self.origin(host)?;
+        self.offer(&origin, Subject::Question(question.clone()), &|id| host.is_open(id))
     }
 
     /// A page that asks whether something may be done.
     pub(crate) fn offer_confirmation(
         &self,
-        state: &Arc<ServerState>,
+        host: &Arc<impl PageHost>,
         message: &str,
         answer: oneshot::Sender<bool>,
     ) -> Option<OfferedPage> {
-        let origin = self.origin(state)?;
+        let origin = self.origin(host)?;
         let subject = Subject::Confirmation { message: message.to_owned(), answer };
-        self.offer(&origin, subject, &|id| state.questions.is_open(id))
+        self.offer(&origin, subject, &|id| host.is_open(id))
     }
 
     /// Takes a page back, such as one that the person did not want to open.
@@ -120,13 +134,13 @@ impl QuestionPages {
     }
 
     /// Where the pages are served, which begins here. None: not for a sandbox whose commands would reach them.
-    fn origin(&self, state: &Arc<ServerState>) -> Option<String> {
-        if !state.sandbox.has_own_network() {
+    fn origin(&self, host: &Arc<impl PageHost>) -> Option<String> {
+        if !host.has_own_network() {
             return None;
         }
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         if server.is_none() {
-            *server = LoopbackServer::start(requests::router(Arc::downgrade(state))).ok();
+            *server = LoopbackServer::start(requests::router(Arc::downgrade(host))).ok();
         }
         server.as_ref().map(LoopbackServer::origin)
     }

@@ -1,15 +1,14 @@
 //! Requests of a browser for a page: it is shown, and answered once.
 
-use super::{PATH, Page, Subject, digest, document};
+use super::{PATH, Page, PageHost, Subject, digest, document};
 use crate::questions::Choice;
-use crate::state::ServerState;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -17,11 +16,11 @@ use tokio::time::timeout;
 const MAX_FORM: usize = 256;
 const FORM_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) fn router(state: Weak<ServerState>) -> Router {
+pub(super) fn router<H: PageHost>(host: Weak<H>) -> Router {
     Router::new()
         .route("/style.css", get(style))
-        .route(&format!("{PATH}{{secret}}"), get(show).post(take))
-        .with_state(state)
+        .route(&format!("{PATH}{{secret}}"), get(show::<H>).post(take::<H>))
+        .with_state(host)
 }
 
 async fn style() -> Response {
@@ -38,30 +37,30 @@ fn gone() -> Response {
     html(StatusCode::GONE, document::notice("No question", text))
 }
 
-async fn show(State(state): State<Weak<ServerState>>, Path(secret): Path<String>) -> Response {
-    let page = state.upgrade().and_then(|state| {
-        state.pages.with(|pages| {
-            let page = pages.get(&digest(&secret)).filter(|page| page.is_open(&state))?;
+async fn show<H: PageHost>(State(host): State<Weak<H>>, Path(secret): Path<String>) -> Response {
+    let page = host.upgrade().and_then(|host| {
+        host.pages().with(|pages| {
+            let page = pages.get(&digest(&secret)).filter(|page| page.is_open(&*host))?;
             Some(document::form(&page.subject, None))
         })
     });
     page.map_or_else(gone, |page| html(StatusCode::OK, page))
 }
 
-async fn take(
-    State(state): State<Weak<ServerState>>,
+async fn take<H: PageHost>(
+    State(host): State<Weak<H>>,
     Path(secret): Path<String>,
     body: Body,
 ) -> Response {
-    let Some(state) = state.upgrade() else { return gone() };
+    let Some(host) = host.upgrade() else { return gone() };
     // One that does not come in time is an empty one.
     let form = timeout(FORM_TIMEOUT, to_bytes(body, MAX_FORM)).await;
     let form = form.ok().and_then(Result::ok).unwrap_or_default();
     let form = FilledForm::parse(&form);
     // Not taken: the same form with a note, or nothing if nothing is asked.
-    let taken = state.pages.with(|pages| {
+    let taken = host.pages().with(|pages| {
         let key = digest(&secret);
-        let page = pages.get(&key).filter(|page| page.is_open(&state)).ok_or(None)?;
+        let page = pages.get(&key).filter(|page| page.is_open(&*host)).ok_or(None)?;
         if let Some(note) = form.lacks(&page.subject) {
             return Err(Some(document::form(&page.subject, Some(note))));
         }
@@ -69,32 +68,26 @@ async fn take(
         pages.remove(&key).ok_or(None)
     });
     match taken {
-        Ok(page) => carry_out(&state, page, &form).await,
+        Ok(page) => carry_out(&*host, page, &form).await,
         Err(Some(again)) => html(StatusCode::BAD_REQUEST, again),
         Err(None) => gone(),
     }
 }
 
-async fn carry_out(state: &Arc<ServerState>, page: Page, form: &FilledForm<'_>) -> Response {
+async fn carry_out(host: &impl PageHost, page: Page, form: &FilledForm<'_>) -> Response {
     let done = match &page.subject {
         Subject::Confirmation { .. } => return confirm(page, form.answer == Some("yes")),
         Subject::Question(question) => {
             let may_use_secret = question.is_secret && form.may_use_secret;
             let answer = Choice::answer(form.answer.and_then(Choice::of), may_use_secret);
-            match state.sandbox.known().await {
-                Some(sandbox) => {
-                    let decided = state.operations.decide(&sandbox.id, question.id, &answer).await;
-                    decided.map_err(|problem| problem.detail().to_owned())
-                }
-                None => Err("The sandbox has ended.".to_owned()),
-            }
+            host.answer(question.id, &answer).await
         }
     };
     match done {
         Ok(()) => taken(),
         Err(why) => {
             let again = document::form(&page.subject, Some(&format!("Not taken: {why}")));
-            state.pages.restore(page, &|id| state.questions.is_open(id));
+            host.pages().restore(page, &|id| host.is_open(id));
             html(StatusCode::CONFLICT, again)
         }
     }
@@ -115,8 +108,8 @@ fn confirm(page: Page, is_agreed: bool) -> Response {
 }
 
 impl Page {
-    fn is_open(&self, state: &ServerState) -> bool {
-        self.subject.is_open(&|id| state.questions.is_open(id))
+    fn is_open(&self, host: &impl PageHost) -> bool {
+        self.subject.is_open(&|id| host.is_open(id))
     }
 }
 

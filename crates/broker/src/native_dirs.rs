@@ -327,4 +327,4 @@ mod tests;
 
 #[cfg(test)]
 #[path = "native_mounts_tests.rs"]
-mod mounts_tests;
+mod native_mounts_tests;
